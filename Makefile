@@ -1,0 +1,39 @@
+# Everything a newcomer needs is `make demo` and `make test`. Each builds .venv on its first run
+# (and again only when pyproject.toml changes) and works offline from then on.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test bench docs format clean
+
+demo: $(VENV)/.ready-demo
+	$(RUN)/python -m absentia.demo
+
+test: $(VENV)/.ready-dev
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/pytest
+
+bench: $(VENV)/.ready-dev
+	$(RUN)/python -m benchmarks.speed
+
+docs: $(VENV)/.ready-docs
+	$(RUN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+format: $(VENV)/.ready-dev
+	$(RUN)/ruff check --fix .
+	$(RUN)/ruff format .
+
+clean:
+	rm -rf $(VENV) docs/_build docs/api/generated demo-output
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "absentia needs Python 3.11 or later; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-%: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,7 @@
+"""absentia: kernel machines that learn from incomplete data without filling it in."""
+
+from absentia.beliefs import Beliefs
+from absentia.densities import GaussianDensity
+from absentia.missingness import Patterns
+
+__all__ = ["Beliefs", "GaussianDensity", "Patterns"]

@@ -1,0 +1,351 @@
+"""Beliefs: every row of a table as the distribution of what it could have been.
+
+A complete row is a point. A row with holes is the density of the data conditioned on what was
+observed: a Gaussian, or a mixture of Gaussians, on the missing columns. Rows with known
+measurement error are the same kind of thing (:meth:`Beliefs.from_moments`), so every kernel and
+every machine learns from both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+
+from absentia.gaussians import (
+    ConditionalCovariances,
+    CovarianceTable,
+    ExplicitCovariances,
+    Prior,
+    row_blocks,
+)
+from absentia.missingness import Patterns
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["Beliefs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """An array of distributions, one to each row of a table.
+
+    Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
+    with ``S`` the covariance table, zero on every column that was observed. Make one with
+    ``density.condition(X)`` or :meth:`from_moments`; the fields are for kernels.
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (n_samples, n_components)
+        Logarithms of the responsibilities of the components for each row.
+    means : ndarray of shape (n_samples, n_components, n_features)
+        Observed entries are the observed values, to the last bit, in every component.
+    covariances : CovarianceTable
+        One covariance for each group of rows and each component.
+    group_of_row : ndarray of int, shape (n_samples,)
+        Which row of the covariance table belongs to each row; the row's pattern, where the
+        beliefs come from a density.
+    patterns : Patterns
+        Which columns are missing, all of them observed for beliefs from moments.
+    prior : Prior
+        The density that the rows were conditioned on; ``gamma="scale"`` and
+        ``metric="mahalanobis"`` refer to its overall covariance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import GaussianDensity
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=500)
+    >>> density = GaussianDensity().fit(X)
+    >>> beliefs = density.condition([[1.0, np.nan], [1.0, 2.0]])
+    >>> beliefs.mean().round(1)
+    array([[1. , 0.9],
+           [1. , 2. ]])
+    >>> beliefs.covariance().round(1)[0]
+    array([[0. , 0. ],
+           [0. , 0.2]])
+    """
+
+    log_weights: FloatArray
+    means: FloatArray
+    covariances: CovarianceTable
+    group_of_row: IntArray
+    patterns: Patterns
+    prior: Prior
+
+    @classmethod
+    def from_moments(cls, means: ArrayLike, covariances: ArrayLike) -> Beliefs:
+        """Make beliefs of rows that were measured with known error.
+
+        Parameters
+        ----------
+        means : array-like of shape (n_samples, n_features)
+            What was measured.
+        covariances : array-like
+            Of shape (n_samples, n_features, n_features): one covariance matrix to each row; of
+            shape (n_features, n_features): one for all rows; of shape (n_samples, n_features):
+            one variance to each value. Where the number of rows equals the number of columns,
+            a two-dimensional array that is symmetric is taken as one matrix for all rows.
+
+        Returns
+        -------
+        Beliefs
+            With one component; their prior is the Gaussian of all rows together.
+
+        Examples
+        --------
+        >>> from absentia import Beliefs
+        >>> Beliefs.from_moments([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], [[0.1, 0.0], [0.0, 0.2]])
+        Beliefs of 3 rows in 2 columns, 1 component, from moments
+        """
+        centres = np.array(means, dtype=np.float64, ndmin=2)
+        if centres.ndim != 2 or not np.isfinite(centres).all():
+            raise ValueError(
+                f"means must be a finite table of shape (n_samples, n_features), found shape "
+                f"{centres.shape}. Rows with missing values go through density.condition(X)."
+            )
+        values, group_of_row = _covariances_by_group(np.asarray(covariances, float), centres.shape)
+        n, d = centres.shape
+        centred = centres - centres.mean(axis=0)
+        average = np.einsum("g,gij->ij", np.bincount(group_of_row) / n, values)
+        prior = Prior(
+            weights=np.ones(1),
+            means=centres.mean(axis=0)[None],
+            covariances=(centred.T @ centred / n + average)[None],
+        )
+        return cls(
+            log_weights=np.zeros((n, 1)),
+            means=_frozen(centres[:, None, :]),
+            covariances=ExplicitCovariances(_frozen(values[:, None])),
+            group_of_row=group_of_row,
+            patterns=Patterns.of_mask(np.zeros((n, d), dtype=bool)),
+            prior=prior,
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
+        """Join beliefs about rows of the same table, conditioned on the same density."""
+        if not parts:
+            raise ValueError("Nothing to concatenate: give at least one Beliefs.")
+        first = parts[0]
+        if not all(part.prior.equals(first.prior) for part in parts):
+            raise ValueError(
+                "Beliefs can be joined only when they were conditioned on the same density; "
+                "condition all rows with one fitted density first."
+            )
+        means = np.concatenate([part.means for part in parts])
+        log_weights = np.concatenate([part.log_weights for part in parts])
+        patterns = Patterns.of_mask(np.concatenate([part.patterns.mask for part in parts]))
+        if all(isinstance(part.covariances, ConditionalCovariances) for part in parts):
+            table: CovarianceTable = ConditionalCovariances(first.prior, patterns.masks)
+            group_of_row = patterns.pattern_of_row
+        else:
+            table = ExplicitCovariances(
+                np.concatenate([part.covariances.dense() for part in parts])
+            )
+            starts = np.cumsum([0] + [part.covariances.n_groups for part in parts[:-1]])
+            group_of_row = np.concatenate(
+                [part.group_of_row + start for part, start in zip(parts, starts, strict=True)]
+            )
+        return cls(log_weights, means, table, group_of_row, patterns, first.prior)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.means)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features), so that beliefs can stand where a table does."""
+        return len(self), self.n_features
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.means.shape[2])
+
+    @property
+    def n_components(self) -> int:
+        """The number of components of each row's mixture."""
+        return int(self.means.shape[1])
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        k = self.n_components
+        origin = (
+            f"{self.covariances.n_groups} patterns"
+            if isinstance(self.covariances, ConditionalCovariances)
+            else "from moments"
+        )
+        return (
+            f"Beliefs of {n} row{'s' * (n != 1)} in {d} column{'s' * (d != 1)}, "
+            f"{k} component{'s' * (k != 1)}, {origin}"
+        )
+
+    def __getitem__(self, rows: Any) -> Beliefs:
+        """Return the beliefs about some rows; one integer gives beliefs of length one."""
+        if isinstance(rows, int | np.integer):
+            if not -len(self) <= rows < len(self):
+                raise IndexError(f"row {rows} of beliefs about {len(self)} rows")
+            rows = slice(int(rows), int(rows) + 1 or None)
+        patterns = self.patterns[rows]
+        if isinstance(self.covariances, ConditionalCovariances):
+            table: CovarianceTable = ConditionalCovariances(self.prior, patterns.masks)
+            group_of_row = patterns.pattern_of_row
+        else:
+            kept, group_of_row = np.unique(self.group_of_row[rows], return_inverse=True)
+            table = self.covariances.select(kept)
+        return Beliefs(
+            self.log_weights[rows], self.means[rows], table, group_of_row, patterns, self.prior
+        )
+
+    def mean(self) -> FloatArray:
+        """Return the mean of each row, shape (n_samples, n_features).
+
+        ``sum_c weight[c] mean[c]``; observed entries come back to the last bit.
+        """
+        first = self.means[:, 0]
+        if self.n_components == 1:
+            return first.copy()
+        # Relative to the first component: where all components agree (observed entries), the
+        # differences vanish exactly, whatever the rounding of the weights.
+        offsets = self.means - first[:, None]
+        return first + np.einsum("ic,icj->ij", self.weights(), offsets)
+
+    def weights(self) -> FloatArray:
+        """Return the weight of each component for each row, summing to one."""
+        normaliser = logsumexp(self.log_weights, axis=1, keepdims=True)
+        return np.exp(self.log_weights - normaliser)
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance of each row, shape (n_samples, n_features, n_features).
+
+        ``sum_c weight[c] (S[c] + (mean[c] - mean)(mean[c] - mean)')``: the spread within the
+        components and between them.
+        """
+        if self.n_components == 1:
+            return self.covariances.dense()[self.group_of_row, 0]
+        weights = self.weights()
+        offsets = self.means - self.mean()[:, None]
+        out = np.einsum("ic,icj,icl->ijl", weights, offsets, offsets)
+        for block in row_blocks(len(self), self.n_components * self.n_features**2):
+            dense = self.covariances.dense(self.group_of_row[block])
+            out[block] += np.einsum("ic,icjl->ijl", weights[block], dense)
+        return out
+
+    def sample(self, size: int | None = None, random_state: Any = None) -> FloatArray:
+        """Draw what the rows could have been.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many tables to draw.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (size, n_samples, n_features)
+            Observed entries are the same in every draw, to the last bit.
+        """
+        rng = check_random_state(random_state)
+        n_draws = 1 if size is None else size
+        n, d = self.shape
+        if self.n_components == 1:
+            component = np.zeros((n_draws, n), dtype=np.intp)
+        else:
+            cumulative = np.cumsum(self.weights(), axis=1)
+            uniforms = rng.uniform(size=(n_draws, n, 1)) * cumulative[:, -1:]
+            component = (uniforms > cumulative[:, :-1]).sum(axis=2)
+        draws = self.means[np.arange(n), component]
+        order = np.argsort(self.group_of_row, kind="stable")
+        starts = np.searchsorted(self.group_of_row[order], np.arange(self.covariances.n_groups + 1))
+        certain = self.covariances.is_zero()
+        for g in np.flatnonzero(~certain):
+            rows = order[starts[g] : starts[g + 1]]
+            roots = np.stack([_root(S) for S in self.covariances.dense(np.array([g]))[0]])
+            noise = rng.standard_normal((n_draws, len(rows), d))
+            draws[:, rows] += np.einsum("sijl,sil->sij", roots[component[:, rows]], noise)
+        return draws[0] if size is None else draws
+
+    def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
+        """Return the beliefs about ``A x + b``.
+
+        After an affine map the missing part of a row is a general subspace, no longer a set of
+        columns: Eq. (2) of [Smieja2018]_. The new beliefs keep the missing masks only where ``A``
+        maps columns to columns one by one (it is diagonal); elsewhere no column counts as missing.
+
+        Parameters
+        ----------
+        A : array-like of shape (n_new_features, n_features)
+        b : array-like of shape (n_new_features,), default=0
+
+        Returns
+        -------
+        Beliefs
+        """
+        A = np.array(A, dtype=np.float64, ndmin=2)
+        if A.shape[1] != self.n_features:
+            raise ValueError(
+                f"A must have one column for each of the {self.n_features} features, found shape "
+                f"{A.shape}."
+            )
+        b = np.broadcast_to(np.asarray(b, dtype=np.float64), (A.shape[0],))
+        patterns = self.patterns
+        if A.shape[0] != A.shape[1] or np.count_nonzero(A - np.diag(np.diagonal(A))):
+            patterns = Patterns.of_mask(np.zeros((len(self), A.shape[0]), dtype=bool))
+        return Beliefs(
+            self.log_weights,
+            _frozen(self.means @ A.T + b),
+            ExplicitCovariances(_frozen(A @ self.covariances.dense() @ A.T)),
+            self.group_of_row,
+            patterns,
+            self.prior.transform(A, b),
+        )
+
+
+def _covariances_by_group(
+    covariances: FloatArray, shape: tuple[int, int]
+) -> tuple[FloatArray, IntArray]:
+    """Bring what :meth:`Beliefs.from_moments` accepts into (n_groups, d, d) and a group per row."""
+    n, d = shape
+    if covariances.shape == (d, d) and (n != d or np.array_equal(covariances, covariances.T)):
+        values, group_of_row = covariances[None].copy(), np.zeros(n, dtype=np.intp)
+    elif covariances.shape == (n, d, d):
+        values, group_of_row = covariances.copy(), np.arange(n)
+    elif covariances.shape == (n, d):
+        values, group_of_row = covariances[:, :, None] * np.eye(d), np.arange(n)
+    else:
+        raise ValueError(
+            f"covariances must have shape {(n, d, d)} (a matrix to each row), {(d, d)} (one matrix "
+            f"for all) or {(n, d)} (a variance to each value), found {covariances.shape}."
+        )
+    if not np.isfinite(values).all() or not np.allclose(values, values.transpose(0, 2, 1)):
+        raise ValueError("covariances must be finite and symmetric.")
+    smallest = np.linalg.eigvalsh(values)[:, 0]
+    largest = np.abs(values).max(axis=(1, 2))
+    if (smallest < -1e-8 * largest).any():
+        worst = int(np.argmin(smallest))
+        raise ValueError(
+            f"covariances must be positive semidefinite, but number {worst} has an eigenvalue of "
+            f"{smallest[worst]:.3g}."
+        )
+    return (values + values.transpose(0, 2, 1)) / 2, group_of_row
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """Return R with ``R R' = covariance``, zero rows where the covariance has them."""
+    root = np.zeros_like(covariance)
+    spread = np.flatnonzero(np.diagonal(covariance) > 0)
+    if len(spread):
+        eigenvalues, vectors = np.linalg.eigh(covariance[np.ix_(spread, spread)])
+        root[np.ix_(spread, spread)] = vectors * np.sqrt(np.maximum(eigenvalues, 0))
+    return root
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array

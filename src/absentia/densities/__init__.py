@@ -1,0 +1,5 @@
+"""What the data could have been: densities fitted by EM to rows with holes."""
+
+from absentia.densities.gaussian import GaussianDensity
+
+__all__ = ["GaussianDensity"]

@@ -1,0 +1,207 @@
+"""The Gaussian values that densities fit and beliefs carry: a prior, and tables of covariances.
+
+A :class:`Prior` is the density of a whole row, one Gaussian or a mixture. Conditioned on what a
+row has, each of its components leaves a covariance on what the row misses; that covariance
+depends on the row's pattern alone, so it is kept as a *table*, a row of it for each group of rows
+that share one. The table of a conditioned prior (:class:`ConditionalCovariances`) stores only the
+prior and the masks: the kernels' fast algorithm works from those and never needs the matrices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["Prior", "CovarianceTable", "ConditionalCovariances", "ExplicitCovariances"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What any row could be before one looks at it: a mixture of ``k`` Gaussians.
+
+    ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_;
+    with one component the Gaussian ``F`` of [Smieja2018]_, Section 3.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_components,)
+        Non-negative, summing to one.
+    means : ndarray of shape (n_components, n_features)
+    covariances : ndarray of shape (n_components, n_features, n_features)
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+
+    @property
+    def n_components(self) -> int:
+        """The number of Gaussians."""
+        return len(self.weights)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.means.shape[1])
+
+    def mean(self) -> FloatArray:
+        """Return the overall mean, shape (n_features,)."""
+        return self.weights @ self.means
+
+    def covariance(self) -> FloatArray:
+        """Return the overall covariance: within components plus between their means."""
+        centred = self.means - self.mean()
+        within = np.einsum("c,cij->ij", self.weights, self.covariances)
+        return within + np.einsum("c,ci,cj->ij", self.weights, centred, centred)
+
+    @cached_property
+    def precisions(self) -> FloatArray:
+        """The inverse of each covariance, symmetric to the last bit."""
+        inverses = np.linalg.inv(self.covariances)
+        return (inverses + inverses.transpose(0, 2, 1)) / 2
+
+    def transform(self, A: FloatArray, b: FloatArray) -> Prior:
+        """Return the density of ``A x + b``."""
+        return Prior(self.weights, self.means @ A.T + b, A @ self.covariances @ A.T)
+
+    def equals(self, other: Prior) -> bool:
+        """Tell whether two priors have the same parameters, bit for bit."""
+        return self is other or (
+            np.array_equal(self.weights, other.weights)
+            and np.array_equal(self.means, other.means)
+            and np.array_equal(self.covariances, other.covariances)
+        )
+
+
+class CovarianceTable(ABC):
+    """Covariances by group of rows and by component; beliefs say which group a row is in."""
+
+    n_groups: int
+    n_components: int
+    n_features: int
+
+    @abstractmethod
+    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the matrices of some groups, (n_groups, n_components, n_features, n_features)."""
+
+    @abstractmethod
+    def is_zero(self) -> BoolArray:
+        """Tell which groups are certain (their covariance is zero), shape (n_groups,)."""
+
+    @abstractmethod
+    def select(self, groups: IntArray) -> CovarianceTable:
+        """Return the table of some groups, in the order given."""
+
+    def diagonals(self) -> FloatArray:
+        """Return the variances, shape (n_groups, n_components, n_features)."""
+        # A few groups at a time, so that the matrices of all groups never stand at once.
+        out = np.empty((self.n_groups, self.n_components, self.n_features))
+        for block in row_blocks(self.n_groups, self.n_components * self.n_features**2):
+            out[block] = np.diagonal(self.dense(block), axis1=2, axis2=3)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalCovariances(CovarianceTable):
+    """The covariances that a prior leaves on what each pattern misses.
+
+    For a pattern that misses ``L`` and has ``O`` the covariance is zero outside ``L x L``, where
+    it is ``S[L,L] - S[L,O] inv(S[O,O]) S[O,L] = inv(inv(S)[L,L])``: Eq. (4)-(5) of [Smieja2018]_,
+    Eq. (2) of [Williams2005]_.
+
+    Attributes
+    ----------
+    prior : Prior
+    masks : ndarray of bool, shape (n_groups, n_features)
+        True where a value is missing.
+    """
+
+    prior: Prior
+    masks: BoolArray
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """The number of patterns."""
+        return len(self.masks)
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        """The number of components of the prior."""
+        return self.prior.n_components
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """The number of columns."""
+        return self.prior.n_features
+
+    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the matrices of some patterns."""
+        masks = self.masks[groups]
+        out = np.zeros((len(masks), self.n_components, self.n_features, self.n_features))
+        for g, mask in enumerate(masks):
+            missing = np.flatnonzero(mask)
+            if len(missing):
+                block = np.linalg.inv(self.prior.precisions[:, missing[:, None], missing])
+                out[g][:, missing[:, None], missing] = (block + block.transpose(0, 2, 1)) / 2
+        return out
+
+    def is_zero(self) -> BoolArray:
+        """Tell which patterns are complete."""
+        complete: BoolArray = ~self.masks.any(axis=1)
+        return complete
+
+    def select(self, groups: IntArray) -> ConditionalCovariances:
+        """Return the table of some patterns."""
+        return ConditionalCovariances(self.prior, self.masks[groups])
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitCovariances(CovarianceTable):
+    """Covariances that are given: measurement error, or beliefs after an affine map.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_groups, n_components, n_features, n_features)
+    """
+
+    values: FloatArray
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """The number of groups."""
+        return len(self.values)
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        """The number of components."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """The number of columns."""
+        return int(self.values.shape[2])
+
+    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the matrices of some groups."""
+        dense: FloatArray = self.values[groups]
+        return dense
+
+    def is_zero(self) -> BoolArray:
+        """Tell which groups have a covariance of zero."""
+        zero: BoolArray = ~self.values.any(axis=(1, 2, 3))
+        return zero
+
+    def select(self, groups: IntArray) -> ExplicitCovariances:
+        """Return the table of some groups."""
+        return ExplicitCovariances(self.values[groups])
+
+
+def row_blocks(n_rows: int, floats_per_row: int, budget: int = 2**22) -> list[slice]:
+    """Cut ``n_rows`` into slices of at most ``budget`` floats each (32 MB unless told)."""
+    step = max(1, budget // max(1, floats_per_row))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
