@@ -2,6 +2,7 @@
 
 from absentia.beliefs import Beliefs
 from absentia.densities import GaussianDensity
+from absentia.kernels import ExpectedRBF, GenRBF, Kernel
 from absentia.missingness import Patterns
 
-__all__ = ["Beliefs", "GaussianDensity", "Patterns"]
+__all__ = ["Beliefs", "ExpectedRBF", "GaussianDensity", "GenRBF", "Kernel", "Patterns"]

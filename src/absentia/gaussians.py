@@ -81,9 +81,20 @@ class Prior:
 class CovarianceTable(ABC):
     """Covariances by group of rows and by component; beliefs say which group a row is in."""
 
-    n_groups: int
-    n_components: int
-    n_features: int
+    @property
+    @abstractmethod
+    def n_groups(self) -> int:
+        """The number of groups of rows that share their covariances."""
+
+    @property
+    @abstractmethod
+    def n_components(self) -> int:
+        """The number of Gaussians to a group."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns."""
 
     @abstractmethod
     def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
@@ -125,17 +136,17 @@ class ConditionalCovariances(CovarianceTable):
     masks: BoolArray
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """The number of patterns."""
         return len(self.masks)
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
+    def n_components(self) -> int:
         """The number of components of the prior."""
         return self.prior.n_components
 
     @property
-    def n_features(self) -> int:  # type: ignore[override]
+    def n_features(self) -> int:
         """The number of columns."""
         return self.prior.n_features
 
@@ -152,8 +163,7 @@ class ConditionalCovariances(CovarianceTable):
 
     def is_zero(self) -> BoolArray:
         """Tell which patterns are complete."""
-        complete: BoolArray = ~self.masks.any(axis=1)
-        return complete
+        return np.logical_not(self.masks.any(axis=1))
 
     def select(self, groups: IntArray) -> ConditionalCovariances:
         """Return the table of some patterns."""
@@ -172,17 +182,17 @@ class ExplicitCovariances(CovarianceTable):
     values: FloatArray
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """The number of groups."""
         return len(self.values)
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
+    def n_components(self) -> int:
         """The number of components."""
         return int(self.values.shape[1])
 
     @property
-    def n_features(self) -> int:  # type: ignore[override]
+    def n_features(self) -> int:
         """The number of columns."""
         return int(self.values.shape[2])
 
@@ -193,8 +203,7 @@ class ExplicitCovariances(CovarianceTable):
 
     def is_zero(self) -> BoolArray:
         """Tell which groups have a covariance of zero."""
-        zero: BoolArray = ~self.values.any(axis=(1, 2, 3))
-        return zero
+        return np.logical_not(self.values.any(axis=(1, 2, 3)))
 
     def select(self, groups: IntArray) -> ExplicitCovariances:
         """Return the table of some groups."""

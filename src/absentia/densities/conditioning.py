@@ -28,7 +28,7 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
         ``log p(x[O])`` of each row; zero for a row with nothing observed.
     """
     patterns = Patterns.of(X)
-    n, d = X.shape
+    n = len(X)
     k = prior.n_components
     means = np.repeat(X[:, None, :], k, axis=1)
     log_joint = np.empty((n, k))

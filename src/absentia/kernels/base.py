@@ -1,0 +1,265 @@
+"""What every kernel of beliefs is: a formula for a Gram matrix, and the algebra around it.
+
+The author of a kernel writes ``__init__`` (parameters, stored untouched, as scikit-learn wants),
+``_gram`` and ``_diag``; calling, resolving, composing, comparing and printing are done here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from absentia.beliefs import Beliefs
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["Kernel", "Product", "Scaled", "Sum"]
+
+Diagonal = Literal["independent", "same"]
+
+
+class Kernel(BaseEstimator, ABC):
+    """Similarity of beliefs: ``kernel(P)``, ``kernel(P, Q)``, ``kernel.diag(P)``.
+
+    Kernels add, multiply and scale: ``0.5 * GenRBF() + GenRBF() * MaskKernel()``. Two kernels are
+    equal when they are of one kind with equal parameters. ``get_params`` and ``set_params`` reach
+    inside, so that a grid search can name ``kernel__gamma`` or ``kernel__left__gamma``.
+    """
+
+    #: Whether every Gram matrix is positive semidefinite, as a theorem and not as a hope.
+    positive_definite: bool = True
+
+    def __call__(
+        self, P: Beliefs, Q: Beliefs | None = None, *, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return the Gram matrix of the rows of ``P`` against those of ``Q``.
+
+        Parameters
+        ----------
+        P : Beliefs of n rows
+        Q : Beliefs of m rows, optional
+            Without it the matrix is that of ``P`` with itself, symmetric to the last bit, and its
+            diagonal is :meth:`diag`.
+        n_jobs : int, optional
+            Threads; as everywhere in joblib.
+
+        Returns
+        -------
+        ndarray of shape (n, m), or (n, n)
+        """
+        _check_beliefs(P, "P")
+        if Q is not None:
+            _check_beliefs(Q, "Q")
+            _check_same_columns(P, Q)
+        return self._resolved_for(P, Q)._gram(P, Q, n_jobs)
+
+    def diag(self, P: Beliefs) -> FloatArray:
+        """Return the diagonal of ``kernel(P)`` without the rest of it, shape (n,)."""
+        _check_beliefs(P, "P")
+        return self._resolved_for(P, None)._diag(P)
+
+    @abstractmethod
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        """Return the Gram matrix; every parameter is resolved, every argument checked."""
+
+    @abstractmethod
+    def _diag(self, P: Beliefs) -> FloatArray:
+        """Return the diagonal of ``_gram(P, None, ...)``."""
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return this kernel with numbers in place of words such as ``gamma="scale"``.
+
+        A machine does this once, with the prior that was fitted to the training rows, so that
+        training and new rows are measured alike.
+        """
+        return self
+
+    def _resolved_for(self, P: Beliefs, Q: Beliefs | None) -> Kernel:
+        resolved = self.resolve(P.prior)
+        if Q is None or P.prior.equals(Q.prior) or resolved == self.resolve(Q.prior):
+            return resolved
+        raise ValueError(
+            f"{self!r} has a parameter that depends on the density, and the two sets of beliefs "
+            "were conditioned on different ones. Give numbers (gamma=0.1), or call "
+            "kernel.resolve(density.prior_) with the density of the training rows first."
+        )
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(float(other), self) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return Scaled(float(other), self) if isinstance(other, Real) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
+        return all(_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        params = self.get_params(deep=False)
+        return hash((type(self), *(_hashable(params[name]) for name in sorted(params))))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        params = self.get_params(deep=False)
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in params.items())
+        return f"{type(self).__name__}({shown})"
+
+
+class Sum(Kernel):
+    """The sum of two kernels."""
+
+    def __init__(self, left: Kernel, right: Kernel):
+        self.left = left
+        self.right = right
+
+    @property
+    def positive_definite(self) -> bool:  # type: ignore[override]
+        """A sum of positive definite kernels is one."""
+        return self.left.positive_definite and self.right.positive_definite
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        K = self.left._gram(P, Q, n_jobs)
+        K += self.right._gram(P, Q, n_jobs)
+        return K
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        return self.left._diag(P) + self.right._diag(P)
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return the sum of the resolved kernels."""
+        return Sum(self.left.resolve(prior), self.right.resolve(prior))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"{self.left!r} + {self.right!r}"
+
+
+class Product(Kernel):
+    """The product of two kernels, entry by entry."""
+
+    def __init__(self, left: Kernel, right: Kernel):
+        self.left = left
+        self.right = right
+
+    @property
+    def positive_definite(self) -> bool:  # type: ignore[override]
+        """A product of positive definite kernels is one (Schur)."""
+        return self.left.positive_definite and self.right.positive_definite
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        K = self.left._gram(P, Q, n_jobs)
+        K *= self.right._gram(P, Q, n_jobs)
+        return K
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        return self.left._diag(P) * self.right._diag(P)
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return the product of the resolved kernels."""
+        return Product(self.left.resolve(prior), self.right.resolve(prior))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"{_as_factor(self.left)} * {_as_factor(self.right)}"
+
+
+class Scaled(Kernel):
+    """A non-negative multiple of a kernel."""
+
+    def __init__(self, factor: float, kernel: Kernel):
+        self.factor = factor
+        self.kernel = kernel
+
+    @property
+    def positive_definite(self) -> bool:  # type: ignore[override]
+        """A positive multiple of a positive definite kernel is one."""
+        return self.factor >= 0 and self.kernel.positive_definite
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        K = self.kernel._gram(P, Q, n_jobs)
+        K *= self.factor
+        return K
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        return self.factor * self.kernel._diag(P)
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return the multiple of the resolved kernel."""
+        return Scaled(self.factor, self.kernel.resolve(prior))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"{_shown(self.factor)} * {_as_factor(self.kernel)}"
+
+
+def resolve_gamma(gamma: float | str, prior: Prior) -> float:
+    """Return ``gamma`` as a number: ``"scale"`` is one over the trace of the data's covariance."""
+    if isinstance(gamma, str):
+        if gamma != "scale":
+            raise ValueError(f"gamma must be a positive number or 'scale', found {gamma!r}.")
+        total = float(np.trace(prior.covariance()))
+        return 1.0 / total if total > 0 else 1.0
+    if not (isinstance(gamma, Real) and np.isfinite(gamma) and gamma > 0):
+        raise ValueError(f"gamma must be a positive number or 'scale', found {gamma!r}.")
+    return float(gamma)
+
+
+def with_params(kernel: Kernel, **params: Any) -> Kernel:
+    """Return a copy of a kernel with some parameters changed."""
+    copy: Kernel = clone(kernel)
+    copy.set_params(**params)
+    return copy
+
+
+def symmetrised(K: FloatArray) -> FloatArray:
+    """Copy the lower triangle of a square matrix onto the upper, in place."""
+    upper = np.triu_indices_from(K, 1)
+    K[upper] = K.T[upper]
+    return K
+
+
+def _check_beliefs(value: Any, name: str) -> None:
+    if not isinstance(value, Beliefs):
+        raise TypeError(
+            f"{name} must be Beliefs, found {type(value).__name__}. Kernels compare beliefs: make "
+            "them with density.fit(X).condition(X), or with Beliefs.from_moments."
+        )
+
+
+def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
+    if P.n_features != Q.n_features:
+        raise ValueError(
+            f"Both sets of beliefs must be about the same columns, found {P.n_features} and "
+            f"{Q.n_features}."
+        )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(np.asarray(a), np.asarray(b))
+    return bool(a == b)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray) and value.size > 4:
+        return f"<array of shape {value.shape}>"
+    return repr(value)
+
+
+def _as_factor(kernel: Kernel) -> str:
+    return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
