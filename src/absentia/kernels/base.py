@@ -102,7 +102,7 @@ class Kernel(BaseEstimator, ABC):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return False
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
         return all(_equal(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
@@ -199,7 +199,7 @@ class Scaled(Kernel):
         return f"{_shown(self.factor)} * {_as_factor(self.kernel)}"
 
 
-def resolve_gamma(gamma: float | str, prior: Prior) -> float:
+def resolve_gamma(gamma: Any, prior: Prior) -> float:
     """Return ``gamma`` as a number: ``"scale"`` is one over the trace of the data's covariance."""
     if isinstance(gamma, str):
         if gamma != "scale":

@@ -1,4 +1,4 @@
-"""The expected RBF kernel and its cosine normalisation (first version, straight from the formula)."""
+"""The expected RBF kernel and its cosine normalisation (first version, by the formula)."""
 
 from __future__ import annotations
 
