@@ -1,0 +1,1 @@
+"""scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""

@@ -1,0 +1,325 @@
+"""What every machine is: rows to beliefs, beliefs to a Gram matrix, a solver on that matrix.
+
+A new machine writes a few things and inherits the rest:
+
+- ``__init__`` with its own parameters and the six that all machines have (:data:`COMMON`),
+  stored untouched, as scikit-learn wants;
+- :meth:`KernelMachine._solve`, a *pure* function from the training Gram matrix and the targets to
+  a dictionary of fitted attributes. It never touches ``self``, so a failed fit leaves the machine
+  as it was, and model selection can solve many times on one matrix;
+- :class:`ClassifierTargets` or :class:`RegressorTargets` among its bases, where it has targets:
+  ``class SVC(ClassifierTargets, ClassifierMixin, KernelMachine)``;
+- prediction methods that start with ``K = self._gram_rows(X)``, the kernel of the new rows (rows
+  of ``K``) with the training rows that the machine kept (columns of ``K``).
+
+``fit`` then is ``return self._fit(X, y, sample_weight)``. A machine that needs the kernel as a
+function of its parameters (a Gaussian process) overrides :meth:`KernelMachine._fit` and uses
+:meth:`KernelMachine._prepare` and :meth:`KernelMachine._keep`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from absentia.beliefs import Beliefs
+from absentia.kernels.base import Kernel, resolve_gamma
+from absentia.machines.leave_one_out import choose_gamma
+from absentia.machines.resolution import make_density, make_kernel
+from absentia.machines.shift import check_shift
+from absentia.tables import (
+    FloatArray,
+    IntArray,
+    as_table,
+    as_table_like,
+    column_names,
+    remember_columns,
+)
+
+__all__ = [
+    "COMMON",
+    "ClassifierTargets",
+    "GramRows",
+    "KernelMachine",
+    "RegressorTargets",
+    "Training",
+]
+
+#: The parameters that all machines have, with their defaults.
+COMMON: dict[str, Any] = {
+    "density": "gaussian",
+    "kernel": "genrbf",
+    "gamma": "scale",
+    "mask_weight": None,
+    "n_jobs": None,
+    "shift": "ignore",
+}
+
+Shift = Literal["ignore", "warn", "error"]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a machine learns from, before any solver has seen it.
+
+    Attributes
+    ----------
+    density : density or None
+        Fitted to the training rows; None where the training rows came as :class:`Beliefs`.
+    beliefs : Beliefs
+        About the training rows.
+    kernel : Kernel
+        With numbers in place of words, the mask kernel multiplied in.
+    """
+
+    density: Any
+    beliefs: Beliefs
+    kernel: Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class GramRows:
+    """Rows of a Gram matrix that stand for new rows: kernel values with *all* training rows.
+
+    Every prediction method takes them in place of ``X``, so that model selection computes a
+    matrix once and scores many models on it with any scorer.
+    """
+
+    values: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(new rows, training rows)."""
+        n, m = self.values.shape
+        return n, m
+
+
+class KernelMachine(BaseEstimator):
+    """Base of all machines: density, beliefs, kernel and the checks around them.
+
+    Fitted attributes that all machines have: ``density_``, ``kernel_``, ``beliefs_`` (the training
+    rows that prediction needs), ``missing_rates_``, ``n_features_in_`` and, for frames,
+    ``feature_names_in_``.
+    """
+
+    density: Any
+    kernel: Any
+    gamma: Any
+    mask_weight: Any
+    n_jobs: int | None
+    shift: Shift
+
+    density_: Any
+    kernel_: Kernel
+    beliefs_: Beliefs
+    missing_rates_: FloatArray
+    n_features_in_: int
+
+    # ------------------------------------------------------------------ what a machine writes
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        """Return the fitted attributes by name, from the Gram matrix of the training rows.
+
+        Pure: ``self`` is read (parameters), never written. ``y`` is what :meth:`_check_targets`
+        returned, ``sample_weight`` a finite array of shape (n_samples,).
+        """
+        raise TypeError(f"{type(self).__name__} does not solve on a Gram matrix alone.")
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        """Return ``y`` checked (finite, right length, right kind), before anything is computed."""
+        return y
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        """Return the targets as numbers, (n_samples, n_codes), for ``gamma="loo"``.
+
+        Classifiers and regressors get theirs from :class:`ClassifierTargets` and
+        :class:`RegressorTargets`; without targets there is nothing to predict, hence to leave out.
+        """
+        raise ValueError(
+            f"gamma='loo' chooses gamma by how well targets are predicted, but "
+            f"{type(self).__name__} has none. Give a number, or gamma='scale'."
+        )
+
+    def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray | None:
+        """Return which training rows prediction needs (support vectors); None means all."""
+        return None
+
+    # ------------------------------------------------------------------ what a machine uses
+
+    def _fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
+        n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
+        y = self._check_targets(y, n_samples)
+        weights = None if sample_weight is None else _check_weights(sample_weight, n_samples)
+        training = self._prepare(X, y)
+        K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
+        solution = self._solve(K, y, weights)
+        return self._keep(X, training, solution)
+
+    def _prepare(self, X: Any, y: Any = None) -> Training:
+        """Return density, beliefs and kernel for the training rows.
+
+        The density is cloned and sees the training rows only. ``gamma="loo"`` is settled here,
+        which is what ``y`` is for.
+        """
+        self._check_common_parameters()
+        if isinstance(X, Beliefs):
+            density, beliefs = None, X
+        else:
+            table = as_table(X)
+            density = make_density(self.density).fit(table)
+            beliefs = density.condition(table)
+        gamma = self.gamma
+        if isinstance(gamma, str) and gamma == "loo":
+            gamma = choose_gamma(
+                lambda trial, rows: self._make_kernel(trial)(rows, n_jobs=self.n_jobs),
+                beliefs,
+                self._target_codes(y),
+                start=resolve_gamma("scale", beliefs.prior),
+            )
+        return Training(density, beliefs, self._make_kernel(gamma).resolve(beliefs.prior))
+
+    def _make_kernel(self, gamma: Any) -> Kernel:
+        return make_kernel(self.kernel, gamma, self.mask_weight)
+
+    def _keep(self, X: Any, training: Training, solution: dict[str, Any]) -> Any:
+        """Set the fitted attributes: the last step of ``fit``, which cannot fail any more."""
+        kept = self._kept_rows(solution)
+        for name, value in solution.items():
+            setattr(self, name, value)
+        patterns = training.beliefs.patterns
+        self.density_ = training.density
+        self.kernel_ = training.kernel
+        self.beliefs_ = training.beliefs if kept is None else training.beliefs[kept]
+        self.missing_rates_ = patterns.counts @ patterns.masks / len(patterns)
+        if isinstance(X, Beliefs):
+            self.n_features_in_ = X.n_features
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        else:
+            remember_columns(self, X)
+        return self
+
+    def _believe(self, X: Any) -> Beliefs:
+        """Return the beliefs about new rows, checked against training."""
+        check_is_fitted(self)
+        if isinstance(X, Beliefs):
+            if X.n_features != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.n_features} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input: these beliefs are about other "
+                    "columns than those of training."
+                )
+            beliefs = X
+        elif self.density_ is None:
+            raise ValueError(
+                f"This {type(self).__name__} was fitted on Beliefs, so it has no density that "
+                "could say what the missing values of new rows might be. Pass Beliefs here too: "
+                "density.condition(X) with the density that the training beliefs came from, or "
+                "Beliefs.from_moments(means, covariances)."
+            )
+        else:
+            beliefs = self.density_.condition(as_table_like(self, X))
+        if self.shift != "ignore":
+            names = getattr(self, "feature_names_in_", None)
+            if names is None:
+                names = column_names(X, self.n_features_in_)
+            check_shift(self.shift, self.missing_rates_, beliefs.patterns, names)
+        return beliefs
+
+    def _gram_rows(self, X: Any) -> FloatArray:
+        """Return the kernel of new rows with the training rows kept, (n_new, n_kept)."""
+        check_is_fitted(self)
+        if isinstance(X, GramRows):
+            kept = self._kept_rows(vars(self))
+            return X.values if kept is None else X.values[:, kept]
+        return self.kernel_(self._believe(X), self.beliefs_, n_jobs=self.n_jobs)
+
+    # ------------------------------------------------------------------ the rest
+
+    def _check_common_parameters(self) -> None:
+        if self.shift not in ("ignore", "warn", "error"):
+            raise ValueError(
+                f"shift must be 'ignore', 'warn' or 'error', found {self.shift!r}: what to do when "
+                "new rows miss columns that training rows never missed."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_weights(sample_weight: ArrayLike, n_samples: int) -> FloatArray:
+    weights: FloatArray = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), a weight to each row of X, found "
+            f"sample_weight.shape == {weights.shape}."
+        )
+    return weights
+
+
+class ClassifierTargets:
+    """What classifiers do with ``y``: class labels to ``classes_`` and integers, and back."""
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        """Return ``y`` as a one-dimensional array of at least two classes."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(np.empty(n_samples), y)
+        check_classification_targets(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(np.unique(y))} class."
+            )
+        return y
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        """Return one column of +1 and -1 for two classes, one column to each class for more."""
+        classes, index = np.unique(y, return_inverse=True)
+        codes = 2.0 * np.eye(len(classes))[index] - 1.0
+        return codes[:, 1:] if len(classes) == 2 else codes
+
+
+class RegressorTargets:
+    """What regressors do with ``y``: finite numbers, one column or (where told) several."""
+
+    _multi_output = False
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if not (self._multi_output and y.ndim == 2):
+            y = column_or_1d(y, warn=True)
+        check_consistent_length(np.empty(n_samples), y)
+        return y
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        """Return the targets as columns, centred and of unit variance."""
+        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
+        centred = columns - columns.mean(axis=0)
+        spread = centred.std(axis=0)
+        return centred / np.where(spread > 0, spread, 1.0)
