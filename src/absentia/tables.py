@@ -9,18 +9,25 @@ expected and what to try.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections import Counter
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
-__all__ = ["as_table", "as_table_like", "remember_columns"]
+__all__ = ["as_table", "as_table_like", "column_names", "remember_columns"]
+
+_FINITE = "expected finite numbers, or NaN where a value is missing"
+_NUMBERS = (
+    "Encode categories (for example with OneHotEncoder or TargetEncoder in a ColumnTransformer), "
+    "turn dates into numbers, or drop these columns."
+)
 
 
 def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
@@ -29,8 +36,8 @@ def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Numbers; NaN, ``None`` and ``pd.NA`` are missing values. pandas and polars frames with
-        numeric or boolean columns are welcome.
+        Numbers; NaN, ``None``, ``pd.NA`` and masked entries are missing values. pandas and polars
+        frames with numeric or boolean columns are welcome.
     minimum_rows : int, default=1
         The smallest number of rows that makes sense to the caller.
 
@@ -42,10 +49,12 @@ def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
     Raises
     ------
     TypeError
-        For sparse matrices and for values that are no numbers.
+        For sparse matrices, frames that are not collected, objects that are no numbers, and
+        column names of which only some are text.
     ValueError
-        For infinities, text or date columns (they are named), duplicate column names, an empty
-        table and anything that does not have two dimensions.
+        For infinities, text, dates and complex numbers (their columns are named where they have
+        names), duplicate column names, an empty table and anything that does not have two
+        dimensions.
 
     Examples
     --------
@@ -59,15 +68,11 @@ def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
             "Sparse data was passed, but dense data is required: zeros in a sparse matrix would be "
             "read as observed values. Use X.toarray(), with NaN where a value is missing."
         )
-    if _is_frame(X):
-        X = _frame_to_array(X)
-    array: FloatArray = check_array(
-        X,
-        dtype=np.float64,
-        ensure_all_finite="allow-nan",
-        ensure_min_samples=minimum_rows,
-        input_name="X",
-    )
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("A LazyFrame was passed, but its rows are needed now: use X.collect().")
+    array = _frame_to_array(X) if _is_frame(X) else _values_to_array(X)
+    _check_shape(array, minimum_rows)
+    _check_finite(array, X)
     return array
 
 
@@ -101,27 +106,153 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
 
+def _check_shape(array: FloatArray, minimum_rows: int) -> None:
+    if array.ndim != 2:
+        advice = (
+            " Reshape your data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one "
+            "column."
+            if array.ndim < 2
+            else ""
+        )
+        raise ValueError(
+            f"Expected a table with two dimensions (rows and columns), found an array of shape "
+            f"{array.shape}.{advice}"
+        )
+    for count, kind, minimum in zip(
+        array.shape, ("sample", "feature"), (minimum_rows, 1), strict=True
+    ):
+        if count < minimum:
+            raise ValueError(
+                f"Found {count} {kind}(s) (shape={array.shape}) while a minimum of {minimum} is "
+                "required."
+            )
+
+
+def _check_finite(array: FloatArray, X: Any) -> None:
+    infinite = np.isinf(array)
+    if infinite.any():
+        columns = np.flatnonzero(infinite.any(axis=0))
+        names = column_names(X, array.shape[1])
+        row = int(np.argmax(infinite.any(axis=1)))
+        raise ValueError(
+            f"Infinity, or a number too large for float64, was found in column"
+            f"{'s' * (len(columns) > 1)} {_listed([names[j] for j in columns])} (first in row "
+            f"{row}): {_FINITE}. To take infinities as missing: np.where(np.isinf(X), np.nan, X)."
+        )
+
+
+def _values_to_array(X: Any) -> FloatArray:
+    """Turn what has no columns of its own (arrays, lists of lists) into float64."""
+    if isinstance(X, np.ma.MaskedArray):
+        # np.asarray would silently bring back the values under the mask.
+        values = np.array(X.data, dtype=object if X.dtype.kind == "O" else np.float64)
+        values[np.ma.getmaskarray(X)] = np.nan
+        X = values
+    try:
+        values = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(
+            "Expected a table, but its rows have different lengths; write None or NaN where a "
+            "value is missing."
+        ) from error
+    kind = values.dtype.kind
+    if kind == "O":
+        return _objects_to_array(values)
+    if kind == "c":
+        _refuse_complex("X")
+    if kind in "US":
+        _refuse_text(values)
+    if kind in "mM":
+        raise ValueError(
+            "Every value must be a number, but X holds dates or durations; turn them into numbers "
+            "of the unit that matters, for example days since the first."
+        )
+    if kind not in "fiub":
+        raise TypeError(f"Every value must be a number, but X has the type {values.dtype}.")
+    with np.errstate(over="ignore"):
+        # A longdouble that overflows becomes an infinity, which is refused by name afterwards.
+        return values.astype(np.float64, copy=False)
+
+
+def _objects_to_array(values: np.ndarray) -> FloatArray:
+    """Turn an array of Python objects into float64; None, pd.NA and NaT become NaN."""
+    missing = np.frompyfunc(_is_absent, 1, 1)(values)
+    values = np.where(np.asarray(missing, dtype=bool), np.nan, values)
+    for value in values.flat:
+        if isinstance(value, str | bytes):
+            _refuse_text(values)
+        if isinstance(value, complex | np.complexfloating):
+            _refuse_complex("X")
+    try:
+        return values.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(f"A number too large for float64 was found: {_FINITE}.") from error
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"Every value must be a number: {error}.") from error
+
+
+def _is_absent(value: Any) -> bool:
+    # By name, so that pandas need not be imported to recognise its markers.
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _refuse_complex(where: str) -> NoReturn:
+    raise ValueError(
+        f"Complex data not supported: {where} holds complex numbers. Pass the real and the "
+        "imaginary parts as two columns."
+    )
+
+
+def _refuse_text(values: np.ndarray) -> NoReturn:
+    texts = [value for value in values.flat if isinstance(value, str | bytes)]
+    example = next((text for text in texts if not _reads_as_number(text)), texts[0])
+    raise ValueError(
+        f"Every value must be a number, but text was found: could not convert string to float: "
+        f"{str(example)!r}. Use None or NaN where a value is missing, and float(...) on numbers "
+        "that are written as text."
+    )
+
+
+def _reads_as_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _frame_to_array(frame: Any) -> FloatArray:
     """Turn a pandas or polars frame into float64, naming the columns that cannot be."""
+    _check_names(frame)
     names = [str(name) for name in frame.columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    columns = [_column_to_array(frame, j) for j in range(len(names))]
+    unfit = [name for name, column in zip(names, columns, strict=True) if column is None]
+    if unfit:
+        raise ValueError(
+            f"Every column must be numeric, but {_listed(unfit)} hold{'s' * (len(unfit) == 1)} "
+            f"text, dates or other objects. {_NUMBERS}"
+        )
+    if not columns:
+        return np.empty((len(frame), 0))
+    return np.column_stack([column for column in columns if column is not None])
+
+
+def _check_names(frame: Any) -> None:
+    # Here and not only where scikit-learn records the names, which is the end of a fit.
+    names = list(frame.columns)
+    repeated = [str(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(
             f"Column names must be unique, but {_listed(repeated)} came more than once. "
             "Rename or drop the copies."
         )
-    columns = [_column_to_array(frame, j) for j in range(len(names))]
-    unfit = [name for name, column in zip(names, columns, strict=True) if column is None]
-    if unfit:
-        raise ValueError(
-            f"Every column must be numeric, but {_listed(unfit)} could not convert string to "
-            "float: text and dates are not numbers. Encode categories (for example with "
-            "OneHotEncoder or TargetEncoder in a ColumnTransformer), turn dates into numbers, "
-            "or drop these columns."
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        raise TypeError(
+            f"Feature names are only supported if all input features have string names, but "
+            f"{_listed([str(name) for name in names if not isinstance(name, str)])} "
+            "has another type. Use X.columns = X.columns.astype(str)."
         )
-    if not columns:
-        return np.empty((len(frame), 0))
-    return np.column_stack([column for column in columns if column is not None])
 
 
 def _column_to_array(frame: Any, j: int) -> FloatArray | None:
@@ -136,11 +267,14 @@ def _column_to_array(frame: Any, j: int) -> FloatArray | None:
     column = frame.iloc[:, j]
     if column.dtype.kind in "mM":
         return None
-    if column.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: column {frame.columns[j]!r} is complex.")
-    if column.dtype.kind == "O" and any(isinstance(value, str) for value in column):
-        return None
+    objects = column.dtype.kind == "O"
+    if column.dtype.kind == "c" or (
+        objects and any(isinstance(value, complex) for value in column)
+    ):
+        _refuse_complex(f"column {str(frame.columns[j])!r}")
     try:
+        if objects:
+            return _objects_to_array(column.to_numpy(dtype=object))
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         return None

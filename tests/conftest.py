@@ -1,0 +1,42 @@
+"""What all tests share: how hypothesis searches, and where optional data sets are found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The deadline is off because the first example pays for compilation. On CI the same examples are
+# tried every time, so that a failure there is a failure of the change and not of the dice.
+settings.register_profile(
+    "absentia", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("ci", parent=settings.get_profile("absentia"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "absentia")
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def data_folder() -> Path | None:
+    """Find the optional data sets: $ABSENTIA_DATA, or ``shared/data`` beside the checkout."""
+    named = os.environ.get("ABSENTIA_DATA")
+    folder = Path(named) if named else PROJECT.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture
+def data_file() -> Callable[[str], Path]:
+    """Return a function from a file's name to its path; a test without its file is skipped."""
+
+    def find(name: str) -> Path:
+        folder = data_folder()
+        if folder is None:
+            pytest.skip("no optional data sets: set ABSENTIA_DATA to their folder")
+        if not (folder / name).is_file():
+            pytest.skip(f"{name} is not among the optional data sets")
+        return folder / name
+
+    return find
