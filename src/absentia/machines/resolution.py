@@ -7,31 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia import densities, kernels
+from absentia import kernels
+from absentia.densities.naming import make_density
 from absentia.kernels.base import Kernel
 
 __all__ = ["make_density", "make_kernel"]
 
-_DENSITIES = {"gaussian": "GaussianDensity", "mixture": "MixtureDensity"}
 _KERNELS = {"genrbf": "GenRBF", "expected_rbf": "ExpectedRBF"}
-
-
-def make_density(density: Any) -> Any:
-    """Return an unfitted density: the one of that name, or a copy of the one given."""
-    if isinstance(density, str):
-        if density not in _DENSITIES:
-            known = ", ".join(repr(name) for name in _DENSITIES)
-            raise ValueError(
-                f"density must be one of {known} or a density estimator such as "
-                f"GaussianDensity(), found {density!r}."
-            )
-        return getattr(densities, _DENSITIES[density])()
-    if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
-        raise TypeError(
-            "density must be 'gaussian', 'mixture' or a density estimator with fit and condition, "
-            f"such as GaussianDensity(), found {density!r}."
-        )
-    return clone(density)
 
 
 def make_kernel(kernel: Any, gamma: Any, mask_weight: Any) -> Kernel:
