@@ -1,11 +1,13 @@
 """What every kernel of beliefs is: a formula for a Gram matrix, and the algebra around it.
 
 The author of a kernel writes ``__init__`` (parameters, stored untouched, as scikit-learn wants),
-``_gram`` and ``_diag``; calling, resolving, composing, comparing and printing are done here.
+``_gram`` and ``_diag``, and ``resolve`` where a parameter can be a word or can be wrong; calling,
+composing, comparing and printing are done here.
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, Literal
@@ -17,9 +19,13 @@ from absentia.beliefs import Beliefs
 from absentia.gaussians import Prior
 from absentia.tables import FloatArray
 
-__all__ = ["Kernel", "Product", "Scaled", "Sum"]
+__all__ = ["Diagonal", "Kernel", "Product", "Scaled", "Sum"]
 
 Diagonal = Literal["independent", "same"]
+
+# How many rows of a matrix are worked on at once: large enough for BLAS, small enough that the
+# few temporaries of a block stay in the cache.
+_BLOCK = 512
 
 
 class Kernel(BaseEstimator, ABC):
@@ -32,6 +38,9 @@ class Kernel(BaseEstimator, ABC):
 
     #: Whether every Gram matrix is positive semidefinite, as a theorem and not as a hope.
     positive_definite: bool = True
+
+    #: NumPy's numbers leave ``np.float64(2) * kernel`` to the kernel.
+    __array_ufunc__ = None
 
     def __call__(
         self, P: Beliefs, Q: Beliefs | None = None, *, n_jobs: int | None = None
@@ -74,7 +83,7 @@ class Kernel(BaseEstimator, ABC):
         """Return this kernel with numbers in place of words such as ``gamma="scale"``.
 
         A machine does this once, with the prior that was fitted to the training rows, so that
-        training and new rows are measured alike.
+        training and new rows are measured alike. Parameters that make no sense are refused here.
         """
         return self
 
@@ -92,12 +101,12 @@ class Kernel(BaseEstimator, ABC):
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        if isinstance(other, Kernel):
-            return Product(self, other)
-        return Scaled(float(other), self) if isinstance(other, Real) else NotImplemented
+        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, other: Any) -> Kernel:
-        return Scaled(float(other), self) if isinstance(other, Real) else NotImplemented
+        if not isinstance(other, Real):
+            return NotImplemented
+        return Scaled(check_factor(other), self)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -110,9 +119,16 @@ class Kernel(BaseEstimator, ABC):
         return hash((type(self), *(_hashable(params[name]) for name in sorted(params))))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        params = self.get_params(deep=False)
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in params.items())
-        return f"{type(self).__name__}({shown})"
+        shown = []
+        for name, parameter in inspect.signature(type(self).__init__).parameters.items():
+            if name == "self":
+                continue
+            value = getattr(self, name)
+            if parameter.default is inspect.Parameter.empty:
+                shown.append(_shown(value))
+            elif not _equal(value, parameter.default):
+                shown.append(f"{name}={_shown(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class Sum(Kernel):
@@ -180,8 +196,8 @@ class Scaled(Kernel):
 
     @property
     def positive_definite(self) -> bool:  # type: ignore[override]
-        """A positive multiple of a positive definite kernel is one."""
-        return self.factor >= 0 and self.kernel.positive_definite
+        """A non-negative multiple of a positive definite kernel is one."""
+        return self.kernel.positive_definite
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         K = self.kernel._gram(P, Q, n_jobs)
@@ -193,20 +209,45 @@ class Scaled(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return the multiple of the resolved kernel."""
-        return Scaled(self.factor, self.kernel.resolve(prior))
+        return Scaled(check_factor(self.factor), self.kernel.resolve(prior))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"{_shown(self.factor)} * {_as_factor(self.kernel)}"
 
 
-def resolve_gamma(gamma: Any, prior: Prior) -> float:
-    """Return ``gamma`` as a number: ``"scale"`` is one over the trace of the data's covariance."""
+def check_factor(factor: Any) -> float:
+    """Return the factor of a multiple as a float, refusing what would not leave it a kernel."""
+    if not (isinstance(factor, Real) and 0 <= float(factor) < np.inf):
+        raise ValueError(
+            f"A kernel can be multiplied by a number that is not negative, found {factor!r}: a "
+            "negative multiple of a similarity is not one."
+        )
+    return float(factor)
+
+
+def check_diagonal(diagonal: Any) -> None:
+    """Refuse a word for the diagonal that is neither of the two."""
+    if diagonal not in ("independent", "same"):
+        raise ValueError(
+            "diagonal must be 'independent' (two independent draws of a row) or 'same' (one and "
+            f"the same draw twice), found {diagonal!r}."
+        )
+
+
+def resolve_gamma(gamma: Any, prior: Prior, metric: FloatArray | None = None) -> float:
+    """Return ``gamma`` as a number.
+
+    ``"scale"`` is one over the trace of the data's covariance, measured in the metric where one
+    is given (a matrix ``M``: the trace of ``M S``, which for the Mahalanobis metric is the number
+    of columns).
+    """
     if isinstance(gamma, str):
         if gamma != "scale":
             raise ValueError(f"gamma must be a positive number or 'scale', found {gamma!r}.")
-        total = float(np.trace(prior.covariance()))
+        covariance = prior.covariance()
+        total = float(np.trace(covariance) if metric is None else np.sum(metric * covariance))
         return 1.0 / total if total > 0 else 1.0
-    if not (isinstance(gamma, Real) and np.isfinite(gamma) and gamma > 0):
+    if not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
         raise ValueError(f"gamma must be a positive number or 'scale', found {gamma!r}.")
     return float(gamma)
 
@@ -220,8 +261,13 @@ def with_params(kernel: Kernel, **params: Any) -> Kernel:
 
 def symmetrised(K: FloatArray) -> FloatArray:
     """Copy the lower triangle of a square matrix onto the upper, in place."""
-    upper = np.triu_indices_from(K, 1)
-    K[upper] = K.T[upper]
+    n = len(K)
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        corner = K[start:stop, start:stop]
+        upper = np.triu_indices(stop - start, 1)
+        corner[upper] = corner.T[upper]
+        K[start:stop, stop:] = K[stop:, start:stop].T
     return K
 
 
@@ -242,22 +288,28 @@ def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+    if isinstance(a, np.ndarray | list | tuple) and isinstance(b, np.ndarray | list | tuple):
         return np.array_equal(np.asarray(a), np.asarray(b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
     return bool(a == b)
 
 
 def _hashable(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.shape, value.tobytes()
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, np.ndarray | list | tuple):
+        # Equal arrays hash alike whatever their type: 1 and 1.0, 0.0 and -0.0.
+        array = np.asarray(value, dtype=np.float64) + 0.0
+        return array.shape, array.tobytes()
+    return value
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, np.ndarray) and value.size > 4:
-        return f"<array of shape {value.shape}>"
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return f"{float(value):.6g}"
+    if isinstance(value, np.ndarray):
+        if value.size > 4:
+            return f"<array of shape {value.shape}>"
+        return repr(value.tolist())
     return repr(value)
 
 

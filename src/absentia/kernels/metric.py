@@ -1,0 +1,54 @@
+"""In which metric distances are measured: the columns as they are, whitened, or the user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["metric_root", "resolve_metric"]
+
+
+def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
+    """Return the matrix ``M`` of the squared distance ``d' M d``, or None where it is ``d'd``.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
+        ``"mahalanobis"`` is the inverse of the overall covariance of the prior, Appendix D of
+        [Smieja2018]_. An array must be symmetric and positive definite.
+    prior : Prior
+    """
+    if isinstance(metric, str):
+        if metric == "euclidean":
+            return None
+        if metric == "mahalanobis":
+            inverse = np.linalg.inv(prior.covariance())
+            return (inverse + inverse.T) / 2
+        raise ValueError(
+            f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {metric!r}."
+        )
+    M = np.asarray(metric, dtype=np.float64)
+    d = prior.n_features
+    if M.shape != (d, d):
+        raise ValueError(
+            f"A metric for {d} columns must be a matrix of shape {(d, d)}, found {M.shape}. For "
+            "a weight to each column give numpy.diag(weights)."
+        )
+    if not np.isfinite(M).all() or not np.allclose(M, M.T):
+        raise ValueError("A metric must be a finite, symmetric matrix.")
+    smallest = float(np.linalg.eigvalsh(M)[0])
+    if smallest <= 0:
+        raise ValueError(
+            f"A metric must be positive definite, but its smallest eigenvalue is {smallest:.3g}."
+        )
+    return (M + M.T) / 2
+
+
+def metric_root(metric: FloatArray) -> FloatArray:
+    """Return ``R`` with ``R'R = M``: distances after the map ``x -> R x`` are Euclidean."""
+    root: FloatArray = np.linalg.cholesky(metric).T
+    return root
