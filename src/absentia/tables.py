@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
-__all__ = ["as_table", "as_table_like", "column_names", "remember_columns"]
+__all__ = ["as_table", "as_table_like", "column_names", "remember_columns", "table_as"]
 
 _FINITE = "expected finite numbers, or NaN where a value is missing"
 _NUMBERS = (
@@ -100,6 +100,33 @@ def column_names(X: Any, n_features: int) -> list[str]:
     if _is_frame(X):
         return [str(name) for name in X.columns]
     return [f"x{j}" for j in range(n_features)]
+
+
+def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
+    """Return ``array`` as the kind of table that ``X`` is, with the names of ``X``.
+
+    Parameters
+    ----------
+    X : array-like or frame
+        Whose kind, column names and (pandas) index to take.
+    array : ndarray of shape (n_samples, n_features)
+        NaN where a value is missing; polars gets nulls there.
+    columns : ndarray of int, optional
+        Which columns of ``X`` those of ``array`` are; all of them unless told.
+    """
+    if not _is_frame(X):
+        return array
+    names = list(X.columns)
+    if columns is not None:
+        names = [names[j] for j in columns]
+    if _is_polars(X):
+        polars = sys.modules["polars"]
+        return polars.DataFrame(array, schema=names).fill_nan(None)
+    return type(X)(array, index=X.index, columns=names)
+
+
+def _is_polars(frame: Any) -> bool:
+    return type(frame).__module__.startswith("polars")
 
 
 def _is_frame(X: Any) -> bool:
@@ -257,7 +284,7 @@ def _check_names(frame: Any) -> None:
 
 def _column_to_array(frame: Any, j: int) -> FloatArray | None:
     """Return column ``j`` of a frame as float64, or None where it does not hold numbers."""
-    if type(frame).__module__.startswith("polars"):
+    if _is_polars(frame):
         polars = sys.modules["polars"]
         column = frame[:, j]
         if not (column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null)):
