@@ -1,1 +1,17 @@
 """scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
+
+from absentia.machines.kernel_matrix import KernelMatrix
+from absentia.machines.ridge import KernelRidge
+from absentia.machines.shift import MissingnessShiftWarning
+from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+__all__ = [
+    "KernelMatrix",
+    "KernelRidge",
+    "MissingnessShiftWarning",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "SVC",
+    "SVR",
+]

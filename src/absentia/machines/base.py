@@ -26,15 +26,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, resolve_gamma
 from absentia.machines.leave_one_out import choose_gamma
 from absentia.machines.resolution import make_density, make_kernel
 from absentia.machines.shift import check_shift
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -161,6 +161,7 @@ class KernelMachine(BaseEstimator):
 
     def _fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
+        self._check_parameters()
         n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
         y = self._check_targets(y, n_samples)
         weights = None if sample_weight is None else _check_weights(sample_weight, n_samples)
@@ -175,7 +176,6 @@ class KernelMachine(BaseEstimator):
         The density is cloned and sees the training rows only. ``gamma="loo"`` is settled here,
         which is what ``y`` is for.
         """
-        self._check_common_parameters()
         if isinstance(X, Beliefs):
             density, beliefs = None, X
         else:
@@ -250,7 +250,8 @@ class KernelMachine(BaseEstimator):
 
     # ------------------------------------------------------------------ the rest
 
-    def _check_common_parameters(self) -> None:
+    def _check_parameters(self) -> None:
+        """Raise for parameters that can be seen to be wrong before anything is computed."""
         if self.shift not in ("ignore", "warn", "error"):
             raise ValueError(
                 f"shift must be 'ignore', 'warn' or 'error', found {self.shift!r}: what to do when "
@@ -273,53 +274,3 @@ def _check_weights(sample_weight: ArrayLike, n_samples: int) -> FloatArray:
             f"sample_weight.shape == {weights.shape}."
         )
     return weights
-
-
-class ClassifierTargets:
-    """What classifiers do with ``y``: class labels to ``classes_`` and integers, and back."""
-
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
-        """Return ``y`` as a one-dimensional array of at least two classes."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(np.empty(n_samples), y)
-        check_classification_targets(y)
-        if len(np.unique(y)) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(np.unique(y))} class."
-            )
-        return y
-
-    def _target_codes(self, y: Any) -> FloatArray:
-        """Return one column of +1 and -1 for two classes, one column to each class for more."""
-        classes, index = np.unique(y, return_inverse=True)
-        codes = 2.0 * np.eye(len(classes))[index] - 1.0
-        return codes[:, 1:] if len(classes) == 2 else codes
-
-
-class RegressorTargets:
-    """What regressors do with ``y``: finite numbers, one column or (where told) several."""
-
-    _multi_output = False
-
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
-        """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if not (self._multi_output and y.ndim == 2):
-            y = column_or_1d(y, warn=True)
-        check_consistent_length(np.empty(n_samples), y)
-        return y
-
-    def _target_codes(self, y: Any) -> FloatArray:
-        """Return the targets as columns, centred and of unit variance."""
-        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
-        centred = columns - columns.mean(axis=0)
-        spread = centred.std(axis=0)
-        return centred / np.where(spread > 0, spread, 1.0)

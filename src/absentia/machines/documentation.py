@@ -1,0 +1,93 @@
+"""The words that the docstrings of all machines share, written once.
+
+``@documented`` puts them where a docstring says ``{common_parameters}``, ``{common_attributes}``
+or one of the parameters of the SVM solver.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+__all__ = ["documented"]
+
+_Class = TypeVar("_Class", bound=type)
+
+_TEXTS = {
+    "common_parameters": """\
+density : {"gaussian", "mixture"} or density, default="gaussian"
+    What the data could have been. It is cloned and fitted on the training rows only, and not
+    used where rows come as :class:`~absentia.Beliefs`.
+kernel : str or Kernel, default="genrbf"
+    The similarity of beliefs, by name or as an object, which then brings its own ``gamma``.
+gamma : float, "scale" or "loo", default="scale"
+    Width of the kernel: a positive number; ``"scale"``, one over the trace of the data's
+    covariance; ``"loo"``, chosen on the training rows by the closed-form leave-one-out error of
+    kernel ridge regression.
+mask_weight : float, array-like of shape (n_features,) or None, default=None
+    Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
+    miss the same columns are more alike; for data that is not missing at random. None and 0
+    leave it out.
+n_jobs : int, default=None
+    Threads for the Gram matrix; as everywhere in joblib.
+shift : {"ignore", "warn", "error"}, default="ignore"
+    What to do when new rows miss a column that no training row missed.""",
+    "common_attributes": """\
+density_ : density or None
+    Fitted on the training rows; None after fitting on beliefs.
+kernel_ : Kernel
+    The kernel in use, with numbers in place of words such as ``"scale"``.
+beliefs_ : Beliefs
+    About the training rows that predictions need.
+missing_rates_ : ndarray of shape (n_features,)
+    Which part of the training rows missed each column.
+n_features_in_ : int
+    The number of columns.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Their names, where training rows came as a frame with names.""",
+    "solver_parameters": """\
+shrinking : bool, default=True
+    Whether the solver drops rows from the problem that look settled.
+tol : float, default=1e-3
+    Tolerance of the solver's stopping rule.
+cache_size : float, default=200
+    The solver's cache, in MB.
+verbose : bool, default=False
+    Whether the solver prints.
+max_iter : int, default=-1
+    Most steps of the solver; -1 for no limit.""",
+    "classifier_parameters": """\
+class_weight : dict, "balanced" or None, default=None
+    Multiplies the penalty of each class; ``"balanced"`` by one over its frequency.
+decision_function_shape : {"ovr", "ovo"}, default="ovr"
+    For more than two classes: one column to each class, or to each pair of classes.
+break_ties : bool, default=False
+    Whether ties in the votes of the pairs are broken by the decision function, which costs a
+    little.""",
+    "support_attributes": """\
+support_ : ndarray of int, shape (n_support,)
+    The training rows that are support vectors; ``beliefs_`` is about these.
+n_support_ : ndarray of int
+    How many there are, by class.
+dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+    Their coefficients, as scikit-learn orders them; one row for regression and outliers.
+intercept_ : ndarray
+    The constants of the decision functions.
+n_iter_ : int or ndarray of int
+    Steps of the solver.
+fit_status_ : int
+    0 if the solver converged, 1 if not.""",
+}
+
+
+def documented(cls: _Class) -> _Class:
+    """Fill in the shared parts of a class's docstring, indented as the place that asks for them."""
+    lines = []
+    for line in (cls.__doc__ or "").splitlines():
+        name = line.strip().removeprefix("{").removesuffix("}")
+        if line.strip() == f"{{{name}}}" and name in _TEXTS:
+            indent = line[: len(line) - len(line.lstrip())]
+            lines += [f"{indent}{text}".rstrip() for text in _TEXTS[name].splitlines()]
+        else:
+            lines.append(line)
+    cls.__doc__ = "\n".join(lines)
+    return cls

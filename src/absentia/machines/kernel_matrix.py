@@ -1,0 +1,116 @@
+"""The kernel as a transformer, for every kernel method that takes a precomputed matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.multiclass import type_of_target
+
+from absentia.machines.base import KernelMachine
+from absentia.machines.documentation import documented
+from absentia.machines.targets import codes_of_classes, codes_of_numbers
+from absentia.tables import FloatArray
+
+__all__ = ["KernelMatrix"]
+
+
+@documented
+class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+    """Turn rows with missing values into rows of a Gram matrix.
+
+    ``fit`` learns the density and remembers the training rows; ``transform`` gives the kernel of
+    new rows with each training row, ``K[i, j] = k(new row i, training row j)``. In a pipeline it
+    puts every kernel method of scikit-learn with ``kernel="precomputed"`` (or
+    ``affinity="precomputed"``) within reach of rows with holes, also under cross-validation:
+    there each fold fits its own.
+
+    Parameters
+    ----------
+    {common_parameters}
+
+    Attributes
+    ----------
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelMatrix
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> X = np.array([[-2.0, -1.5], [-1.0, np.nan], [np.nan, -2.0], [1.0, 1.5], [np.nan, 1.0]])
+    >>> KernelMatrix().fit_transform(X).shape
+    (5, 5)
+    >>> machine = make_pipeline(StandardScaler(), KernelMatrix(), SVC(kernel="precomputed"))
+    >>> machine.fit(X, [0, 0, 0, 1, 1]).predict([[np.nan, -1.0], [2.0, np.nan]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        *,
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any = None) -> KernelMatrix:
+        """Fit density and kernel to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,), optional
+            Used by ``gamma="loo"`` alone.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._keep(X, self._prepare(X, y), {})
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the kernel of each row of ``X`` with each training row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_training_rows)
+        """
+        return self._gram_rows(X)
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Fit to training rows and return their Gram matrix, symmetric to the last bit.
+
+        Half the work of ``fit(X).transform(X)``, and for kernels whose diagonal is not that of
+        two independent draws the matrix to train with.
+        """
+        self.fit(X, y)
+        return self.kernel_(self.beliefs_, n_jobs=self.n_jobs)
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        if y is None:
+            return super()._target_codes(y)
+        are_classes = type_of_target(y) in ("binary", "multiclass")
+        return codes_of_classes(y) if are_classes else codes_of_numbers(y)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.beliefs_)

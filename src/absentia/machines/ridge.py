@@ -1,0 +1,161 @@
+"""Kernel ridge regression for rows with holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+
+from absentia.machines.base import KernelMachine, RegressorTargets
+from absentia.machines.documentation import documented
+from absentia.tables import FloatArray
+
+__all__ = ["KernelRidge"]
+
+
+@documented
+class KernelRidge(RegressorTargets, RegressorMixin, KernelMachine):
+    """Kernel ridge regression for rows with missing values.
+
+    Least squares with a penalty: ``f(x) = sum_i dual_coef[i] k(x, x_i)`` with
+    ``dual_coef = inv(K + alpha I) y``, one Cholesky factorisation. Several targets (columns of
+    ``y``) share it. There is no intercept: centre the targets, for example with
+    :class:`sklearn.compose.TransformedTargetRegressor`.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        The penalty, non-negative; one for all targets, or one to each.
+    {common_parameters}
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        The coefficients of the training rows.
+    {common_attributes}
+
+    See Also
+    --------
+    KernelRidgeCV : chooses ``alpha``, ``gamma`` and ``mask_weight`` by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X.sum(axis=1)
+    >>> X[::3, 0] = np.nan
+    >>> KernelRidge(alpha=0.1).fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]]).round()
+    array([ 2., -2.])
+    """
+
+    _multi_output = True
+
+    dual_coef_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.alpha = alpha
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
+        """Fit density, kernel and coefficients to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the squared errors.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the number, or numbers, of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        values: FloatArray = self._gram_rows(X) @ self.dual_coef_
+        return values
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        alpha = np.asarray(self.alpha)
+        if alpha.dtype.kind not in "iuf" or alpha.ndim > 1 or not (alpha >= 0).all():
+            raise ValueError(
+                f"alpha must be a non-negative number, or one to each target, found {self.alpha!r}."
+            )
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        targets = np.reshape(y, (len(y), -1))
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        if len(alphas) not in (1, targets.shape[1]):
+            raise ValueError(
+                f"alpha must be one number or one to each target, found {len(alphas)} for "
+                f"{targets.shape[1]} targets."
+            )
+        if sample_weight is None:
+            coefficients = _ridge(K, targets, alphas)
+        else:
+            # Weighted least squares is the ordinary kind after rows and columns are scaled.
+            root = np.sqrt(np.maximum(sample_weight, 0.0))[:, None]
+            coefficients = root * _ridge(root * K * root.T, root * targets, alphas)
+        return {"dual_coef_": coefficients.reshape(np.shape(y))}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _ridge(K: FloatArray, targets: FloatArray, alphas: FloatArray) -> FloatArray:
+    """Solve ``(K + alpha I) coefficients = targets``, for one alpha or one to each column."""
+    if len(alphas) == 1:
+        return _solve_symmetric(K, alphas[0], targets)
+    columns = zip(alphas, targets.T, strict=True)
+    return np.column_stack([_solve_symmetric(K, alpha, column) for alpha, column in columns])
+
+
+def _solve_symmetric(K: FloatArray, alpha: float, right: FloatArray) -> FloatArray:
+    A = K.copy()
+    A[np.diag_indices_from(A)] += alpha
+    try:
+        solution: FloatArray = cho_solve(
+            cho_factor(A, lower=True, check_finite=False), right, check_finite=False
+        )
+    except LinAlgError:
+        # Singular (alpha=0 and repeated rows) or an indefinite kernel: the least-squares answer.
+        solution = lstsq(A, right, check_finite=False)[0]
+    return solution

@@ -1,0 +1,199 @@
+"""What the support vector machines share: scikit-learn's solver, and a dual of our own to predict.
+
+The solver works on the precomputed Gram matrix. Prediction does not go back to it: it would want
+the kernel of a new row with *every* training row, while only the support vectors count. So the
+decision function is evaluated here, from the columns of the support vectors alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
+
+_FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
+
+
+class SupportVectorMachine(KernelMachine):
+    """A machine whose solution is a sum over support vectors."""
+
+    _fitted_names: tuple[str, ...] = _FITTED
+
+    support_: IntArray
+    n_support_: IntArray
+    dual_coef_: FloatArray
+    intercept_: FloatArray
+
+    @abstractmethod
+    def _solver(self) -> Any:
+        """Return scikit-learn's estimator with ``kernel="precomputed"`` and our parameters."""
+
+    def _solver_parameters(self, *names: str) -> dict[str, Any]:
+        shared = ("shrinking", "tol", "cache_size", "verbose", "max_iter")
+        return {"kernel": "precomputed"} | {name: getattr(self, name) for name in names + shared}
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._solver()._validate_params()
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        solver = self._solver().fit(K, y, sample_weight=sample_weight)
+        return {name: getattr(solver, name) for name in self._fitted_names}
+
+    def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray:
+        support: IntArray = solution["support_"]
+        return support
+
+    def _sum_over_support(self, X: Any) -> FloatArray:
+        """Return ``sum_i dual_coef[i] k(x, support vector i) + intercept``, shape (n_samples,)."""
+        values: FloatArray = self._gram_rows(X) @ self.dual_coef_[0] + self.intercept_[0]
+        return values
+
+
+class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMachine):
+    """A support vector machine that predicts numbers."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SupportVectorRegressor:
+        """Fit density, kernel and machine to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the number of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._sum_over_support(X)
+
+
+class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorMachine):
+    """A support vector machine that predicts classes: one against one, then by vote."""
+
+    _fitted_names = (*_FITTED, "classes_", "class_weight_")
+
+    classes_: np.ndarray
+    break_ties: bool
+    decision_function_shape: str
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SupportVectorClassifier:
+        """Fit density, kernel and machine to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return how far each row is on the side of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes (positive means ``classes_[1]``), else \
+(n_samples, n_classes), or (n_samples, n_classes * (n_classes - 1) / 2) for \
+``decision_function_shape="ovo"``
+        """
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return self._sum_over_support(X)
+        pairs = self._decisions_of_pairs(X)
+        if self.decision_function_shape == "ovo":
+            return pairs
+        one_against_rest: FloatArray = _ovr_decision_function(pairs < 0, -pairs, len(self.classes_))
+        return one_against_rest
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(
+                "break_ties must be False when decision_function_shape is 'ovo': ties are broken "
+                "by the decision function of the classes, which is what 'ovr' gives."
+            )
+        if len(self.classes_) == 2:
+            return self.classes_[(self._sum_over_support(X) >= 0).astype(np.intp)]
+        if self.break_ties:
+            return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        return self.classes_[np.argmax(self._votes(self._decisions_of_pairs(X)), axis=1)]
+
+    def _decisions_of_pairs(self, X: Any) -> FloatArray:
+        """Return the decision of each pair of classes, positive for the first of the two.
+
+        ``dual_coef_`` has, for a support vector of class ``i``, its coefficients against all
+        other classes in ascending order; so those against class ``j`` are in row ``j - 1`` where
+        ``i < j`` and in row ``j`` where ``i > j``.
+        """
+        K = self._gram_rows(X)
+        stops = np.cumsum(self.n_support_)
+        sums = [
+            K[:, stop - size : stop] @ self.dual_coef_[:, stop - size : stop].T
+            for stop, size in zip(stops, self.n_support_, strict=True)
+        ]
+        pairs = [sums[i][:, j - 1] + sums[j][:, i] for i, j in self._pairs()]
+        return np.column_stack(pairs) + self.intercept_
+
+    def _votes(self, pairs: FloatArray) -> IntArray:
+        votes = np.zeros((len(pairs), len(self.classes_)), dtype=np.intp)
+        for column, (i, j) in zip(pairs.T, self._pairs(), strict=True):
+            votes[:, i] += column > 0
+            votes[:, j] += column <= 0
+        return votes
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        k = len(self.classes_)
+        return [(i, j) for i in range(k) for j in range(i + 1, k)]

@@ -1,0 +1,77 @@
+"""What machines do with ``y``: check it, and write it as numbers for the leave-one-out error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+from absentia.tables import FloatArray
+
+__all__ = ["ClassifierTargets", "RegressorTargets", "codes_of_classes", "codes_of_numbers"]
+
+
+class ClassifierTargets:
+    """A base for classifiers: ``y`` holds class labels, at least two different ones."""
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        """Return ``y`` as a one-dimensional array of at least two classes."""
+        _check_given(self, y)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(np.empty(n_samples), y)
+        check_classification_targets(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(np.unique(y))} class."
+            )
+        return y
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        return codes_of_classes(y)
+
+
+class RegressorTargets:
+    """A base for regressors: ``y`` holds finite numbers, one column or (where told) several."""
+
+    _multi_output = False
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
+        _check_given(self, y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if not (self._multi_output and y.ndim == 2):
+            y = column_or_1d(y, warn=True)
+        check_consistent_length(np.empty(n_samples), y)
+        return y
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        return codes_of_numbers(y)
+
+
+def codes_of_classes(y: Any) -> FloatArray:
+    """Return a centred indicator of each class, one column for two classes, (n_samples, n_codes).
+
+    Centred, because the ridge regression that they serve has no intercept: without it the most
+    frequent class would have to be learned by the kernel.
+    """
+    classes, index = np.unique(y, return_inverse=True)
+    codes = np.eye(len(classes))[index]
+    return codes_of_numbers(codes[:, 1:] if len(classes) == 2 else codes)
+
+
+def codes_of_numbers(y: Any) -> FloatArray:
+    """Return each target centred and of unit variance, so that all weigh alike."""
+    columns = np.reshape(y, (len(y), -1)).astype(np.float64)
+    centred = columns - columns.mean(axis=0)
+    spread = centred.std(axis=0)
+    return centred / np.where(spread > 0, spread, 1.0)
+
+
+def _check_given(machine: Any, y: Any) -> None:
+    if y is None:
+        raise ValueError(
+            f"{type(machine).__name__} requires y to be passed, but the target y is None."
+        )
