@@ -96,7 +96,7 @@ class Patterns:
     def rows_by_pattern(self) -> list[IntArray]:
         """Return, for each pattern, the rows that have it, in ascending order."""
         order = np.argsort(self.pattern_of_row, kind="stable")
-        return np.split(order, np.cumsum(self.counts)[:-1])
+        return np.split(order, np.cumsum(self.counts)[:-1]) if len(order) else []
 
 
 def _packed_words(mask: BoolArray) -> np.ndarray:
