@@ -4,12 +4,27 @@ from absentia import amputation
 from absentia.beliefs import Beliefs
 from absentia.densities import GaussianDensity
 from absentia.encoding import TableEncoder
-from absentia.kernels import ExpectedRBF, GenRBF, Kernel
+from absentia.kernels import (
+    EmbeddingRBF,
+    ExpectedDistanceRBF,
+    ExpectedLinear,
+    ExpectedPolynomial,
+    ExpectedRBF,
+    GammaRBF,
+    GenRBF,
+    Kernel,
+    MaskKernel,
+    NotPositiveDefiniteWarning,
+    gram_blocks,
+    kernel_variance,
+    repair_psd,
+)
 from absentia.machines import (
     SVC,
     SVR,
     KernelMatrix,
     KernelRidge,
+    LogisticRegression,
     MissingnessShiftWarning,
     NuSVC,
     NuSVR,
@@ -19,13 +34,21 @@ from absentia.missingness import Patterns
 
 __all__ = [
     "Beliefs",
+    "EmbeddingRBF",
+    "ExpectedDistanceRBF",
+    "ExpectedLinear",
+    "ExpectedPolynomial",
     "ExpectedRBF",
+    "GammaRBF",
     "GaussianDensity",
     "GenRBF",
     "Kernel",
     "KernelMatrix",
     "KernelRidge",
+    "LogisticRegression",
+    "MaskKernel",
     "MissingnessShiftWarning",
+    "NotPositiveDefiniteWarning",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
@@ -34,4 +57,7 @@ __all__ = [
     "SVR",
     "TableEncoder",
     "amputation",
+    "gram_blocks",
+    "kernel_variance",
+    "repair_psd",
 ]

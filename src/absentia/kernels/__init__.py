@@ -1,6 +1,42 @@
 """Similarity of beliefs, in closed form."""
 
 from absentia.kernels.base import Kernel, Product, Scaled, Sum
+from absentia.kernels.blocks import gram_blocks
+from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
+from absentia.kernels.embedding import EmbeddingRBF
+from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.mask import MaskKernel
+from absentia.kernels.names import KERNELS_BY_NAME, kernel_named
+from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
+from absentia.kernels.repair import (
+    NotPositiveDefiniteWarning,
+    RepairedMatrix,
+    check_psd,
+    repair_psd,
+)
+from absentia.kernels.variance import kernel_variance, kernel_variance_diag
 
-__all__ = ["ExpectedRBF", "GenRBF", "Kernel", "Product", "Scaled", "Sum"]
+__all__ = [
+    "EmbeddingRBF",
+    "ExpectedDistanceRBF",
+    "ExpectedLinear",
+    "ExpectedPolynomial",
+    "ExpectedRBF",
+    "GammaRBF",
+    "GenRBF",
+    "KERNELS_BY_NAME",
+    "Kernel",
+    "MaskKernel",
+    "NotPositiveDefiniteWarning",
+    "Product",
+    "RepairedMatrix",
+    "Scaled",
+    "Sum",
+    "check_psd",
+    "gram_blocks",
+    "kernel_named",
+    "kernel_variance",
+    "kernel_variance_diag",
+    "repair_psd",
+]

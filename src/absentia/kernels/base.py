@@ -304,7 +304,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return f"{float(value):.6g}"
     if isinstance(value, np.ndarray):
         if value.size > 4:

@@ -31,7 +31,7 @@ def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
         raise ValueError(
             f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {metric!r}."
         )
-    M = np.asarray(metric, dtype=np.float64)
+    M: FloatArray = np.asarray(metric, dtype=np.float64)
     d = prior.n_features
     if M.shape != (d, d):
         raise ValueError(
@@ -50,5 +50,5 @@ def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
 
 def metric_root(metric: FloatArray) -> FloatArray:
     """Return ``R`` with ``R'R = M``: distances after the map ``x -> R x`` are Euclidean."""
-    root: FloatArray = np.linalg.cholesky(metric).T
+    root: FloatArray = np.asarray(np.linalg.cholesky(metric).T, dtype=np.float64)
     return root

@@ -1,0 +1,118 @@
+"""Gram matrices block by block: streamed when they are too large to hold, and assembled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from absentia.beliefs import Beliefs
+from absentia.kernels.base import Kernel, symmetrised
+from absentia.tables import FloatArray
+
+__all__ = ["gram_blocks"]
+
+
+def gram_blocks(
+    kernel: Kernel,
+    P: Beliefs,
+    Q: Beliefs | None = None,
+    *,
+    block_rows: int = 1024,
+    n_jobs: int | None = None,
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Stream a Gram matrix in blocks of rows, for matrices that are too large to hold.
+
+    The blocks one below the other are ``kernel(P, Q)``, or ``kernel(P)`` with its diagonal, up to
+    rounding: each entry above the diagonal is computed anew, not copied from below it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    P : Beliefs of n rows
+    Q : Beliefs of m rows, optional
+        Without it the rows of ``P`` are compared with each other.
+    block_rows : int, default=1024
+        Rows to a block; the memory in use is that of one block, ``8 * block_rows * m`` bytes,
+        and the kernel's bounded workspace.
+    n_jobs : int, optional
+        Threads, as in calling a kernel.
+
+    Yields
+    ------
+    rows : slice
+        Which rows of ``P``.
+    block : ndarray of shape (len(P[rows]), m)
+        The caller's own, to keep or to change.
+
+    Examples
+    --------
+    The norm of a matrix that is never whole:
+
+    >>> import numpy as np
+    >>> from absentia import GaussianDensity, GenRBF
+    >>> from absentia.kernels import gram_blocks
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> X[::3, 1] = np.nan
+    >>> P = GaussianDensity().fit(X).condition(X)
+    >>> total = sum((block**2).sum() for rows, block in gram_blocks(GenRBF(), P, block_rows=32))
+    >>> bool(np.isclose(total, (GenRBF()(P) ** 2).sum()))
+    True
+    """
+    if isinstance(block_rows, bool) or not isinstance(block_rows, int | np.integer):
+        raise TypeError(f"block_rows must be a whole number, found {block_rows!r}.")
+    if block_rows < 1:
+        raise ValueError(f"block_rows must be at least 1, found {block_rows!r}.")
+    resolved = kernel._resolved_for(P, Q)
+    return _stream(resolved, P, Q, int(block_rows), n_jobs)
+
+
+def _stream(
+    kernel: Kernel, P: Beliefs, Q: Beliefs | None, block_rows: int, n_jobs: int | None
+) -> Iterator[tuple[slice, FloatArray]]:
+    for rows in cut(len(P), block_rows):
+        some = P[rows]
+        block = kernel(some, P if Q is None else Q, n_jobs=n_jobs)
+        if Q is None:
+            within = np.arange(rows.stop - rows.start)
+            block[within, rows.start + within] = kernel.diag(some)
+        yield rows, block
+
+
+def assembled(
+    block: Callable[[slice, slice], FloatArray],
+    shape: tuple[int, int],
+    *,
+    symmetric: bool,
+    block_rows: int,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the matrix whose blocks a function computes.
+
+    ``block(I, J)`` returns the entries of rows ``I`` and columns ``J``. A symmetric matrix is
+    computed on and below the diagonal and mirrored, so that it is symmetric to the last bit.
+    Blocks are shared out among threads; each writes its own part of the matrix.
+    """
+    out = np.empty(shape)
+
+    def fill(rows: slice, columns: slice) -> None:
+        out[rows, columns] = block(rows, columns)
+        if symmetric and rows == columns:
+            symmetrised(out[rows, columns])
+        elif symmetric:
+            out[columns, rows] = out[rows, columns].T
+
+    tasks = (
+        delayed(fill)(rows, columns)
+        for rows in cut(shape[0], block_rows)
+        for columns in cut(shape[1], block_rows)
+        if not symmetric or columns.start <= rows.start
+    )
+    Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
+    return out
+
+
+def cut(n_rows: int, step: int) -> list[slice]:
+    """Cut ``n_rows`` into slices of at most ``step`` rows."""
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]

@@ -1,0 +1,227 @@
+"""The expected polynomial kernels of degree two and three."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from absentia.beliefs import Beliefs
+from absentia.gaussians import Prior
+from absentia.kernels.base import Kernel, check_diagonal, resolve_gamma, with_params
+from absentia.kernels.blocks import assembled, cut
+from absentia.kernels.moments import (
+    Moments,
+    inner_product_variance,
+    paired_inner_product_variance,
+    uncertain_columns,
+)
+from absentia.tables import FloatArray
+
+__all__ = ["ExpectedPolynomial"]
+
+_FLOATS = 2**22  # of a workspace: 32 MB
+_PAIRS_PER_PRODUCT = 16  # below this many pairs of rows to a pair of patterns, no BLAS for each
+
+
+class ExpectedPolynomial(Kernel):
+    """The polynomial kernel of two rows, averaged over what they could have been.
+
+    ``E (gamma x'y + coef0)^degree`` for independent ``x``, ``y``. With means ``a``, ``b`` and
+    covariances ``A``, ``B``, ``u = gamma a'b + coef0`` and
+    ``v = gamma² var(x'y) = gamma² (tr(AB) + a'Ba + b'Ab)`` it is
+
+    - degree 2: ``u² + v``, for any distributions with these moments, so for mixtures through
+      their overall means and covariances;
+    - degree 3: ``u³ + 3 u v + 6 gamma³ a'B A b`` for Gaussians; for mixtures the sum of this over
+      all pairs of components, weighted by the products of their weights.
+
+    A row that misses a value counts with its mean and, through ``v``, with its spread along the
+    other row: degree two keeps what imputing the mean loses. On complete rows it is
+    ``sklearn.metrics.pairwise.polynomial_kernel``. Positive definite where ``coef0`` is not
+    negative.
+
+    Parameters
+    ----------
+    degree : {2, 3}, default=2
+    gamma : float or "scale", default="scale"
+        ``"scale"`` is one over the trace of the data's covariance.
+    coef0 : float, default=1.0
+    diagonal : {"independent", "same"}, default="independent"
+        What ``kernel(P)`` has on its diagonal: two independent draws of a row, or one and the
+        same row, ``E (gamma x'x + coef0)^degree``, which is larger.
+
+    Notes
+    -----
+    Degree 2 costs two products of d(d+1)/2 columns, paid for each pair of a pattern and a row:
+    O(P n d²), and O(n² d) for the means. Degree 3 costs O(P n d² + n² d), times the pairs of
+    components. Only the columns in which some row is uncertain enter d². The workspace is bounded.
+
+    Examples
+    --------
+    >>> from absentia import Beliefs, ExpectedPolynomial
+    >>> P = Beliefs.from_moments([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0.0, 0.0]] * 2 + [[0, 4]])
+    >>> ExpectedPolynomial(degree=2, gamma=1.0, coef0=0.0)(P)
+    array([[ 1.,  0.,  1.],
+           [ 0.,  1.,  5.],
+           [ 1.,  5., 28.]])
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        *,
+        diagonal: Any = "independent",
+    ):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.diagonal = diagonal
+
+    @property
+    def positive_definite(self) -> bool:  # type: ignore[override]
+        """A polynomial with non-negative coefficients of an inner product is positive definite."""
+        return self.coef0 >= 0
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return this kernel with a number in place of ``gamma="scale"``."""
+        check_diagonal(self.diagonal)
+        if self.degree not in (2, 3):
+            raise ValueError(
+                f"degree must be 2 or 3, found {self.degree!r}; for degree 1 use ExpectedLinear."
+            )
+        if not np.isfinite(self.coef0):
+            raise ValueError(f"coef0 must be a finite number, found {self.coef0!r}.")
+        return with_params(self, gamma=resolve_gamma(self.gamma, prior))
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        R = P if Q is None else Q
+        left, right = self._parts(P, R)
+        if Q is None:
+            right = left
+        step = left[0][1].block_rows
+        if self.degree == 3:  # a vector to each pair of rows, for a while
+            step = min(step, max(1, int(np.sqrt(_FLOATS / max(1, len(left[0][1].columns))))))
+
+        def block(rows: slice, columns: slice) -> FloatArray:
+            values = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
+            for ours, x in left:
+                for theirs, y in right:
+                    term = self._of_pairs(x, y, rows, columns)
+                    term *= ours[rows, None]
+                    term *= theirs[columns]
+                    values += term
+            return values
+
+        shape = (len(P), len(R))
+        K = assembled(block, shape, symmetric=Q is None, block_rows=step, n_jobs=n_jobs)
+        if Q is None:
+            np.fill_diagonal(K, self._diag(P))
+        return K
+
+    def _parts(
+        self, *beliefs: Beliefs
+    ) -> tuple[list[tuple[FloatArray, Moments]], list[tuple[FloatArray, Moments]]]:
+        """Return weights and moments: of the whole rows for degree 2, by components for 3."""
+        columns = uncertain_columns(*beliefs)
+        parts = []
+        for some in beliefs:
+            if self.degree == 2 or some.n_components == 1:
+                parts.append([(np.ones(len(some)), Moments(some, columns=columns))])
+            else:
+                parts.append(
+                    [
+                        (weights, Moments(some, component=c, columns=columns))
+                        for c, weights in enumerate(some.weights().T)
+                    ]
+                )
+        return parts[0], parts[-1]
+
+    def _of_pairs(self, x: Moments, y: Moments, rows: slice, columns: slice) -> FloatArray:
+        gamma, coef0 = float(self.gamma), float(self.coef0)
+        u = gamma * (x.means[rows] @ y.means[columns].T) + coef0
+        v = inner_product_variance(x, y, rows, columns)
+        v *= gamma**2
+        if self.degree == 2:
+            return u**2 + v
+        return u * (u**2 + 3 * v) + 6 * gamma**3 * _third_cumulant(x, y, rows, columns)
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        if self.diagonal == "same":
+            return self._same_row_twice(P)
+        gamma, coef0 = float(self.gamma), float(self.coef0)
+        total = np.zeros(len(P))
+        left, right = self._parts(P)
+        for ours, x in left:
+            for theirs, y in right:
+                u = gamma * np.einsum("ij,ij->i", x.means, y.means) + coef0
+                v = gamma**2 * paired_inner_product_variance(x, y)
+                if self.degree == 2:
+                    term = u**2 + v
+                else:
+                    term = u * (u**2 + 3 * v) + 6 * gamma**3 * _paired_third_cumulant(x, y)
+                total += ours * theirs * term
+        return total
+
+    def _same_row_twice(self, P: Beliefs) -> FloatArray:
+        """Return ``E (gamma x'x + coef0)^degree`` from the cumulants of ``x'x``, by components."""
+        gamma, coef0 = float(self.gamma), float(self.coef0)
+        total = np.zeros(len(P))
+        for c, weights in enumerate(P.weights().T):
+            moments = Moments(P, component=c)
+            means, images = moments.means, moments.images()
+            u = gamma * (np.einsum("ij,ij->i", means, means) + moments.traces()) + coef0
+            # Twice the variance of two independent draws: 2 tr(AA) + 4 a'Aa.
+            v = gamma**2 * 2 * paired_inner_product_variance(moments, moments)
+            if self.degree == 2:
+                total += weights * (u**2 + v)
+            else:
+                third = 8 * _cube_traces(moments) + 24 * np.einsum("ij,ij->i", images, images)
+                total += weights * (u * (u**2 + 3 * v) + gamma**3 * third)
+        return total
+
+
+def _third_cumulant(x: Moments, y: Moments, rows: slice, columns: slice) -> FloatArray:
+    """Return ``a'B A b``, a sixth of the third cumulant of ``x'y``, for pairs of Gaussians."""
+    kept = x.columns
+    A, row_of = _restricted(x, rows)
+    B, column_of = _restricted(y, columns)
+    a, b = x.means[rows][:, kept], y.means[columns][:, kept]
+    Ab, Ba = b @ A, a @ B  # (patterns of x, rows of y, u) and (patterns of y, rows of x, u)
+    if len(A) * len(B) * _PAIRS_PER_PRODUCT > len(a) * len(b):
+        values: FloatArray = np.einsum("iju,jiu->ij", Ab[row_of], Ba[column_of], optimize=False)
+        return values
+    values = np.empty((len(a), len(b)))
+    for g in range(len(A)):
+        ours = np.flatnonzero(row_of == g)
+        for h in range(len(B)):
+            theirs = np.flatnonzero(column_of == h)
+            values[ours[:, None], theirs] = Ba[h, ours] @ Ab[g, theirs].T
+    return values
+
+
+def _restricted(moments: Moments, rows: slice) -> tuple[FloatArray, np.ndarray]:
+    different, index = moments.covariances(rows)
+    return different[:, moments.columns[:, None], moments.columns], index
+
+
+def _paired_third_cumulant(x: Moments, y: Moments) -> FloatArray:
+    values = np.empty(len(x))
+    for rows in cut(len(x), x.block_rows):
+        A, row_of = x.covariances(rows)
+        B, column_of = y.covariances(rows)
+        Ab = np.einsum("bij,bj->bi", A[row_of], y.means[rows])
+        Ba = np.einsum("bij,bj->bi", B[column_of], x.means[rows])
+        values[rows] = np.einsum("bi,bi->b", Ab, Ba)
+    return values
+
+
+def _cube_traces(moments: Moments) -> FloatArray:
+    """Return the trace of the cube of each row's covariance."""
+    traces = np.empty(len(moments))
+    for rows in cut(len(moments), moments.block_rows):
+        A, index = moments.covariances(rows)
+        traces[rows] = np.einsum("gij,gij->g", A @ A, A)[index]
+    return traces

@@ -1,0 +1,189 @@
+"""Kernel matrices that are not positive semidefinite: found, named, and repaired."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh
+
+from absentia.kernels.base import Kernel
+from absentia.tables import FloatArray
+
+__all__ = ["NotPositiveDefiniteWarning", "RepairedMatrix", "check_psd", "repair_psd"]
+
+_METHODS = ("clip", "flip", "shift")
+
+
+class NotPositiveDefiniteWarning(UserWarning):
+    """A kernel matrix has a negative eigenvalue that rounding does not explain."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedMatrix:
+    """What :func:`repair_psd` did, to be done to the rows of new data.
+
+    Attributes
+    ----------
+    method : {"clip", "flip", "shift"}
+    eigenvalues : ndarray of shape (n,)
+        Of the matrix before the repair, ascending.
+    shift : float
+        What was added to the diagonal; zero for the other methods.
+    """
+
+    method: str
+    eigenvalues: FloatArray
+    shift: float
+    _original: FloatArray
+    _projection: FloatArray | None
+
+    def transform(self, K_new: Any) -> FloatArray:
+        """Return the kernel of new rows with the training rows, to go with the repaired matrix.
+
+        Clipping and flipping are linear maps of the rows. A shift raises only the similarity of a
+        row with itself, so it leaves new rows as they are; a row that equals a training row to
+        the last bit is that row, and is raised. So the training rows always come out as the
+        repaired matrix has them.
+
+        Parameters
+        ----------
+        K_new : array-like of shape (n_new, n)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n)
+        """
+        rows = np.array(K_new, dtype=np.float64, ndmin=2)
+        if rows.shape[1] != len(self.eigenvalues):
+            raise ValueError(
+                f"K_new must have a column for each of the {len(self.eigenvalues)} rows of the "
+                f"repaired matrix, found shape {rows.shape}."
+            )
+        if self._projection is not None:
+            return rows @ self._projection
+        if self.shift:
+            known: dict[bytes, list[int]] = {}
+            for i, row in enumerate(self._original):
+                known.setdefault(row.tobytes(), []).append(i)
+            seen: dict[bytes, int] = {}
+            for row in rows:
+                key = row.tobytes()
+                if key in known:
+                    # Equal rows take turns, so that all of them come out as in the matrix.
+                    turn = seen.get(key, 0)
+                    seen[key] = turn + 1
+                    row[known[key][turn % len(known[key])]] += self.shift
+        return rows
+
+
+def repair_psd(
+    K: Any, method: Literal["clip", "flip", "shift"] = "clip"
+) -> tuple[FloatArray, RepairedMatrix]:
+    """Return the nearest use one can make of a kernel matrix that is not positive semidefinite.
+
+    With ``K = V diag(l) V'``:
+
+    - ``"clip"``: negative eigenvalues become zero, the nearest positive semidefinite matrix;
+    - ``"flip"``: they become positive, as if what they say mattered as much;
+    - ``"shift"``: the diagonal rises by the size of the smallest, which changes no similarity of
+      two different rows.
+
+    A matrix that is positive semidefinite comes back as it was.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Symmetric, finite.
+    method : {"clip", "flip", "shift"}, default="clip"
+
+    Returns
+    -------
+    repaired : ndarray of shape (n, n)
+        Symmetric to the last bit.
+    repair : RepairedMatrix
+        Its ``transform`` does the same to the kernel of new rows with the training rows.
+
+    Notes
+    -----
+    An eigendecomposition, O(n³).
+
+    Examples
+    --------
+    >>> from absentia import repair_psd
+    >>> K = [[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]]
+    >>> repaired, repair = repair_psd(K, method="shift")
+    >>> float(repair.eigenvalues[0].round(3)), float(repaired[0, 0].round(3))
+    (-0.273, 1.273)
+    >>> repair.transform([[0.5, 0.5, 0.5]])
+    array([[0.5, 0.5, 0.5]])
+    """
+    if method not in _METHODS:
+        known = ", ".join(repr(name) for name in _METHODS)
+        raise ValueError(f"method must be one of {known}, found {method!r}.")
+    original = np.array(K, dtype=np.float64, ndmin=2)
+    if original.ndim != 2 or original.shape[0] != original.shape[1]:
+        raise ValueError(f"K must be a square matrix, found shape {original.shape}.")
+    if not np.isfinite(original).all():
+        raise ValueError("K must be finite, found NaN or infinity.")
+    largest = float(np.abs(original).max(initial=0.0))
+    if np.abs(original - original.T).max(initial=0.0) > 1e-8 * largest:
+        raise ValueError(
+            "K must be symmetric: the matrix of the training rows with themselves. Rows of new "
+            "data go to the transform of the repair."
+        )
+    eigenvalues, V = eigh(original)
+    negative = eigenvalues < 0
+    shift, projection = 0.0, None
+    if not negative.any():
+        repaired = original.copy()
+    elif method == "shift":
+        shift = -float(eigenvalues[0])
+        repaired = original + shift * np.eye(len(original))
+    else:
+        signs = np.where(negative, 0.0 if method == "clip" else -1.0, 1.0)
+        projection = (V * signs) @ V.T
+        repaired = (V * (eigenvalues * signs)) @ V.T
+    repaired = (repaired + repaired.T) / 2
+    return repaired, RepairedMatrix(method, eigenvalues, shift, original, projection)
+
+
+def check_psd(K: FloatArray, kernel: Kernel) -> bool:
+    """Tell whether a training matrix is positive semidefinite, and warn where it is not.
+
+    Machines call this on the matrix they are about to solve with. A kernel that is positive
+    definite by theorem passes unlooked at; for the others a Cholesky factorisation decides, with
+    a tolerance of ``1e-10`` of the largest diagonal entry times n, and only a matrix that fails
+    pays for its smallest eigenvalue.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    kernel : Kernel
+        The one that made it.
+
+    Returns
+    -------
+    bool
+        False after a :class:`NotPositiveDefiniteWarning`, which names the smallest eigenvalue.
+    """
+    if kernel.positive_definite or len(K) == 0:
+        return True
+    tolerance = 1e-10 * len(K) * max(float(np.diagonal(K).max()), np.finfo(np.float64).tiny)
+    lifted = K.copy()
+    lifted[np.diag_indices_from(lifted)] += tolerance
+    try:
+        cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        smallest = float(eigvalsh(K, subset_by_index=[0, 0])[0])
+        warnings.warn(
+            f"The matrix of {kernel!r} is not positive semidefinite: its smallest eigenvalue is "
+            f"{smallest:.3g}. The solution may be poor or fail to converge. Use repair_psd on "
+            "the matrix, or a kernel whose positive_definite is True, such as GenRBF.",
+            NotPositiveDefiniteWarning,
+            stacklevel=2,
+        )
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""How uncertain a similarity is: the variance of the kernel of two rows that are uncertain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.beliefs import Beliefs
+from absentia.kernels.base import Diagonal, Kernel, check_diagonal, with_params
+from absentia.kernels.blocks import assembled
+from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.moments import (
+    Moments,
+    inner_product_variance,
+    paired_inner_product_variance,
+    uncertain_columns,
+)
+from absentia.kernels.rbf import ExpectedRBF
+from absentia.tables import FloatArray
+
+__all__ = ["kernel_variance", "kernel_variance_diag"]
+
+
+def kernel_variance(
+    kernel: Kernel,
+    P: Beliefs,
+    Q: Beliefs | None = None,
+    *,
+    diagonal: Diagonal = "same",
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the variance of the kernel of two rows over what they could have been.
+
+    The expected kernel says how alike two rows are on average; this says how sure that is. For
+    independent rows with means ``a``, ``b`` and covariances ``A``, ``B``:
+
+    - :class:`ExpectedLinear`: ``var(x'y) = tr(AB) + a'Ba + b'Ab``, Eq. (6) of [Anderson2011]_,
+      for mixtures through their overall moments, which is exact;
+    - :class:`ExpectedRBF`: ``E[k with 2 gamma] - E[k]²``, for the square of an RBF is an RBF of
+      twice the gamma, Eq. (7) of [Anderson2011]_; for mixtures both terms are the mixture's.
+
+    Complete rows have none.
+
+    Parameters
+    ----------
+    kernel : ExpectedLinear or ExpectedRBF
+        Others have no closed form here. The unscaled RBF is not the mean of anything, so it has
+        no variance either.
+    P : Beliefs of n rows
+    Q : Beliefs of m rows, optional
+    diagonal : {"same", "independent"}, default="same"
+        Without ``Q``, what the diagonal is: the variance of a row's kernel with itself, or with
+        an independent draw. With itself the RBF is always 1, of variance 0; the inner product has
+        ``2 tr(AA) + 4 a'Aa``, the second case of Eq. (6). (The paper has no such case for the
+        RBF: its Eq. (7) on the diagonal is ``"independent"``.)
+    n_jobs : int, optional
+        Threads, as in calling a kernel.
+
+    Returns
+    -------
+    ndarray of shape (n, m), or (n, n)
+        Never negative.
+
+    Examples
+    --------
+    >>> from absentia import Beliefs, ExpectedLinear, kernel_variance
+    >>> P = Beliefs.from_moments([[1.0], [2.0], [0.0]], [[0.0], [0.5], [0.0]])
+    >>> kernel_variance(ExpectedLinear(), P)
+    array([[0. , 0.5, 0. ],
+           [0.5, 8.5, 0. ],
+           [0. , 0. , 0. ]])
+    """
+    resolved = _supported(kernel)._resolved_for(P, Q)
+    check_diagonal(diagonal)
+    if isinstance(resolved, ExpectedLinear):
+        V = _linear(P, Q, n_jobs)
+    else:
+        V = with_params(resolved, gamma=2 * resolved.gamma)(P, Q, n_jobs=n_jobs)
+        K = resolved(P, Q, n_jobs=n_jobs)
+        K *= K
+        V -= K
+        np.maximum(V, 0, out=V)
+    if Q is None:
+        np.fill_diagonal(V, kernel_variance_diag(resolved, P, diagonal=diagonal))
+    return V
+
+
+def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "same") -> FloatArray:
+    """Return the diagonal of ``kernel_variance(kernel, P)`` without the rest of it, shape (n,).
+
+    Parameters
+    ----------
+    kernel : ExpectedLinear or ExpectedRBF
+    P : Beliefs of n rows
+    diagonal : {"same", "independent"}, default="same"
+        The variance of a row's kernel with itself, or with an independent draw of the row.
+
+    Examples
+    --------
+    >>> from absentia import Beliefs, ExpectedLinear
+    >>> from absentia.kernels import kernel_variance_diag
+    >>> P = Beliefs.from_moments([[1.0], [2.0], [0.0]], [[0.0], [0.5], [0.0]])
+    >>> kernel_variance_diag(ExpectedLinear(), P, diagonal="independent")
+    array([0.  , 4.25, 0.  ])
+    """
+    resolved = _supported(kernel)._resolved_for(P, None)
+    check_diagonal(diagonal)
+    if isinstance(resolved, ExpectedLinear):
+        return _linear_same(P) if diagonal == "same" else _linear_independent(P)
+    if diagonal == "same":
+        return np.zeros(len(P))
+    apart = with_params(resolved, diagonal="independent")
+    second = with_params(apart, gamma=2 * resolved.gamma).diag(P)
+    return np.maximum(second - apart.diag(P) ** 2, 0)
+
+
+def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:
+    if isinstance(kernel, ExpectedRBF) and not kernel.scaled:
+        raise ValueError(
+            f"{kernel!r} is not the mean of a kernel of random rows, so it has no variance; use "
+            "ExpectedRBF with scaled=True."
+        )
+    if not isinstance(kernel, ExpectedLinear | ExpectedRBF):
+        raise TypeError(
+            "The variance of a kernel is known for ExpectedLinear and ExpectedRBF, found "
+            f"{kernel!r}."
+        )
+    return kernel
+
+
+def _linear(P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+    R = P if Q is None else Q
+    columns = uncertain_columns(P, R)
+    x = Moments(P, columns=columns)
+    y = x if Q is None else Moments(Q, columns=columns)
+    return assembled(
+        lambda rows, others: inner_product_variance(x, y, rows, others),
+        (len(P), len(R)),
+        symmetric=Q is None,
+        block_rows=x.block_rows,
+        n_jobs=n_jobs,
+    )
+
+
+def _linear_independent(P: Beliefs) -> FloatArray:
+    x = Moments(P, columns=uncertain_columns(P))
+    return paired_inner_product_variance(x, x)
+
+
+def _linear_same(P: Beliefs) -> FloatArray:
+    """Return ``var(x'x)``: within the components, and between them."""
+    means, variances = np.empty((2, len(P), P.n_components))
+    for c in range(P.n_components):
+        x = Moments(P, component=c)
+        means[:, c] = np.einsum("ij,ij->i", x.means, x.means) + x.traces()
+        # var(x'x) = 2 tr(AA) + 4 a'Aa, and for two independent draws half of each.
+        variances[:, c] = 2 * paired_inner_product_variance(x, x)
+    weights = P.weights()
+    means -= np.einsum("ic,ic->i", weights, means)[:, None]
+    return np.einsum("ic,ic->i", weights, variances + means**2)
