@@ -1,17 +1,23 @@
 """scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
 
 from absentia.machines.kernel_matrix import KernelMatrix
+from absentia.machines.logistic import LogisticRegression
 from absentia.machines.ridge import KernelRidge
+from absentia.machines.selection import SVCCV, SVRCV, KernelRidgeCV
 from absentia.machines.shift import MissingnessShiftWarning
 from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 __all__ = [
     "KernelMatrix",
     "KernelRidge",
+    "KernelRidgeCV",
+    "LogisticRegression",
     "MissingnessShiftWarning",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
 ]

@@ -164,7 +164,7 @@ class KernelMachine(BaseEstimator):
         self._check_parameters()
         n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
         y = self._check_targets(y, n_samples)
-        weights = None if sample_weight is None else _check_weights(sample_weight, n_samples)
+        weights = self._check_weights(sample_weight, y, n_samples)
         training = self._prepare(X, y)
         K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
         solution = self._solve(K, y, weights)
@@ -173,15 +173,9 @@ class KernelMachine(BaseEstimator):
     def _prepare(self, X: Any, y: Any = None) -> Training:
         """Return density, beliefs and kernel for the training rows.
 
-        The density is cloned and sees the training rows only. ``gamma="loo"`` is settled here,
-        which is what ``y`` is for.
+        ``gamma="loo"`` is settled here, which is what ``y`` is for.
         """
-        if isinstance(X, Beliefs):
-            density, beliefs = None, X
-        else:
-            table = as_table(X)
-            density = make_density(self.density).fit(table)
-            beliefs = density.condition(table)
+        density, beliefs = self._believe_training(X)
         gamma = self.gamma
         if isinstance(gamma, str) and gamma == "loo":
             gamma = choose_gamma(
@@ -191,6 +185,14 @@ class KernelMachine(BaseEstimator):
                 start=resolve_gamma("scale", beliefs.prior),
             )
         return Training(density, beliefs, self._make_kernel(gamma).resolve(beliefs.prior))
+
+    def _believe_training(self, X: Any) -> tuple[Any, Beliefs]:
+        """Return a density, cloned and fitted on the training rows only, and their beliefs."""
+        if isinstance(X, Beliefs):
+            return None, X
+        table = as_table(X)
+        density = make_density(self.density).fit(table)
+        return density, density.condition(table)
 
     def _make_kernel(self, gamma: Any) -> Kernel:
         return make_kernel(self.kernel, gamma, self.mask_weight)
@@ -215,7 +217,7 @@ class KernelMachine(BaseEstimator):
 
     def _believe(self, X: Any) -> Beliefs:
         """Return the beliefs about new rows, checked against training."""
-        check_is_fitted(self)
+        check_is_fitted(self, "kernel_")
         if isinstance(X, Beliefs):
             if X.n_features != self.n_features_in_:
                 raise ValueError(
@@ -258,19 +260,27 @@ class KernelMachine(BaseEstimator):
                 "new rows miss columns that training rows never missed."
             )
 
+    def _check_weights(self, sample_weight: Any, y: Any, n_samples: int) -> FloatArray | None:
+        """Return the weights of the rows as an array, or None where there are none."""
+        if sample_weight is None:
+            return None
+        weights: FloatArray = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+        if weights.shape != (n_samples,):
+            raise ValueError(
+                f"sample_weight must have shape ({n_samples},), a weight to each row of X, found "
+                f"sample_weight.shape == {weights.shape}."
+            )
+        counting = weights > 0
+        if not counting.any():
+            raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
+        if y is not None and not counting.all():
+            # What is left without the rows of no weight must still be something to learn from.
+            self._check_targets(y[counting], int(counting.sum()))
+        return weights
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _check_weights(sample_weight: ArrayLike, n_samples: int) -> FloatArray:
-    weights: FloatArray = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), a weight to each row of X, found "
-            f"sample_weight.shape == {weights.shape}."
-        )
-    return weights

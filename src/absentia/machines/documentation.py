@@ -31,6 +31,44 @@ n_jobs : int, default=None
     Threads for the Gram matrix; as everywhere in joblib.
 shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
+    "search_parameters": """\
+gammas : int, sequence of float or None, default=7
+    Widths to try; an integer is the number of steps of four around ``"scale"`` of all rows. None
+    leaves the kernel as it is. Where ``kernel`` is an object, they go into the object.
+mask_weights : sequence or None, default=None
+    Weights of the mask kernel to try, each a number or an array; include 0 to see whether
+    absence says anything. None is without mask kernel.
+cv : int, splitter or iterable, default=5
+    As in :class:`sklearn.model_selection.GridSearchCV`.
+scoring : str, callable or None, default=None
+    As there, for one score; None is the machine's own ``score``.
+refit : bool, default=True
+    Whether to fit the best machine to all rows; without it there is nothing to predict with.
+progress : bool, default=False
+    Whether to show a bar, which needs tqdm (``absentia[progress]``).""",
+    "search_common_parameters": """\
+density : {"gaussian", "mixture"} or density, default="gaussian"
+    What the data could have been; fitted once in each fold, on its training rows only.
+kernel : str or Kernel, default="genrbf"
+    The similarity of beliefs, by name or as an object.
+n_jobs : int, default=None
+    Threads over folds and gammas; as everywhere in joblib.
+shift : {"ignore", "warn", "error"}, default="ignore"
+    What to do when new rows miss a column that no training row missed.""",
+    "search_attributes": """\
+cv_results_ : dict of arrays
+    As in :class:`sklearn.model_selection.GridSearchCV`; the time of what several candidates
+    shared is divided among them.
+best_params_ : dict
+    Parameters of the plain machine.
+best_score_ : float
+    Its mean score over the folds.
+best_index_ : int
+    Its place in ``cv_results_``.
+best_estimator_ : the plain machine
+    Fitted to all rows with these parameters.
+n_splits_ : int
+    The number of folds.""",
     "common_attributes": """\
 density_ : density or None
     Fitted on the training rows; None after fitting on beliefs.
@@ -55,9 +93,7 @@ verbose : bool, default=False
     Whether the solver prints.
 max_iter : int, default=-1
     Most steps of the solver; -1 for no limit.""",
-    "classifier_parameters": """\
-class_weight : dict, "balanced" or None, default=None
-    Multiplies the penalty of each class; ``"balanced"`` by one over its frequency.
+    "vote_parameters": """\
 decision_function_shape : {"ovr", "ovo"}, default="ovr"
     For more than two classes: one column to each class, or to each pair of classes.
 break_ties : bool, default=False

@@ -13,70 +13,18 @@ from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
 from absentia.tables import FloatArray
 
-__all__ = ["KernelRidge"]
+__all__ = ["KernelRidge", "KernelRidgeSolver"]
 
 
-@documented
-class KernelRidge(RegressorTargets, RegressorMixin, KernelMachine):
-    """Kernel ridge regression for rows with missing values.
-
-    Least squares with a penalty: ``f(x) = sum_i dual_coef[i] k(x, x_i)`` with
-    ``dual_coef = inv(K + alpha I) y``, one Cholesky factorisation. Several targets (columns of
-    ``y``) share it. There is no intercept: centre the targets, for example with
-    :class:`sklearn.compose.TransformedTargetRegressor`.
-
-    Parameters
-    ----------
-    alpha : float or array-like of shape (n_targets,), default=1.0
-        The penalty, non-negative; one for all targets, or one to each.
-    {common_parameters}
-
-    Attributes
-    ----------
-    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        The coefficients of the training rows.
-    {common_attributes}
-
-    See Also
-    --------
-    KernelRidgeCV : chooses ``alpha``, ``gamma`` and ``mask_weight`` by cross-validation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import KernelRidge
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 2))
-    >>> y = X.sum(axis=1)
-    >>> X[::3, 0] = np.nan
-    >>> KernelRidge(alpha=0.1).fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]]).round()
-    array([ 2., -2.])
-    """
+class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
+    """What :class:`KernelRidge` does, whoever chooses its parameters."""
 
     _multi_output = True
 
+    alpha: Any
     dual_coef_: FloatArray
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
-        n_jobs: int | None = None,
-        shift: Any = "ignore",
-    ):
-        self.alpha = alpha
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeSolver:
         """Fit density, kernel and coefficients to training rows with holes.
 
         Parameters
@@ -138,6 +86,63 @@ class KernelRidge(RegressorTargets, RegressorMixin, KernelMachine):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+@documented
+class KernelRidge(KernelRidgeSolver):
+    """Kernel ridge regression for rows with missing values.
+
+    Least squares with a penalty: ``f(x) = sum_i dual_coef[i] k(x, x_i)`` with
+    ``dual_coef = inv(K + alpha I) y``, one Cholesky factorisation. Several targets (columns of
+    ``y``) share it. There is no intercept: centre the targets, for example with
+    :class:`sklearn.compose.TransformedTargetRegressor`.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        The penalty, non-negative; one for all targets, or one to each.
+    {common_parameters}
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        The coefficients of the training rows.
+    {common_attributes}
+
+    See Also
+    --------
+    KernelRidgeCV : chooses ``alpha``, ``gamma`` and ``mask_weight`` by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X.sum(axis=1)
+    >>> X[::3, 0] = np.nan
+    >>> KernelRidge(alpha=0.1).fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]]).round()
+    array([ 2., -2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.alpha = alpha
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
 
 
 def _ridge(K: FloatArray, targets: FloatArray, alphas: FloatArray) -> FloatArray:

@@ -101,7 +101,7 @@ class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMach
 class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorMachine):
     """A support vector machine that predicts classes: one against one, then by vote."""
 
-    _fitted_names = (*_FITTED, "classes_", "class_weight_")
+    _fitted_names: tuple[str, ...] = (*_FITTED, "classes_")
 
     classes_: np.ndarray
     break_ties: bool

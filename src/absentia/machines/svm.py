@@ -32,7 +32,9 @@ class SVC(SupportVectorClassifier):
     ----------
     C : float, default=1.0
         Penalty of errors; the smaller, the smoother.
-    {classifier_parameters}
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the penalty of each class; ``"balanced"`` by one over its frequency.
+    {vote_parameters}
     {solver_parameters}
     {common_parameters}
 
@@ -99,6 +101,8 @@ class SVC(SupportVectorClassifier):
         self.n_jobs = n_jobs
         self.shift = shift
 
+    _fitted_names = (*SupportVectorClassifier._fitted_names, "class_weight_")
+
     def _solver(self) -> Any:
         return sklearn.svm.SVC(
             **self._solver_parameters("C", "class_weight", "decision_function_shape", "break_ties")
@@ -110,20 +114,20 @@ class NuSVC(SupportVectorClassifier):
     """Support vector classifier with a bound on support vectors, for rows with missing values.
 
     As :class:`SVC`, with ``nu`` in place of ``C``: at most the part ``nu`` of the training rows
-    is on the wrong side of the margin, and at least that part are support vectors.
+    is on the wrong side of the margin, and at least that part are support vectors. There is no
+    ``class_weight``: the solver ignores it here; weigh the rows with ``sample_weight``.
 
     Parameters
     ----------
     nu : float, default=0.5
         In (0, 1]; large values can be infeasible for classes of very different size.
-    {classifier_parameters}
+    {vote_parameters}
     {solver_parameters}
     {common_parameters}
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    class_weight_ : ndarray of shape (n_classes,)
     {support_attributes}
     {common_attributes}
 
@@ -140,7 +144,6 @@ class NuSVC(SupportVectorClassifier):
         self,
         *,
         nu: float = 0.5,
-        class_weight: Any = None,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         shrinking: bool = True,
@@ -156,7 +159,6 @@ class NuSVC(SupportVectorClassifier):
         shift: Any = "ignore",
     ):
         self.nu = nu
-        self.class_weight = class_weight
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.shrinking = shrinking
@@ -173,7 +175,7 @@ class NuSVC(SupportVectorClassifier):
 
     def _solver(self) -> Any:
         return sklearn.svm.NuSVC(
-            **self._solver_parameters("nu", "class_weight", "decision_function_shape", "break_ties")
+            **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
 
 
