@@ -1,0 +1,1 @@
+"""Experiments: protocols, the runner that keeps their results, statistics and the report."""

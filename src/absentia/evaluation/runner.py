@@ -1,0 +1,219 @@
+"""Run a protocol: what is not finished yet, on as many processes as wanted, kept as it comes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TextIO
+
+from absentia.evaluation.cells import Cell, CellResult, Context, Protocol
+from absentia.evaluation.store import Results
+from absentia.evaluation.workers import attempt, run_in_processes
+
+__all__ = ["RunSummary", "run"]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run ended: cells done now, failed now, and found finished from before."""
+
+    done: int
+    failed: int
+    skipped: int
+    seconds: float
+
+    def __str__(self) -> str:
+        before = f", {self.skipped} were there from before" if self.skipped else ""
+        failed = f", {self.failed} of them failed" if self.failed else ""
+        return f"{self.done} cells in {_duration(self.seconds)}{failed}{before}."
+
+
+def run(
+    protocol: Protocol,
+    results: Results,
+    context: Context,
+    *,
+    jobs: int = 1,
+    methods: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    retry_failed: bool = False,
+    time_limit: float | None = None,
+    dask: str | None = None,
+    progress: bool = True,
+) -> RunSummary:
+    """Run the cells of a protocol that the results do not have yet.
+
+    Each result is written at once. Stop the run in any way, call this again, and it goes on.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    results : Results
+    context : Context
+    jobs : int, default=1
+        Processes. With 1 and no time limit the cells are run in this process.
+    methods, datasets : sequences of str, optional
+        Run only these.
+    retry_failed : bool, default=False
+        Run cells again that ended in an error.
+    time_limit : float, optional
+        Seconds after which a cell is given up, and recorded as failed.
+    dask : str, optional
+        The address of a Dask scheduler to run the cells on, ``"tcp://host:8786"``. Its workers
+        need absentia, and the data folder under the same path.
+    progress : bool, default=True
+        Show a bar with the time left.
+
+    Returns
+    -------
+    RunSummary
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, found {jobs}.")
+    cells = _wanted(protocol.cells(context), methods, datasets)
+    finished = results.finished(protocol.name, context, failed_too=not retry_failed)
+    pending = [cell for cell in cells if cell.key not in finished]
+    skipped = len(cells) - len(pending)
+    if not pending:
+        return RunSummary(0, 0, skipped, 0.0)
+    settings = {"jobs": jobs, "time_limit": time_limit, "dask": bool(dask), "cells": len(cells)}
+    number = results.start_run(protocol.name, context, settings)
+    started = time.perf_counter()
+    done = failed = 0
+    with _progress_bar(len(cells), skipped, protocol.name, progress) as bar:
+        for result in _results(protocol, pending, context, jobs, time_limit, dask):
+            results.add(number, context, result)
+            done += 1
+            failed += result.failed
+            bar.advance(result, failed)
+    return RunSummary(done, failed, skipped, time.perf_counter() - started)
+
+
+def _results(
+    protocol: Protocol,
+    cells: Sequence[Cell],
+    context: Context,
+    jobs: int,
+    time_limit: float | None,
+    dask: str | None,
+) -> Iterable[CellResult]:
+    if dask is not None:
+        return _on_dask(protocol, cells, context, dask)
+    if jobs > 1 or time_limit is not None:
+        return run_in_processes(protocol.run, cells, context, jobs=jobs, time_limit=time_limit)
+    return map(partial(attempt, protocol.run, context=context), cells)
+
+
+def _on_dask(
+    protocol: Protocol, cells: Sequence[Cell], context: Context, address: str
+) -> Iterator[CellResult]:
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ImportError("Running on Dask needs it: pip install 'absentia[dask]'.") from None
+    with Client(address, timeout="20s") as client:
+        futures = {
+            client.submit(attempt, protocol.run, cell, context, pure=False): cell for cell in cells
+        }
+        for future in as_completed(futures):
+            error = future.exception()
+            yield (
+                future.result()
+                if error is None
+                else CellResult(futures[future], 0.0, error=f"{type(error).__name__}: {error}")
+            )
+            # Forgetting a future frees the memory of its result on the cluster.
+            del futures[future]
+            future.release()
+
+
+def _wanted(
+    cells: Sequence[Cell], methods: Sequence[str] | None, datasets: Sequence[str] | None
+) -> list[Cell]:
+    for wanted, kind in ((methods, "method"), (datasets, "dataset")):
+        known = {getattr(cell, kind) for cell in cells}
+        unknown = sorted(set(wanted or ()) - known)
+        if unknown:
+            raise ValueError(
+                f"The protocol has no {kind} {unknown[0]!r}; it has {', '.join(sorted(known))}."
+            )
+    return [
+        cell
+        for cell in cells
+        if (methods is None or cell.method in methods)
+        and (datasets is None or cell.dataset in datasets)
+    ]
+
+
+class _Bar:
+    """A progress bar by tqdm, or a line now and then where tqdm is not installed."""
+
+    def __init__(self, total: int, initial: int, title: str, stream: TextIO):
+        self._stream, self._title, self._total, self._count = stream, title, total, initial
+        self._started, self._last, self._initial = time.monotonic(), 0.0, initial
+        self._tqdm: Any = None
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return
+        self._tqdm = tqdm(
+            total=total,
+            initial=initial,
+            desc=title,
+            unit="cell",
+            file=stream,
+            dynamic_ncols=True,
+            smoothing=0.05,
+        )
+
+    def advance(self, result: CellResult, failed: int) -> None:
+        self._count += 1
+        if self._tqdm is not None:
+            if failed:
+                self._tqdm.set_postfix_str(f"{failed} failed", refresh=False)
+            self._tqdm.update()
+            return
+        now = time.monotonic()
+        if now - self._last > 5 or self._count == self._total:
+            self._last = now
+            pace = (now - self._started) / max(1, self._count - self._initial)
+            left = _duration(pace * (self._total - self._count))
+            failures = f", {failed} failed" if failed else ""
+            self._stream.write(
+                f"{self._title}: {self._count} of {self._total}, {left} left{failures}\n"
+            )
+            self._stream.flush()
+
+    def close(self) -> None:
+        if self._tqdm is not None:
+            self._tqdm.close()
+
+
+class _NoBar:
+    def advance(self, result: CellResult, failed: int) -> None:
+        """Show nothing."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+@contextmanager
+def _progress_bar(total: int, initial: int, title: str, shown: bool) -> Iterator[_Bar | _NoBar]:
+    bar = _Bar(total, initial, title, sys.stderr) if shown else _NoBar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
