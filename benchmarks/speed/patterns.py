@@ -32,5 +32,5 @@ def rows() -> Iterator[Row]:
             ),
             bar=1.0,
             aim=0.2,
-            note="patterns: about a second is wanted; theirs is np.unique(axis=0), 10 x a tenth of n",
+            note="patterns: a second is wanted; theirs is np.unique(axis=0), 10 x a tenth of n",
         )
