@@ -1,0 +1,130 @@
+"""Learners that take NaN themselves: trees that send missing values down a branch of their own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.machines.targets import ClassifierTargets
+from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+
+__all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
+
+Task = Literal["classification", "regression"]
+
+_QUIET: dict[str, dict[str, Any]] = {
+    "lightgbm": {"verbosity": -1},
+    "xgboost": {"verbosity": 0},
+    "catboost": {"verbose": False, "allow_writing_files": False},
+}
+_CLASSES = {
+    "lightgbm": ("LGBMClassifier", "LGBMRegressor"),
+    "xgboost": ("XGBClassifier", "XGBRegressor"),
+    "catboost": ("CatBoostClassifier", "CatBoostRegressor"),
+}
+
+
+def make_nan_learner(name: str, task: Task, random_state: Any = None) -> Any:
+    """Return a learner that takes rows with NaN as they are.
+
+    Parameters
+    ----------
+    name : {"hist_gradient_boosting", "random_forest", "lightgbm", "xgboost", "catboost"}
+        The last three need the package of that name (the extra ``boosters``).
+    task : {"classification", "regression"}
+    random_state : int or None
+
+    Returns
+    -------
+    estimator
+        Unfitted, single-threaded, silent.
+
+    Examples
+    --------
+    >>> from absentia.comparators import make_nan_learner
+    >>> make_nan_learner("random_forest", "regression", random_state=0)
+    RandomForestRegressor(random_state=0)
+    """
+    if task not in ("classification", "regression"):
+        raise ValueError(f"task must be 'classification' or 'regression', found {task!r}.")
+    second = task == "regression"
+    if name == "hist_gradient_boosting":
+        kind: Any = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)[second]
+        return kind(random_state=random_state)
+    if name == "random_forest":
+        kind = (RandomForestClassifier, RandomForestRegressor)[second]
+        return kind(random_state=random_state)
+    if name not in _CLASSES:
+        known = ", ".join(repr(k) for k in ("hist_gradient_boosting", "random_forest", *_CLASSES))
+        raise ValueError(f"name must be one of {known}, found {name!r}.")
+    if find_spec(name) is None:
+        raise ImportError(
+            f"{name} is not installed. Install it, or all boosters with the extra: "
+            "pip install 'absentia[boosters]'."
+        )
+    threads = "thread_count" if name == "catboost" else "n_jobs"
+    learner = getattr(import_module(name), _CLASSES[name][second])(
+        random_state=random_state, **{threads: 1}, **_QUIET[name]
+    )
+    return learner if second else EncodedLabelsClassifier(learner)
+
+
+class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator):
+    """Give a classifier that wants the labels 0, 1, 2, ... any labels.
+
+    Boosting packages differ in the labels and tables that they accept; behind this one they all
+    take what absentia's machines take.
+
+    Parameters
+    ----------
+    estimator : classifier
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    estimator_ : classifier
+        Fitted to the codes of the labels.
+    """
+
+    classes_: np.ndarray
+    estimator_: Any
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to rows with holes, shape (n_samples, n_features), and their classes."""
+        table = as_table(X)
+        classes, codes = np.unique(self._check_targets(y, len(table)), return_inverse=True)
+        estimator = clone(self.estimator).fit(table, codes)
+        self.classes_, self.estimator_ = classes, estimator
+        remember_columns(self, X)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        probabilities = self.estimator_.predict_proba(as_table_like(self, X))
+        return np.asarray(probabilities, dtype=np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row, shape (n_samples,)."""
+        predicted: np.ndarray = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return predicted
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
