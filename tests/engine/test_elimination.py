@@ -1,0 +1,93 @@
+"""The lanes' eliminations against LAPACK, one matrix at a time."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from absentia.engine.elimination import factor, solve, sweep
+from absentia.engine.lanes import LANES, aligned_empty, exp8, load8, splat8, store8
+
+
+def _positive_definite(rng, size):
+    A = rng.normal(size=(LANES, size, 2 * size))
+    return A @ A.transpose(0, 2, 1)
+
+
+def _lanes(matrices):
+    flat = aligned_empty(matrices.size)
+    flat[:] = np.moveaxis(matrices, 0, -1).ravel()
+    return flat
+
+
+def _log_determinant(determinant):
+    mantissa, exponent = determinant.reshape(2, LANES)
+    return np.log(mantissa) + exponent * np.log(2)
+
+
+@njit
+def _solve(work, pivots, size, vector, corner, out):
+    store8(out, 0, solve(work, pivots, size, vector, splat8(corner)))
+
+
+@njit
+def _exp(x, out):
+    for i in range(0, x.size, 8):
+        store8(out, i, exp8(load8(x, i)))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 8, 9, 30])
+def test_factor_and_solve_match_lapack(size):
+    rng = np.random.default_rng(size)
+    d = size + 3
+    matrices = _positive_definite(rng, d)
+    index = np.sort(rng.choice(d, size, replace=False))
+    work, pivots = aligned_empty(size**2 * LANES + 8), aligned_empty(size * LANES + 8)
+    determinant, out = np.empty(2 * LANES), np.empty(LANES)
+    factor(_lanes(matrices), d, index, size, work, pivots, determinant)
+    part = matrices[:, index[:, None], index]
+    np.testing.assert_allclose(
+        _log_determinant(determinant), np.linalg.slogdet(part)[1], rtol=1e-10, atol=1e-12
+    )
+    y = rng.normal(size=(LANES, size))
+    vector = np.ascontiguousarray(y.T).ravel()
+    _solve(work, pivots, size, vector, 3.0, out)
+    expected = 3.0 - np.einsum("li,li->l", y, np.linalg.solve(part, y[..., None])[..., 0])
+    np.testing.assert_allclose(out, expected, rtol=1e-10)
+
+
+def test_determinant_neither_overflows_nor_underflows():
+    size = 200
+    for scale in (1e-30, 1e30):
+        matrices = np.tile(np.eye(size) * scale, (LANES, 1, 1))
+        determinant = np.empty(2 * LANES)
+        work, pivots = aligned_empty(size**2 * LANES), aligned_empty(size * LANES)
+        factor(_lanes(matrices), size, np.arange(size), size, work, pivots, determinant)
+        np.testing.assert_allclose(_log_determinant(determinant), size * np.log(scale), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 20])
+def test_sweep_inverts(size):
+    rng = np.random.default_rng(size)
+    d = size + 2
+    kept = np.sort(rng.choice(d, size, replace=False))
+    active = np.zeros(d, dtype=np.bool_)
+    active[kept] = True
+    matrices = np.tile(np.eye(d), (LANES, 1, 1))
+    part = _positive_definite(rng, size)
+    matrices[:, kept[:, None], kept] = part
+    flat, determinant = _lanes(matrices), np.empty(2 * LANES)
+    sweep(flat, d, active, np.empty(d * LANES), determinant)
+    lower = np.moveaxis(flat.reshape(d, d, LANES), -1, 0)[:, kept[:, None], kept]
+    expected = -np.linalg.inv(part)
+    np.testing.assert_allclose(np.tril(lower), np.tril(expected), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(_log_determinant(determinant), np.linalg.slogdet(part)[1], rtol=1e-9)
+
+
+def test_exponential_is_within_two_ulps():
+    x = np.concatenate([-np.logspace(-12, np.log10(707.0), 40_000), np.linspace(0, 600, 40_000)])
+    out = np.empty_like(x)
+    _exp(x, out)
+    assert np.max(np.abs(out / np.exp(x) - 1)) <= 2 * np.finfo(float).eps
+    edge, result = np.array([0.0, -709.0, -1e300, -np.inf, 0, 0, 0, 0]), np.empty(8)
+    _exp(edge, result)
+    np.testing.assert_array_equal(result, [1, 0, 0, 0, 1, 1, 1, 1])
