@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, resolve_gamma
+from absentia.kernels.repair import check_psd
 from absentia.machines.leave_one_out import choose_gamma
 from absentia.machines.resolution import make_density, make_kernel
 from absentia.machines.shift import check_shift
@@ -126,6 +128,9 @@ class KernelMachine(BaseEstimator):
     missing_rates_: FloatArray
     n_features_in_: int
 
+    #: What gamma may be beside a number.
+    _gamma_words: tuple[str, ...] = ("scale", "loo")
+
     # ------------------------------------------------------------------ what a machine writes
 
     def _solve(
@@ -167,6 +172,7 @@ class KernelMachine(BaseEstimator):
         weights = self._check_weights(sample_weight, y, n_samples)
         training = self._prepare(X, y)
         K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
+        check_psd(K, training.kernel)
         solution = self._solve(K, y, weights)
         return self._keep(X, training, solution)
 
@@ -178,11 +184,12 @@ class KernelMachine(BaseEstimator):
         density, beliefs = self._believe_training(X)
         gamma = self.gamma
         if isinstance(gamma, str) and gamma == "loo":
+            start = resolve_gamma("scale", beliefs.prior)
             gamma = choose_gamma(
                 lambda trial, rows: self._make_kernel(trial)(rows, n_jobs=self.n_jobs),
                 beliefs,
                 self._target_codes(y),
-                start=resolve_gamma("scale", beliefs.prior),
+                start,
             )
         return Training(density, beliefs, self._make_kernel(gamma).resolve(beliefs.prior))
 
@@ -254,6 +261,13 @@ class KernelMachine(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that can be seen to be wrong before anything is computed."""
+        gamma = self.gamma
+        is_word = isinstance(gamma, str)
+        if (is_word and gamma not in self._gamma_words) or not (is_word or _is_positive(gamma)):
+            words = " or ".join(repr(word) for word in self._gamma_words)
+            raise ValueError(f"gamma must be a positive number, {words}, found {gamma!r}.")
+        own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
+        self._make_kernel(gamma if own_gamma else "scale")
         if self.shift not in ("ignore", "warn", "error"):
             raise ValueError(
                 f"shift must be 'ignore', 'warn' or 'error', found {self.shift!r}: what to do when "
@@ -284,3 +298,7 @@ class KernelMachine(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and bool(0 < float(value) < np.inf)

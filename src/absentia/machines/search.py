@@ -69,7 +69,6 @@ class GramSearch(KernelMachine):
         """
         rows = X if isinstance(X, Beliefs) else as_table(X)
         plain = self._plain()
-        KernelMachine._check_parameters(self)
         grid = self._grid(plain, rows)
         candidates = list(ParameterGrid(grid))
         for candidate in candidates:
