@@ -24,6 +24,7 @@ from absentia.machines import (
     SVCCV,
     SVR,
     SVRCV,
+    GaussianProcessRegressor,
     KernelMatrix,
     KernelRidge,
     KernelRidgeCV,
@@ -34,6 +35,7 @@ from absentia.machines import (
     OneClassSVM,
 )
 from absentia.missingness import Patterns
+from absentia.persistence import load, save
 
 __all__ = [
     "Beliefs",
@@ -44,6 +46,7 @@ __all__ = [
     "ExpectedRBF",
     "GammaRBF",
     "GaussianDensity",
+    "GaussianProcessRegressor",
     "GenRBF",
     "Kernel",
     "KernelMatrix",
@@ -65,5 +68,7 @@ __all__ = [
     "amputation",
     "gram_blocks",
     "kernel_variance",
+    "load",
     "repair_psd",
+    "save",
 ]
