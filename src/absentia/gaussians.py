@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
+from absentia.engine.conditioning_principal import conditional_covariances
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["Prior", "CovarianceTable", "ConditionalCovariances", "ExplicitCovariances"]
@@ -62,8 +64,20 @@ class Prior:
     @cached_property
     def precisions(self) -> FloatArray:
         """The inverse of each covariance, symmetric to the last bit."""
-        inverses = np.linalg.inv(self.covariances)
-        return (inverses + inverses.transpose(0, 2, 1)) / 2
+        return self._inverses[0]
+
+    @cached_property
+    def log_determinants(self) -> FloatArray:
+        """The log determinant of each covariance, shape (n_components,)."""
+        return self._inverses[1]
+
+    @cached_property
+    def _inverses(self) -> tuple[FloatArray, FloatArray]:
+        precisions = np.empty_like(self.covariances)
+        log_determinants = np.empty(self.n_components)
+        for c, covariance in enumerate(self.covariances):
+            precisions[c], log_determinants[c] = inverse_and_log_determinant(covariance)
+        return precisions, log_determinants
 
     def transform(self, A: FloatArray, b: FloatArray) -> Prior:
         """Return the density of ``A x + b``."""
@@ -152,14 +166,14 @@ class ConditionalCovariances(CovarianceTable):
 
     def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
         """Return the matrices of some patterns."""
-        masks = self.masks[groups]
-        out = np.zeros((len(masks), self.n_components, self.n_features, self.n_features))
-        for g, mask in enumerate(masks):
-            missing = np.flatnonzero(mask)
-            if len(missing):
-                block = np.linalg.inv(self.prior.precisions[:, missing[:, None], missing])
-                out[g][:, missing[:, None], missing] = (block + block.transpose(0, 2, 1)) / 2
-        return out
+        masks = np.atleast_2d(self.masks[groups])
+        prior = self.prior
+        out = np.zeros((self.n_components, len(masks), self.n_features, self.n_features))
+        for c in range(self.n_components):
+            S, G = prior.covariances[c], prior.precisions[c]
+            if not conditional_covariances(S, G, masks, out[c]):
+                raise np.linalg.LinAlgError(_SINGULAR)
+        return np.ascontiguousarray(out.transpose(1, 0, 2, 3))
 
     def is_zero(self) -> BoolArray:
         """Tell which patterns are complete."""
@@ -214,3 +228,28 @@ def row_blocks(n_rows: int, floats_per_row: int, budget: int = 2**22) -> list[sl
     """Cut ``n_rows`` into slices of at most ``budget`` floats each (32 MB unless told)."""
     step = max(1, budget // max(1, floats_per_row))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:
+    """Return the inverse of a covariance, symmetric to the last bit, and its log determinant.
+
+    By Cholesky on the matrix brought to a unit diagonal, so that columns of very different scales
+    cost no accuracy.
+    """
+    variances = np.diagonal(covariance)
+    if not (variances > 0).all():
+        raise np.linalg.LinAlgError(_SINGULAR)
+    scale = np.sqrt(variances)
+    root, failed = dpotrf((covariance / scale).T / scale, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError(_SINGULAR)
+    lower = np.tril(dpotri(root, lower=1)[0])
+    inverse = lower + np.tril(lower, -1).T
+    log_determinant = 2 * float(np.log(np.diagonal(root)).sum() + np.log(scale).sum())
+    return (inverse / scale).T / scale, log_determinant
+
+
+_SINGULAR = (
+    "A covariance of the density is not positive definite, so that rows cannot be conditioned on "
+    "it. Fit the density with a larger reg_covar or with shrinkage."
+)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
 
 from absentia.beliefs import Beliefs
+from absentia.densities.blocks import RowsGiven, blocks_of
 from absentia.gaussians import ConditionalCovariances, Prior
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray
 
-__all__ = ["condition"]
+__all__ = ["condition", "joint_log_densities", "log_normalised"]
 
 
 def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
@@ -19,7 +18,8 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
 
     For a row that has ``O`` and misses ``L``, component by component: the mean on ``L`` is
     ``m[L] + S[L,O] inv(S[O,O]) (x[O] - m[O])``, the log-weight is that of the component plus
-    ``log N(x[O] | m[O], S[O,O])``, normalised over components: Eq. (2) of [Williams2005]_.
+    ``log N(x[O] | m[O], S[O,O])``, normalised over components: Eq. (2) of [Williams2005]_. Each
+    pattern is factored once, on its smaller side; the rest is one product of matrices.
 
     Returns
     -------
@@ -27,29 +27,17 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
     log_likelihoods : ndarray of shape (n_samples,)
         ``log p(x[O])`` of each row; zero for a row with nothing observed.
     """
-    patterns = Patterns.of(X)
-    n = len(X)
+    patterns = Patterns.of_mask(np.isnan(X))
+    n, d = X.shape
     k = prior.n_components
-    means = np.repeat(X[:, None, :], k, axis=1)
-    log_joint = np.empty((n, k))
-    with np.errstate(divide="ignore"):
-        log_joint[:] = np.log(prior.weights)
-    for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):
-        missing, observed = np.flatnonzero(mask), np.flatnonzero(~mask)
-        for c in range(k):
-            S, m = prior.covariances[c], prior.means[c]
-            root = np.linalg.cholesky(S[np.ix_(observed, observed)])
-            white = solve_triangular(root, (X[rows][:, observed] - m[observed]).T, lower=True)
-            log_joint[rows, c] -= (
-                0.5 * ((white**2).sum(axis=0) + len(observed) * np.log(2 * np.pi))
-                + np.log(np.diagonal(root)).sum()
-            )
-            if len(missing):
-                gain = solve_triangular(root, S[np.ix_(observed, missing)], lower=True)
-                means[rows[:, None], c, missing] = m[missing] + white.T @ gain
-    log_likelihoods = logsumexp(log_joint, axis=1)
+    if patterns.masks.any():
+        means = np.empty((n, k, d))
+    else:  # nothing to complete: all components share the rows, and no copy of them is made
+        means = np.broadcast_to(X[:, None, :], (n, k, d))
+    log_joint = _joint(prior, X, patterns, means if patterns.masks.any() else None)
+    log_weights, log_likelihoods = log_normalised(log_joint)
     beliefs = Beliefs(
-        log_weights=log_joint - log_likelihoods[:, None],
+        log_weights=log_weights,
         means=means,
         covariances=ConditionalCovariances(prior, patterns.masks),
         group_of_row=patterns.pattern_of_row,
@@ -57,3 +45,43 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
         prior=prior,
     )
     return beliefs, log_likelihoods
+
+
+def joint_log_densities(prior: Prior, X: FloatArray) -> FloatArray:
+    """Return ``log(weights[c]) + log N(x[O] | component c)``, shape (n_samples, n_components)."""
+    return _joint(prior, X, Patterns.of_mask(np.isnan(X)), None)
+
+
+def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the log-weights of the components of each row, and the log of their sum."""
+    largest = log_joint.max(axis=1)
+    if log_joint.shape[1] == 1:
+        return np.zeros_like(log_joint), largest
+    totals = largest + np.log(np.exp(log_joint - largest[:, None]).sum(axis=1))
+    return log_joint - totals[:, None], totals
+
+
+def _joint(
+    prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None
+) -> FloatArray:
+    """Return the joint log-densities and, where asked, write the conditional means."""
+    log_joint = np.empty((len(X), prior.n_components))
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(prior.weights)
+    for block in blocks_of(patterns):
+        rows = X[block.rows]
+        for c in range(prior.n_components):
+            given = RowsGiven.of(block, rows, prior, c)
+            if np.isnan(given.log_densities).any():
+                raise np.linalg.LinAlgError(
+                    "A covariance of the density is not positive definite on what was observed; "
+                    "fit the density with a larger reg_covar or with shrinkage."
+                )
+            log_joint[block.rows, c] = log_weights[c] + given.log_densities
+            if means is not None:
+                completed = given.vectors
+                if not block.members_are_missing:
+                    completed = completed @ prior.covariances[c]
+                completed = prior.means[c] + completed
+                means[block.rows, c] = np.where(np.isnan(rows), completed, rows)
+    return log_joint

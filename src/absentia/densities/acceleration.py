@@ -1,0 +1,125 @@
+"""Steps of EM, extrapolated: the same ascent in a fraction of the steps, never downhill.
+
+EM repeats ``theta <- F(theta)`` and crawls when much is missing: the share of the information
+that is missing is the rate of its convergence. Anderson's extrapolation looks at the last few
+residuals ``r = F(theta) - theta``, finds the combination of them that is smallest, and goes to
+where that combination would lead; on EM it is known as DAAREM (Henderson and Varadhan, 2019).
+An extrapolated point is kept only if the objective there is no lower; otherwise the plain step,
+which cannot lower it, is taken, and the past is forgotten. A kept point costs exactly what a step
+of EM costs, since evaluating the objective and the next step is the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.tables import FloatArray
+
+__all__ = ["Ascent", "Step", "ascend"]
+
+#: From parameters to the objective there and the next parameters; None where there is none.
+Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
+
+_ORDER = 10  # residuals looked at; 20 saves nothing more, 5 costs a fifth more steps
+_RIDGE = 1e-8  # of the largest squared singular value: nearly dependent residuals do no harm
+_LONGEST_PAUSE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Where an ascent ended, and how it went.
+
+    Attributes
+    ----------
+    parameters : ndarray
+    objectives : ndarray of shape (n_steps,)
+        The objective at the best parameters known after each evaluation; it never falls, and the
+        last is that of ``parameters``.
+    residual : float
+        The largest change that another step would make to any parameter.
+    converged : bool
+    """
+
+    parameters: FloatArray
+    objectives: FloatArray
+    residual: float
+    converged: bool
+
+
+def ascend(
+    step: Step, start: FloatArray, *, max_iter: int, tol: float, accelerate: bool = True
+) -> Ascent | None:
+    """Repeat a step until it changes no parameter by more than ``tol``.
+
+    Parameters
+    ----------
+    step : callable
+        Called at most ``max_iter`` times.
+    start : ndarray of shape (n_parameters,)
+    max_iter : int
+    tol : float
+    accelerate : bool, default=True
+        Whether to extrapolate.
+
+    Returns
+    -------
+    Ascent, or None where there is no objective at the start.
+    """
+    first = step(start)
+    if first is None:
+        return None
+    here = start
+    objective, target = first
+    residual = target - here
+    objectives = [objective]
+    moves: list[FloatArray] = []
+    changes: list[FloatArray] = []
+    pause = 1
+    while _largest(residual) > tol and len(objectives) < max_iter:
+        extrapolated = accelerate and len(moves) >= pause
+        there = target - _correction(moves, changes, residual) if extrapolated else target
+        found = step(there)
+        if extrapolated and (found is None or not found[0] >= objective):
+            # Wait longer after each refusal: a history of steps that lie far apart misleads.
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            moves.clear()
+            changes.clear()
+            objectives.append(objective)
+            if len(objectives) >= max_iter:
+                break
+            there = target
+            found = step(there)
+        if found is None or not found[0] >= objective:
+            # A plain step can fall by rounding only: this is as far as double precision goes.
+            objectives.append(objective)
+            return Ascent(here, np.array(objectives), _largest(residual), converged=True)
+        if len(moves) == _ORDER:
+            pause = max(1, pause - 1)
+            moves.pop(0)
+            changes.pop(0)
+        objective, target = found
+        moves.append(there - here)
+        changes.append(target - there - residual)
+        here, residual = there, target - there
+        objectives.append(objective)
+    largest = _largest(residual)
+    return Ascent(here, np.array(objectives), largest, converged=largest <= tol)
+
+
+def _correction(
+    moves: list[FloatArray], changes: list[FloatArray], residual: FloatArray
+) -> FloatArray:
+    """Return what to take from the next step so that the residual is as small as can be told."""
+    D = np.array(changes)
+    left, singular, right = np.linalg.svd(D, full_matrices=False)
+    damped = singular / (singular**2 + _RIDGE * max(singular[0] ** 2, np.finfo(float).tiny))
+    mixture = left @ (damped * (right @ residual))
+    correction: FloatArray = mixture @ (np.array(moves) + D)
+    return correction
+
+
+def _largest(residual: FloatArray) -> float:
+    return float(np.abs(residual).max(initial=0.0))

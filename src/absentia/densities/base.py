@@ -1,0 +1,272 @@
+"""What every density can do once it is fitted: condition, score, impute, sample."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+)
+
+from absentia.beliefs import Beliefs
+from absentia.densities.conditioning import condition, joint_log_densities, log_normalised
+from absentia.densities.scaling import Scaling
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray, IntArray, as_table, as_table_like, column_names
+
+__all__ = ["Density", "TrainingRows"]
+
+
+class Density(DensityMixin, BaseEstimator):
+    """The methods that a fitted density derives from its ``prior_`` and ``columns_``.
+
+    A density supplies ``fit``, which sets those two, and inherits the rest.
+    """
+
+    prior_: Prior
+    columns_: IntArray
+
+    def condition(self, X: Any) -> Beliefs:
+        """Return what each row could have been, given what was observed of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with any holes, seen in training or not.
+
+        Returns
+        -------
+        Beliefs
+            About the columns ``columns_``, which are all columns unless one was missing in every
+            row of training. The cost is O(d^2) a row and O(min(missing, observed)^3) a pattern,
+            times the number of components.
+        """
+        return condition(self.prior_, self._known_columns(X))[0]
+
+    def impute(self, X: Any) -> FloatArray:
+        """Return the rows with their conditional means in the holes.
+
+        The best guess of each missing value by squared error; what was observed is returned to
+        the last bit. Kernels of beliefs do not need it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, len(columns_))
+        """
+        return self.condition(X).mean()
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the log-likelihood of what was observed of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Zero for a row with nothing observed. Rows that miss different columns are densities
+            over different spaces; compare them with care.
+        """
+        return log_normalised(self._log_joint(X))[1]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the average log-likelihood of what was observed of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
+        """Draw rows from the density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, len(columns_))
+        """
+        check_is_fitted(self)
+        require(
+            isinstance(n_samples, Integral) and n_samples >= 1,
+            f"n_samples must be a positive integer, found {n_samples!r}.",
+        )
+        rng = check_random_state(random_state)
+        prior = self.prior_
+        components = rng.choice(prior.n_components, size=n_samples, p=prior.weights)
+        draws = rng.standard_normal((n_samples, prior.n_features))
+        for c in np.unique(components):
+            rows = components == c
+            root = np.linalg.cholesky(prior.covariances[c])
+            draws[rows] = prior.means[c] + draws[rows] @ root.T
+        return draws
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that beliefs and imputed rows have.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names to use where training had none.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        names: np.ndarray = _check_feature_names_in(self, input_features)[self.columns_]
+        return names
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that NaN is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _known_columns(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        table = as_table_like(self, X)
+        return table if len(self.columns_) == table.shape[1] else table[:, self.columns_]
+
+    def _log_joint(self, X: Any) -> FloatArray:
+        return joint_log_densities(self.prior_, self._known_columns(X))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The rows that a density learns from, checked and in standard units.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_rows, n_columns)
+        Without rows of weight zero, rows with nothing observed, columns never observed.
+    weights : ndarray of shape (n_rows,), or None where all weights are one
+    columns : ndarray of int
+        Which columns of the table these are.
+    scaling : Scaling
+    log_jacobian : float
+        What to add to a log-likelihood of ``Z`` for that of the table.
+    """
+
+    Z: FloatArray
+    weights: FloatArray | None
+    columns: IntArray
+    scaling: Scaling
+    log_jacobian: float
+
+    @classmethod
+    def of(cls, X: Any, sample_weight: Any = None) -> TrainingRows:
+        """Check a table and its weights; warn of columns that are missing in every row."""
+        table = as_table(X)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, table, dtype=np.float64, ensure_non_negative=True
+            )
+        observed = ~np.isnan(table)
+        used = observed.any(axis=1)
+        if weights is not None:
+            used &= weights > 0
+        if not used.any():
+            raise ValueError(
+                "Nothing to learn from: every value is missing in every row"
+                + (" of positive weight" if weights is not None else "")
+                + ". Give at least one row with an observed value."
+            )
+        kept = observed[used].any(axis=0)
+        if not kept.all():
+            names = column_names(X, table.shape[1])
+            lost = [names[j] for j in np.flatnonzero(~kept)]
+            shown = ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if lost[10:] else "")
+            warnings.warn(
+                f"Left out of the density, because missing in every row of training: {shown}. "
+                "Drop such columns, or see `columns_` for those that were kept.",
+                UserWarning,
+                stacklevel=4,
+            )
+        columns = np.flatnonzero(kept)
+        if not used.all():
+            table = table[used]
+            weights = None if weights is None else weights[used]
+        if not kept.all():
+            table = table[:, columns]
+        scaling = Scaling.of(table, weights)
+        return cls(
+            scaling.forward(table), weights, columns, scaling, scaling.log_jacobian(table, weights)
+        )
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows, or the sum of their weights."""
+        return float(len(self.Z) if self.weights is None else self.weights.sum())
+
+
+def check_em_parameters(estimator: Any) -> None:
+    """Check the parameters that all densities fitted by EM have."""
+    shrinkage, reg_covar = estimator.shrinkage, estimator.reg_covar
+    require(
+        shrinkage == "auto"
+        if isinstance(shrinkage, str)
+        else isinstance(shrinkage, Real) and 0 <= shrinkage <= 1,
+        f"shrinkage must be 'auto' or a number from 0 (none) to 1, found {shrinkage!r}.",
+    )
+    require(
+        isinstance(reg_covar, Real) and 0 <= reg_covar < np.inf,
+        "reg_covar must be a number that is not negative, relative to the variance of each "
+        f"column, such as 1e-6; found {reg_covar!r}.",
+    )
+    require(
+        isinstance(estimator.max_iter, Integral) and estimator.max_iter >= 1,
+        f"max_iter must be a positive integer, found {estimator.max_iter!r}.",
+    )
+    require(
+        isinstance(estimator.tol, Real) and 0 <= estimator.tol < np.inf,
+        f"tol must be a number that is not negative, such as 1e-5; found {estimator.tol!r}.",
+    )
+
+
+def require(condition_holds: Any, sentence: str) -> None:
+    """Raise a ValueError unless a condition holds."""
+    if not condition_holds:
+        raise ValueError(sentence)
+
+
+def warn_not_converged(estimator: Any, n_steps: int, residual: float) -> None:
+    """Warn that EM stopped early, and say what to do about it."""
+    warnings.warn(
+        f"{type(estimator).__name__} did not converge in {n_steps} steps: another step would still "
+        f"change a parameter by {residual:.1e} standard units (tol={estimator.tol:g}). Raise "
+        "max_iter or tol; where there are few rows for the number of columns, or much is missing, "
+        "raise shrinkage or reg_covar.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+SINGULAR = (
+    "The covariance of the rows is singular (a constant column, columns that determine each other, "
+    "or too few rows) and nothing regularises it. Use reg_covar=1e-6 or shrinkage='auto'."
+)

@@ -1,0 +1,36 @@
+"""The parameters of a mixture as one vector, in coordinates that suit extrapolation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["pack", "unpack"]
+
+
+def pack(prior: Prior) -> FloatArray:
+    """Return roots of the weights, means and Cholesky factors of the covariances in one vector.
+
+    Any vector of that length unpacks to weights that sum to one and to covariances without
+    negative eigenvalues, so that an extrapolation cannot leave the space of densities. In trials
+    these coordinates took fewer steps than covariances, precisions or logarithms of the factors'
+    diagonals.
+    """
+    lower = np.tril_indices(prior.n_features)
+    roots = np.linalg.cholesky(prior.covariances)[:, lower[0], lower[1]]
+    return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel()])
+
+
+def unpack(vector: FloatArray, n_components: int, n_features: int) -> Prior:
+    """Return the prior whose parameters :func:`pack` has put into a vector."""
+    k, d = n_components, n_features
+    weight_roots, means, entries = np.split(vector, [k, k + k * d])
+    weights = weight_roots**2
+    rows, columns = np.tril_indices(d)
+    roots = np.zeros((k, d, d))
+    roots[:, rows, columns] = entries.reshape(k, -1)
+    covariances = roots @ roots.transpose(0, 2, 1)
+    covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
+    return Prior(weights / weights.sum(), means.reshape(k, d), covariances)

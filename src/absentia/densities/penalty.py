@@ -1,0 +1,89 @@
+"""Maximisation under a conjugate penalty: shrinkage that EM can climb."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.densities.acceleration import Ascent, ascend
+from absentia.densities.expectation import Expectation, Moments
+from absentia.densities.parameters import pack, unpack
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["Penalty", "climb"]
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """An inverse Wishart penalty on the covariance of each component, in standard units.
+
+    The objective is the log-likelihood of what was observed less
+
+        1/2 (strength log det S + tr((strength T + ridge I) inv(S)))
+
+    for each component, and the best ``S`` for rows of total weight ``N`` and scatter ``C`` is
+    ``(N C + strength T + ridge I) / (N + strength)``. No column can lose all its variance, and no
+    component can collapse onto a few rows, while ``strength`` or ``ridge`` is positive.
+
+    Attributes
+    ----------
+    strength : float
+        Counted in rows; infinite fixes ``S = T``.
+    target : ndarray of shape (n_features, n_features)
+        ``T``.
+    ridge : float
+    """
+
+    strength: float
+    target: FloatArray
+    ridge: float
+
+    def value(self, prior: Prior) -> float:
+        """Return what the objective loses at some parameters."""
+        if np.isinf(self.strength):
+            return 0.0
+        pull = self.strength * self.target + self.ridge * np.eye(len(self.target))
+        traces = np.einsum("ij,cij->", pull, prior.precisions)
+        return 0.5 * float(self.strength * prior.log_determinants.sum() + traces)
+
+    def maximised(self, prior: Prior, moments: Moments) -> Prior:
+        """Return the parameters that maximise the expected objective: the M-step."""
+        shifts, scatter = moments.weighted_means()
+        if np.isinf(self.strength):
+            covariances = np.broadcast_to(self.target, scatter.shape)
+        else:
+            totals = moments.totals[:, None, None]
+            pull = self.strength * self.target + self.ridge * np.eye(len(self.target))
+            filled = totals * scatter + pull
+            divisor = np.maximum(totals + self.strength, np.finfo(float).tiny)
+            covariances = filled / divisor
+        return Prior(moments.totals / moments.totals.sum(), prior.means + shifts, covariances)
+
+
+def climb(
+    expectation: Expectation,
+    penalty: Penalty,
+    start: Prior,
+    *,
+    max_iter: int,
+    tol: float,
+    accelerate: bool = True,
+) -> tuple[Prior, Ascent] | None:
+    """Run EM from some parameters; None where the covariances there are singular."""
+    k, d = start.means.shape
+
+    def step(vector: FloatArray) -> tuple[float, FloatArray] | None:
+        prior = unpack(vector, k, d)
+        moments = expectation(prior)
+        if moments is None:
+            return None
+        try:
+            following = pack(penalty.maximised(prior, moments))
+        except np.linalg.LinAlgError:
+            return None
+        return moments.log_likelihood - penalty.value(prior), following
+
+    ascent = ascend(step, pack(start), max_iter=max_iter, tol=tol, accelerate=accelerate)
+    return None if ascent is None else (unpack(ascent.parameters, k, d), ascent)

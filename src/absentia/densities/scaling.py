@@ -1,0 +1,70 @@
+"""Columns brought to a common scale, so that "small" and "converged" mean the same in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["Scaling"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The centre and the scale of each column, from its observed values.
+
+    The scale is the standard deviation. A column whose observed values are all equal has none; it
+    gets ``sqrt(eps)`` times its value (or times one, where the value is zero), which is small
+    beside any other column of its size and yet not zero.
+    """
+
+    centres: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray, weights: FloatArray | None = None) -> Scaling:
+        """Measure the columns of a table in which each has at least one observed value."""
+        observed = ~np.isnan(X)
+        shares = observed.astype(np.float64) if weights is None else observed * weights[:, None]
+        totals = shares.sum(axis=0)
+        # Relative to one of its own values a constant column is zero exactly, and a column far
+        # from zero loses no digits.
+        anchors = X[observed.argmax(axis=0), np.arange(X.shape[1])]
+        offsets = np.where(observed, X - anchors, 0.0)
+        means = (shares * offsets).sum(axis=0) / totals
+        largest = np.maximum(np.abs(offsets).max(axis=0), np.finfo(float).tiny)
+        deviations = np.where(observed, (offsets - means) / largest, 0.0)
+        spreads = largest * np.sqrt((shares * deviations**2).sum(axis=0) / totals)
+        eps = np.finfo(float).eps
+        constant = spreads <= 4 * eps * np.abs(anchors)
+        substitute = np.sqrt(eps) * np.where(anchors == 0, 1.0, np.abs(anchors))
+        return cls(anchors + means, np.where(constant, substitute, spreads))
+
+    def forward(self, X: FloatArray) -> FloatArray:
+        """Return a table in standard units."""
+        return (X - self.centres) / self.scales
+
+    def backward(self, prior: Prior) -> Prior:
+        """Return a prior of standard units in the units of the table."""
+        outer = self.scales[:, None] * self.scales
+        return Prior(
+            prior.weights, self.centres + self.scales * prior.means, outer * prior.covariances
+        )
+
+    def forward_prior(self, prior: Prior) -> Prior:
+        """Return a prior of the table's units in standard units."""
+        outer = self.scales[:, None] * self.scales
+        return Prior(
+            prior.weights,
+            (prior.means - self.centres) / self.scales,
+            prior.covariances / outer,
+        )
+
+    def log_jacobian(self, X: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return what to add to a log-likelihood in standard units for that in the table's."""
+        observed = ~np.isnan(X)
+        totals = observed.sum(axis=0) if weights is None else weights @ observed
+        return -float(totals @ np.log(self.scales))
