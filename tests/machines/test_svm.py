@@ -1,0 +1,169 @@
+"""The support vector machines against scikit-learn's, given the same matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.svm
+from machines.contract import MachineContract, table, targets_of
+
+from absentia import SVC, SVR, GaussianDensity, GenRBF, NuSVC, NuSVR, OneClassSVM
+
+SAME_FORMULA = 1e-10
+
+
+class TestSVC(MachineContract):
+    def make(self, **params):
+        return SVC(**{"C": 2.0, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.SVC(kernel="precomputed", C=2.0).fit(K, y).decision_function(K_new)
+
+
+class TestNuSVC(MachineContract):
+    def make(self, **params):
+        return NuSVC(**{"nu": 0.4, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.NuSVC(kernel="precomputed", nu=0.4).fit(K, y).decision_function(K_new)
+
+
+class TestSVR(MachineContract):
+    targets = "numbers"
+
+    def make(self, **params):
+        return SVR(**{"C": 2.0, "epsilon": 0.05, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.SVR(kernel="precomputed", C=2.0, epsilon=0.05).fit(K, y).predict(K_new)
+
+
+class TestNuSVR(MachineContract):
+    targets = "numbers"
+
+    def make(self, **params):
+        return NuSVR(**{"C": 2.0, "nu": 0.4, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.NuSVR(kernel="precomputed", C=2.0, nu=0.4).fit(K, y).predict(K_new)
+
+
+class TestOneClassSVM(MachineContract):
+    targets = None
+
+    def make(self, **params):
+        return OneClassSVM(**{"nu": 0.2, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.OneClassSVM(kernel="precomputed", nu=0.2).fit(K).decision_function(K_new)
+
+    def test_scores_and_labels_are_those_of_scikit_learn(self):
+        X, new = table(), 2 * table(20, seed=1)
+        model = self.fitted(X)
+        P = model.density_.condition(X)
+        K, K_new = model.kernel_(P), model.kernel_(model.density_.condition(new), P)
+        theirs = sklearn.svm.OneClassSVM(kernel="precomputed", nu=0.2).fit(K)
+        np.testing.assert_allclose(model.score_samples(new), theirs.score_samples(K_new))
+        np.testing.assert_array_equal(model.predict(new), theirs.predict(K_new))
+        np.testing.assert_allclose(model.offset_, theirs.offset_)
+        assert set(model.predict(new)) == {1, -1}
+
+
+def matrices(n_classes):
+    """Return rows, labels, new rows, and the matrices scikit-learn is given."""
+    X, new = table(80, seed=3), table(40, seed=4)
+    labels = np.array(["ant", "bee", "cat", "dog"])[:n_classes]
+    scores = np.nan_to_num(X) @ np.random.default_rng(0).normal(size=(3, n_classes))
+    y = labels[np.argmax(scores + np.random.default_rng(1).normal(size=scores.shape), axis=1)]
+    density = GaussianDensity().fit(X)
+    kernel = GenRBF().resolve(density.prior_)
+    P, Q = density.condition(X), density.condition(new)
+    return X, y, new, kernel(P), kernel(Q, P)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(SVC, sklearn.svm.SVC), (NuSVC, sklearn.svm.NuSVC)])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_classes_votes_and_decisions_are_those_of_scikit_learn(ours, theirs, n_classes, shape):
+    X, y, new, K, K_new = matrices(n_classes)
+    weights = np.random.default_rng(2).integers(0, 3, size=len(y)).astype(float)
+    for sample_weight in (None, weights) if ours is SVC else (None,):
+        for break_ties in {False, shape == "ovr"}:
+            params = {"decision_function_shape": shape, "break_ties": break_ties}
+            if ours is NuSVC:
+                params["nu"] = 0.2
+            model = ours(**params).fit(X, y, sample_weight=sample_weight)
+            expected = theirs(kernel="precomputed", **params).fit(K, y, sample_weight=sample_weight)
+            np.testing.assert_allclose(
+                model.decision_function(new),
+                expected.decision_function(K_new),
+                rtol=SAME_FORMULA,
+                atol=SAME_FORMULA,
+            )
+            np.testing.assert_array_equal(model.predict(new), expected.predict(K_new))
+            for name in ("support_", "n_support_", "dual_coef_", "intercept_", "classes_"):
+                np.testing.assert_array_equal(getattr(model, name), getattr(expected, name))
+            assert len(model.beliefs_) == len(expected.support_) <= len(X)
+
+
+def test_class_weight_is_that_of_scikit_learn():
+    X, y, new, K, K_new = matrices(3)
+    for class_weight in ("balanced", {"ant": 10.0, "bee": 0.1}):
+        model = SVC(class_weight=class_weight).fit(X, y)
+        expected = sklearn.svm.SVC(kernel="precomputed", class_weight=class_weight).fit(K, y)
+        np.testing.assert_array_equal(model.class_weight_, expected.class_weight_)
+        np.testing.assert_array_equal(model.predict(new), expected.predict(K_new))
+
+
+@pytest.mark.parametrize("machine", [SVR, NuSVR, OneClassSVM])
+def test_sample_weights_reach_the_solver(machine):
+    X, y = table(), targets_of("numbers")
+    weights = np.linspace(0.1, 2.0, len(y))
+    weighted = machine().fit(X, y, sample_weight=weights)
+    K = weighted.kernel_(weighted.density_.condition(X))
+    expected = getattr(sklearn.svm, machine.__name__)(kernel="precomputed")
+    expected.fit(K, y, sample_weight=weights)
+    np.testing.assert_array_equal(weighted.dual_coef_, expected.dual_coef_)
+
+
+def test_complete_rows_are_scikit_learns_own_machine():
+    X = np.nan_to_num(table(60, seed=5))
+    y = targets_of("classes", 60)
+    ours = SVC(gamma=0.3).fit(X, y).decision_function(X)
+    theirs = sklearn.svm.SVC(gamma=0.3).fit(X, y).decision_function(X)
+    # Across methods: the solver stops at a tolerance, and the matrices differ by rounding.
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_parameters_of_the_solver_are_checked_before_anything_is_computed():
+    with pytest.raises(ValueError, match="'C' parameter"):
+        SVC(C=-1.0, density="no such density").fit(table(), targets_of("classes"))
+    with pytest.raises(ValueError, match="'nu' parameter"):
+        NuSVR(nu=2.0).fit(table(), targets_of("numbers"))
+    with pytest.raises(ValueError, match="break_ties must be False"):
+        model = SVC(break_ties=True, decision_function_shape="ovo")
+        model.fit(table(), targets_of("classes")).predict(table())
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (None, "requires y to be passed"),
+        (np.zeros(30), "got 1 class"),
+        (np.linspace(0, 1, 30), "continuous"),
+        (np.zeros(29), "inconsistent numbers"),
+    ],
+)
+def test_wrong_targets_get_a_sentence(y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SVC().fit(table(), y)
+
+
+def test_wrong_weights_get_a_sentence():
+    X, y = table(), targets_of("classes")
+    with pytest.raises(ValueError, match=r"shape \(30,\)"):
+        SVC().fit(X, y, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="zero for every row"):
+        SVC().fit(X, y, sample_weight=np.zeros(30))
+    with pytest.raises(ValueError, match="got 1 class"):
+        SVC().fit(X, y, sample_weight=(y == 1).astype(float))
