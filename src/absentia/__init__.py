@@ -2,8 +2,10 @@
 
 from absentia import amputation
 from absentia.beliefs import Beliefs
-from absentia.densities import GaussianDensity
+from absentia.densities import GaussianDensity, MixtureDensity
+from absentia.distributed import Chunks
 from absentia.encoding import TableEncoder
+from absentia.features import FourierFeatures, MaskFeatures, Nystroem
 from absentia.kernels import (
     EmbeddingRBF,
     ExpectedDistanceRBF,
@@ -35,15 +37,18 @@ from absentia.machines import (
     OneClassSVM,
 )
 from absentia.missingness import Patterns
+from absentia.missingness_report import MissingnessReport, describe_missingness
 from absentia.persistence import load, save
 
 __all__ = [
     "Beliefs",
+    "Chunks",
     "EmbeddingRBF",
     "ExpectedDistanceRBF",
     "ExpectedLinear",
     "ExpectedPolynomial",
     "ExpectedRBF",
+    "FourierFeatures",
     "GammaRBF",
     "GaussianDensity",
     "GaussianProcessRegressor",
@@ -53,11 +58,15 @@ __all__ = [
     "KernelRidge",
     "KernelRidgeCV",
     "LogisticRegression",
+    "MaskFeatures",
     "MaskKernel",
+    "MissingnessReport",
     "MissingnessShiftWarning",
+    "MixtureDensity",
     "NotPositiveDefiniteWarning",
     "NuSVC",
     "NuSVR",
+    "Nystroem",
     "OneClassSVM",
     "Patterns",
     "SVC",
@@ -66,6 +75,7 @@ __all__ = [
     "SVRCV",
     "TableEncoder",
     "amputation",
+    "describe_missingness",
     "gram_blocks",
     "kernel_variance",
     "load",

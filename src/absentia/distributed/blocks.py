@@ -1,0 +1,169 @@
+"""What a table in many places can do: apply a function to each block of rows, and add up.
+
+The sum is taken over neighbours in the order of the blocks, two and two, so it does not depend on
+which block was finished first: a fit gives the same bits on one worker and on ten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.tables import FloatArray, as_table
+
+__all__ = ["Block", "RowBlocks", "add", "as_row_blocks", "map_rows", "pairwise_sum", "sample_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a table, with what belongs to them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
+    sample_weight : ndarray of shape (n_rows,), or None
+    number : int
+        Which block of the table this is, from 0.
+    """
+
+    X: FloatArray
+    y: Any = None
+    sample_weight: Any = None
+    number: int = 0
+
+    @classmethod
+    def of(cls, X: Any, y: Any = None, sample_weight: Any = None, number: int = 0) -> Block:
+        """Check the rows of a block, whatever kind of table they came as."""
+        table = as_table(X, minimum_rows=0)
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None and len(values) != len(table):
+                raise ValueError(
+                    f"Block {number} has {len(table)} rows of X but {len(values)} of {name}: the "
+                    "blocks of both must be cut at the same rows."
+                )
+        return cls(
+            table,
+            None if y is None else np.asarray(y),
+            None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+            number,
+        )
+
+
+class RowBlocks(ABC):
+    """A table that is visited block by block, as often as needed, and never held whole."""
+
+    #: The names of the columns, where the source has them.
+    column_names: list[str] | None = None
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns."""
+
+    @abstractmethod
+    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Return the sum over blocks of ``function(block, *shared)``: one pass over the data.
+
+        What the function returns is an array, a number, a tuple of such, or anything with ``+``.
+        It should be small, for it travels; the rows do not.
+        """
+
+    @abstractmethod
+    def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
+        """Return, lazily, the table that ``function`` makes of the rows, in the source's own kind.
+
+        ``n_columns=None`` says that the function makes one value of a row, not a row of values.
+        """
+
+
+def as_row_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks | None:
+    """Return ``X`` as row blocks where it is a table in many places, None where it is not.
+
+    Tables in many places are :class:`~absentia.Chunks`, Dask arrays and Dask data frames.
+    """
+    if isinstance(X, RowBlocks):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "The targets and weights of chunks come with the chunks: let each be a tuple "
+                "(X, y) or (X, y, sample_weight), and pass no y beside them."
+            )
+        return X
+    # By name: Dask need not be installed, and is not imported, for any other table.
+    if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
+        return None
+    from absentia.distributed.dask_blocks import DaskBlocks
+
+    return DaskBlocks.of(X, y, sample_weight)
+
+
+def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int | None = None) -> Any:
+    """Apply a function of rows to any table: at once in memory, lazily elsewhere.
+
+    ``n_columns`` is the number of columns of the outcome, None for one value to a row.
+    """
+    blocks = as_row_blocks(X)
+    return function(X) if blocks is None else blocks.map_rows(function, n_columns)
+
+
+def add(left: Any, right: Any) -> Any:
+    """Add two outcomes of a block function; tuples item by item."""
+    if isinstance(left, tuple):
+        return type(left)(map(add, left, right))
+    return left + right
+
+
+def pairwise_sum(values: Iterable[Any]) -> Any:
+    """Sum neighbours two and two, then their sums, holding one value to each level.
+
+    As :func:`absentia.distributed.dask_blocks.DaskBlocks.map_sum` does on many machines, so that
+    both round alike.
+    """
+    waiting: list[tuple[int, Any]] = []
+    for value in values:
+        level = 0
+        while waiting and waiting[-1][0] == level:
+            value = add(waiting.pop()[1], value)
+            level += 1
+        waiting.append((level, value))
+    if not waiting:
+        raise ValueError("The table has no blocks of rows at all: there is nothing to learn from.")
+    total = waiting.pop()[1]
+    while waiting:
+        total = add(waiting.pop()[1], total)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """The rows with the smallest random keys: the sum of two samples is a sample of both."""
+
+    keys: FloatArray
+    rows: FloatArray
+    size: int
+
+    def __add__(self, other: RowSample) -> RowSample:
+        keys = np.concatenate([self.keys, other.keys])
+        rows = np.concatenate([self.rows, other.rows])
+        kept = np.sort(np.argsort(keys, kind="stable")[: self.size])
+        return RowSample(keys[kept], rows[kept], self.size)
+
+
+def sample_rows(blocks: RowBlocks, size: int, rng: np.random.RandomState) -> FloatArray:
+    """Return ``size`` rows at random without replacement (all, if there are no more), in order.
+
+    One pass over the data. Every row gets a random key that depends on the seed and on where the
+    row stands; the rows with the smallest keys are the sample, wherever they are.
+    """
+    sample: RowSample = blocks.map_sum(_smallest_keys, size, int(rng.randint(2**31 - 1)))
+    return sample.rows
+
+
+def _smallest_keys(block: Block, size: int, seed: int) -> RowSample:
+    keys = np.random.default_rng([seed, block.number]).random(len(block.X))
+    whole = RowSample(keys, block.X, size)
+    return whole + RowSample(keys[:0], block.X[:0], size)

@@ -1,0 +1,102 @@
+"""Which rows stand for all others: the landmarks of Nystroem features and of preconditioners."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.cluster import kmeans_plusplus
+
+from absentia.beliefs import Beliefs
+from absentia.kernels.base import Kernel
+from absentia.missingness import Patterns
+from absentia.tables import IntArray
+
+__all__ = ["LANDMARK_RULES", "candidate_rows", "checked_count", "choose_landmarks"]
+
+#: How landmarks may be chosen among the candidates.
+LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
+
+# Candidates to a landmark: enough to choose from, few enough that choosing costs less than using.
+_CANDIDATES = 20
+
+
+def checked_count(n_landmarks: Any) -> int:
+    """Return the number of landmarks, a whole number from 1."""
+    if not isinstance(n_landmarks, Integral) or n_landmarks < 1:
+        raise ValueError(
+            f"n_components must be a whole number of landmarks, at least 1, found {n_landmarks!r}."
+        )
+    return int(n_landmarks)
+
+
+def candidate_rows(
+    patterns: Patterns, n_landmarks: int, prefer_complete: bool, rng: RandomState
+) -> IntArray:
+    """Return the rows to choose landmarks from, in ascending order; at most 20 to a landmark.
+
+    With ``prefer_complete`` rows that miss less come first: a belief that is nearly a point tells
+    its neighbours apart, one that is nearly the prior is equally like everything.
+    """
+    n = len(patterns)
+    size = min(n, _CANDIDATES * n_landmarks)
+    shuffled = rng.permutation(n)
+    if prefer_complete:
+        n_missing = patterns.n_missing[patterns.pattern_of_row]
+        shuffled = shuffled[np.argsort(n_missing[shuffled], kind="stable")]
+    return np.sort(shuffled[:size])
+
+
+def choose_landmarks(
+    rule: str, kernel: Kernel, candidates: Beliefs, n_landmarks: int, rng: RandomState
+) -> IntArray:
+    """Return which candidates become landmarks, in ascending order.
+
+    Parameters
+    ----------
+    rule : {"kmeans++", "leverage", "uniform"}
+        ``"kmeans++"`` spreads landmarks over the conditional means, each new one likely where the
+        others are far. ``"leverage"`` draws rows by their approximate ridge leverage under the
+        kernel: how much of the regression a row decides on its own. ``"uniform"`` draws blindly.
+    kernel : Kernel
+        Resolved.
+    candidates : Beliefs
+    n_landmarks : int
+    rng : RandomState
+    """
+    if rule not in LANDMARK_RULES:
+        known = ", ".join(repr(name) for name in LANDMARK_RULES)
+        raise ValueError(f"landmarks must be one of {known}, found {rule!r}.")
+    if n_landmarks >= len(candidates):
+        return np.arange(len(candidates))
+    if rule == "kmeans++":
+        _, chosen = kmeans_plusplus(candidates.mean(), n_landmarks, random_state=rng)
+    elif rule == "leverage":
+        chosen = _by_leverage(kernel, candidates, n_landmarks, rng)
+    else:
+        chosen = rng.choice(len(candidates), n_landmarks, replace=False)
+    return np.sort(chosen)
+
+
+def _by_leverage(
+    kernel: Kernel, candidates: Beliefs, n_landmarks: int, rng: RandomState
+) -> IntArray:
+    """Draw landmarks by the ridge leverage that a pilot sample of their number estimates.
+
+    With ``J`` the pilot, ``l_i = (k_ii - k_iJ inv(K_JJ + r I) k_Ji) / r`` up to a factor; the
+    ridge ``r`` is the average of the smaller half of the spectrum of ``K_JJ``, so that what half
+    as many landmarks would leave over counts as noise (after Musco and Musco, 2017).
+    """
+    pilot = rng.choice(len(candidates), n_landmarks, replace=False)
+    among = candidates[pilot]
+    K = kernel(among, among)
+    spectrum = np.linalg.eigvalsh(K)
+    ridge = max(spectrum[: (n_landmarks + 1) // 2].mean(), 1e-10 * spectrum[-1])
+    across = kernel(candidates, among)
+    factor = cho_factor(K + ridge * np.eye(n_landmarks), lower=True)
+    explained = np.einsum("ij,ji->i", across, cho_solve(factor, across.T))
+    leverage = np.maximum(kernel.diag(candidates) - explained, 0) + 1e-12 * spectrum[-1]
+    return rng.choice(len(candidates), n_landmarks, replace=False, p=leverage / leverage.sum())
