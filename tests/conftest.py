@@ -17,6 +17,8 @@ settings.register_profile(
 settings.register_profile("ci", parent=settings.get_profile("absentia"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "absentia")
 
+os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn, not shown
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 
