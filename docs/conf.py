@@ -1,0 +1,129 @@
+"""How the documentation is built: ``make docs``, with warnings as errors and without network."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+project = "absentia"
+author = "The absentia developers"
+copyright = "the absentia developers"
+version = release = installed_version("absentia")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+]
+exclude_patterns = ["_build", "_templates", "README.md"]
+templates_path = ["_templates"]
+html_theme = "furo"
+html_title = "absentia"
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_ignore_module_all = False  # a page lists what its module calls public, no more
+autosummary_imported_members = True
+autodoc_default_options = {"show-inheritance": False}
+autodoc_typehints = "none"  # numpydoc's sections say it in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # autodoc shows them, in the order of the source
+
+# Where names of other libraries lead. An inventory is small when it holds only what is referred
+# to, and then it need not be fetched: the documentation builds without network. A name that is
+# not listed is shown without a link.
+_ELSEWHERE = {
+    "sklearn": (
+        "https://scikit-learn.org/stable/",
+        "modules/generated/{name}.html#{name}",
+        {
+            "class": """
+                sklearn.base.BaseEstimator sklearn.calibration.CalibratedClassifierCV
+                sklearn.compose.ColumnTransformer
+                sklearn.ensemble.HistGradientBoostingClassifier
+                sklearn.ensemble.HistGradientBoostingRegressor
+                sklearn.gaussian_process.GaussianProcessClassifier
+                sklearn.gaussian_process.GaussianProcessRegressor
+                sklearn.impute.IterativeImputer sklearn.impute.KNNImputer
+                sklearn.impute.SimpleImputer sklearn.kernel_approximation.Nystroem
+                sklearn.kernel_approximation.RBFSampler sklearn.kernel_ridge.KernelRidge
+                sklearn.linear_model.LogisticRegression sklearn.linear_model.SGDClassifier
+                sklearn.mixture.GaussianMixture
+                sklearn.model_selection.GridSearchCV sklearn.pipeline.Pipeline
+                sklearn.preprocessing.OneHotEncoder sklearn.preprocessing.StandardScaler
+                sklearn.preprocessing.TargetEncoder sklearn.svm.NuSVC sklearn.svm.NuSVR
+                sklearn.svm.OneClassSVM sklearn.svm.SVC sklearn.svm.SVR
+            """,
+            "function": """
+                sklearn.base.clone sklearn.model_selection.cross_val_score
+                sklearn.metrics.pairwise.linear_kernel
+                sklearn.metrics.pairwise.polynomial_kernel sklearn.metrics.pairwise.rbf_kernel
+                sklearn.pipeline.make_pipeline
+            """,
+            "exception": "sklearn.exceptions.ConvergenceWarning",
+        },
+    ),
+    "numpy": (
+        "https://numpy.org/doc/stable/",
+        "reference/generated/{name}.html#{name}",
+        {"class": "numpy.ndarray", "function": "numpy.cov numpy.unique"},
+    ),
+    "scipy": (
+        "https://docs.scipy.org/doc/scipy/",
+        "reference/generated/{name}.html#{name}",
+        {"function": "scipy.linalg.cholesky scipy.optimize.minimize"},
+    ),
+}
+
+
+def _inventory(library: str, page: str, names_by_role: dict[str, str]) -> str:
+    """Write the inventory of a library, and return where it is."""
+    lines = [
+        f"{name} py:{role} 1 {page.format(name=name)} -\n"
+        for role, names in names_by_role.items()
+        for name in names.split()
+    ]
+    head = f"# Sphinx inventory version 2\n# Project: {library}\n# Version: stable\n"
+    head += "# The remainder of this file is compressed using zlib.\n"
+    path = Path(__file__).parent / "_build" / "inventories" / f"{library}.inv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head.encode() + zlib.compress("".join(lines).encode()))
+    return str(path)
+
+
+intersphinx_mapping = {
+    library: (base, _inventory(library, page, names))
+    for library, (base, page, names) in _ELSEWHERE.items()
+}
+
+
+def _skip_plumbing(app, what, name, thing, skip, options):
+    """Leave out what scikit-learn's metadata routing adds to every estimator."""
+    return True if name.startswith("set_") and name.endswith("_request") else skip
+
+
+_FITTED_NAME = re.compile(r"(?<![\w`*\\])([A-Za-z]\w*)_(?!\w)")
+
+
+def _spare_fitted_names(app, what, name, thing, options, lines):
+    """Let ``shape (n_features_in_,)`` be text: in reStructuredText it would be a link."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = re.split(r"(`+[^`]*`+)", line)  # every other one is in backticks
+            parts[::2] = [_FITTED_NAME.sub(r"\1\_", text) for text in parts[::2]]
+            lines[i] = "".join(parts)
+
+
+def setup(app):
+    """Register what this project adds to Sphinx."""
+    # After numpydoc, which reads the sections of the docstring as they were written.
+    app.connect("autodoc-process-docstring", _spare_fitted_names, priority=900)
+    app.connect("autodoc-skip-member", _skip_plumbing)
