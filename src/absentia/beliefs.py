@@ -79,29 +79,46 @@ class Beliefs:
     prior: Prior
 
     @classmethod
-    def from_moments(cls, means: ArrayLike, covariances: ArrayLike) -> Beliefs:
+    def from_moments(
+        cls,
+        means: ArrayLike,
+        covariances: ArrayLike | None = None,
+        *,
+        variances: ArrayLike | None = None,
+        prior: Prior | None = None,
+    ) -> Beliefs:
         """Make beliefs of rows that were measured with known error.
 
         Parameters
         ----------
         means : array-like of shape (n_samples, n_features)
             What was measured.
-        covariances : array-like
-            Of shape (n_samples, n_features, n_features): one covariance matrix to each row; of
-            shape (n_features, n_features): one for all rows; of shape (n_samples, n_features):
-            one variance to each value. Where the number of rows equals the number of columns,
-            a two-dimensional array that is symmetric is taken as one matrix for all rows.
+        covariances : array-like, optional
+            The covariance of the errors, of shape (n_samples, n_features, n_features) for a
+            matrix to each row, or (1, n_features, n_features) or (n_features, n_features) for one
+            that all rows share. Variances are understood too, where their shape cannot be
+            mistaken for that of a matrix.
+        variances : array-like, optional
+            In place of ``covariances``, for errors that are independent: anything that broadcasts
+            to (n_samples, n_features).
+        prior : Prior, optional
+            The density that ``gamma="scale"`` and ``metric="mahalanobis"`` refer to; unless told,
+            the Gaussian of all rows together. Give new rows the ``prior`` of the training rows.
 
         Returns
         -------
         Beliefs
-            With one component; their prior is the Gaussian of all rows together.
+            With one component.
 
         Examples
         --------
         >>> from absentia import Beliefs
-        >>> Beliefs.from_moments([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], [[0.1, 0.0], [0.0, 0.2]])
+        >>> measured = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+        >>> Beliefs.from_moments(measured, [[0.1, 0.0], [0.0, 0.2]])
         Beliefs of 3 rows in 2 columns, 1 component, from moments
+        >>> Beliefs.from_moments(measured, variances=0.1).covariance()[0]
+        array([[0.1, 0. ],
+               [0. , 0.1]])
         """
         centres = np.array(means, dtype=np.float64, ndmin=2)
         if centres.ndim != 2 or not np.isfinite(centres).all():
@@ -109,15 +126,21 @@ class Beliefs:
                 f"means must be a finite table of shape (n_samples, n_features), found shape "
                 f"{centres.shape}. Rows with missing values go through density.condition(X)."
             )
-        values, group_of_row = _covariances_by_group(np.asarray(covariances, float), centres.shape)
+        values, group_of_row = _covariances_by_group(covariances, variances, centres.shape)
         n, d = centres.shape
-        centred = centres - centres.mean(axis=0)
-        average = np.einsum("g,gij->ij", np.bincount(group_of_row) / n, values)
-        prior = Prior(
-            weights=np.ones(1),
-            means=centres.mean(axis=0)[None],
-            covariances=(centred.T @ centred / n + average)[None],
-        )
+        if prior is None:
+            centred = centres - centres.mean(axis=0)
+            average = np.einsum("g,gij->ij", np.bincount(group_of_row) / n, values)
+            prior = Prior(
+                weights=np.ones(1),
+                means=centres.mean(axis=0)[None],
+                covariances=(centred.T @ centred / n + average)[None],
+            )
+        elif prior.n_features != d:
+            raise ValueError(
+                f"prior is about {prior.n_features} columns, but means have {d}; give the prior of "
+                "rows in the same columns."
+            )
         return cls(
             log_weights=np.zeros((n, 1)),
             means=_frozen(centres[:, None, :]),
@@ -176,8 +199,9 @@ class Beliefs:
     def __repr__(self) -> str:
         n, d = self.shape
         k = self.n_components
+        n_patterns = self.covariances.n_groups
         origin = (
-            f"{self.covariances.n_groups} patterns"
+            f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
             if isinstance(self.covariances, ConditionalCovariances)
             else "from moments"
         )
@@ -294,35 +318,66 @@ class Beliefs:
                 f"{A.shape}."
             )
         b = np.broadcast_to(np.asarray(b, dtype=np.float64), (A.shape[0],))
-        patterns = self.patterns
-        if A.shape[0] != A.shape[1] or np.count_nonzero(A - np.diag(np.diagonal(A))):
+        prior = self.prior.transform(A, b)
+        patterns, table = self.patterns, self.covariances
+        diagonal = np.diagonal(A)
+        if A.shape[0] == A.shape[1] and not np.count_nonzero(A - np.diag(diagonal)):
+            means = self.means * diagonal + b
+        else:
+            means = self.means @ A.T + b
             patterns = Patterns.of_mask(np.zeros((len(self), A.shape[0]), dtype=bool))
-        return Beliefs(
-            self.log_weights,
-            _frozen(self.means @ A.T + b),
-            ExplicitCovariances(_frozen(A @ self.covariances.dense() @ A.T)),
-            self.group_of_row,
-            patterns,
-            self.prior.transform(A, b),
-        )
+        if (
+            patterns is self.patterns
+            and isinstance(table, ConditionalCovariances)
+            and diagonal.all()
+        ):
+            # Scaled columns are conditioned as before: the covariances are those of the new prior.
+            moved: CovarianceTable = ConditionalCovariances(prior, patterns.masks)
+        else:
+            values = A @ table.dense() @ A.T
+            moved = ExplicitCovariances(_frozen((values + values.transpose(0, 1, 3, 2)) / 2))
+        return Beliefs(self.log_weights, _frozen(means), moved, self.group_of_row, patterns, prior)
 
 
 def _covariances_by_group(
-    covariances: FloatArray, shape: tuple[int, int]
+    covariances: ArrayLike | None, variances: ArrayLike | None, shape: tuple[int, int]
 ) -> tuple[FloatArray, IntArray]:
     """Bring what :meth:`Beliefs.from_moments` accepts into (n_groups, d, d) and a group per row."""
     n, d = shape
-    if covariances.shape == (d, d) and (n != d or np.array_equal(covariances, covariances.T)):
-        values, group_of_row = covariances[None].copy(), np.zeros(n, dtype=np.intp)
-    elif covariances.shape == (n, d, d):
-        values, group_of_row = covariances.copy(), np.arange(n)
-    elif covariances.shape == (n, d):
-        values, group_of_row = covariances[:, :, None] * np.eye(d), np.arange(n)
+    if (covariances is None) == (variances is None):
+        raise ValueError("Give either covariances or variances: one of them, and not both.")
+    if covariances is not None:
+        given = np.asarray(covariances, dtype=np.float64)
+        if given.shape in ((n, d, d), (1, d, d)):
+            matrices = given
+        elif given.shape == (n, d) == (d, d) and given.any():
+            raise ValueError(
+                f"covariances of shape {given.shape} could be one matrix for all rows or a "
+                f"variance to each value, since there are as many rows as columns. Give "
+                "covariances[None] for the first, variances=... for the second."
+            )
+        elif given.shape == (d, d):
+            matrices = given[None]
+        elif given.shape == (n, d):
+            matrices = given[:, :, None] * np.eye(d)
+        else:
+            raise ValueError(
+                f"covariances must have shape {(n, d, d)} (a matrix to each row) or {(d, d)} (one "
+                f"matrix for all), found {given.shape}. For independent errors give variances."
+            )
     else:
-        raise ValueError(
-            f"covariances must have shape {(n, d, d)} (a matrix to each row), {(d, d)} (one matrix "
-            f"for all) or {(n, d)} (a variance to each value), found {covariances.shape}."
-        )
+        given = np.asarray(variances, dtype=np.float64)
+        try:
+            matrices = np.broadcast_to(given, (n, d))[:, :, None] * np.eye(d)
+        except ValueError:
+            raise ValueError(
+                f"variances must broadcast to {(n, d)}, one to each value of the table, found "
+                f"shape {given.shape}."
+            ) from None
+        if given.shape not in ((n, d), (n, 1)):  # all rows alike
+            matrices = matrices[:1]
+    values = matrices.copy()
+    group_of_row = np.arange(n) if len(values) == n else np.zeros(n, dtype=np.intp)
     if not np.isfinite(values).all() or not np.allclose(values, values.transpose(0, 2, 1)):
         raise ValueError("covariances must be finite and symmetric.")
     smallest = np.linalg.eigvalsh(values)[:, 0]

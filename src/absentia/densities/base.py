@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from absentia.beliefs import Beliefs
+from absentia.densities.checks import check_count
 from absentia.densities.conditioning import condition, joint_log_densities, log_normalised
 from absentia.densities.scaling import Scaling
 from absentia.gaussians import Prior
@@ -110,10 +110,7 @@ class Density(DensityMixin, BaseEstimator):
         ndarray of shape (n_samples, len(columns_))
         """
         check_is_fitted(self)
-        require(
-            isinstance(n_samples, Integral) and n_samples >= 1,
-            f"n_samples must be a positive integer, found {n_samples!r}.",
-        )
+        check_count("n_samples", n_samples)
         rng = check_random_state(random_state)
         prior = self.prior_
         components = rng.choice(prior.n_components, size=n_samples, p=prior.weights)
@@ -222,36 +219,6 @@ class TrainingRows:
     def total_weight(self) -> float:
         """The number of rows, or the sum of their weights."""
         return float(len(self.Z) if self.weights is None else self.weights.sum())
-
-
-def check_em_parameters(estimator: Any) -> None:
-    """Check the parameters that all densities fitted by EM have."""
-    shrinkage, reg_covar = estimator.shrinkage, estimator.reg_covar
-    require(
-        shrinkage == "auto"
-        if isinstance(shrinkage, str)
-        else isinstance(shrinkage, Real) and 0 <= shrinkage <= 1,
-        f"shrinkage must be 'auto' or a number from 0 (none) to 1, found {shrinkage!r}.",
-    )
-    require(
-        isinstance(reg_covar, Real) and 0 <= reg_covar < np.inf,
-        "reg_covar must be a number that is not negative, relative to the variance of each "
-        f"column, such as 1e-6; found {reg_covar!r}.",
-    )
-    require(
-        isinstance(estimator.max_iter, Integral) and estimator.max_iter >= 1,
-        f"max_iter must be a positive integer, found {estimator.max_iter!r}.",
-    )
-    require(
-        isinstance(estimator.tol, Real) and 0 <= estimator.tol < np.inf,
-        f"tol must be a number that is not negative, such as 1e-5; found {estimator.tol!r}.",
-    )
-
-
-def require(condition_holds: Any, sentence: str) -> None:
-    """Raise a ValueError unless a condition holds."""
-    if not condition_holds:
-        raise ValueError(sentence)
 
 
 def warn_not_converged(estimator: Any, n_steps: int, residual: float) -> None:

@@ -128,7 +128,7 @@ class RowsGiven:
         centre_rows(X, mean, *shape, block.members_are_missing, vectors)
         if block.members_are_missing:
             G = prior.precisions[component]
-            # With -G the solutions are the completed values themselves: y[L] = -inv(G[L,L]) (G y)[L].
+            # The minus makes the solutions the completed values: y[L] = -inv(G[L,L]) (G y)[L].
             sides = vectors @ -G
             whole = -np.einsum("ij,ij->i", vectors, sides)
             solve_principal(G, *shape, sides, vectors, quadratics, log_determinants, inverses)

@@ -61,9 +61,7 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
     return log_joint - totals[:, None], totals
 
 
-def _joint(
-    prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None
-) -> FloatArray:
+def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:
     """Return the joint log-densities and, where asked, write the conditional means."""
     log_joint = np.empty((len(X), prior.n_components))
     with np.errstate(divide="ignore"):

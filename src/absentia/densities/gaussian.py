@@ -7,14 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.densities.acceleration import Ascent
-from absentia.densities.base import (
-    SINGULAR,
-    Density,
-    TrainingRows,
-    check_em_parameters,
-    require,
-    warn_not_converged,
-)
+from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_converged
+from absentia.densities.checks import check_em_parameters, require
 from absentia.densities.expectation import Expectation
 from absentia.densities.penalty import Penalty, climb
 from absentia.densities.shrinkage import automatic_shrinkage

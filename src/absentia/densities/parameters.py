@@ -23,9 +23,10 @@ def pack(prior: Prior) -> FloatArray:
     return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel()])
 
 
-def unpack(vector: FloatArray, n_components: int, n_features: int) -> Prior:
+def unpack(vector: FloatArray, n_features: int) -> Prior:
     """Return the prior whose parameters :func:`pack` has put into a vector."""
-    k, d = n_components, n_features
+    d = n_features
+    k = len(vector) // (1 + d + d * (d + 1) // 2)
     weight_roots, means, entries = np.split(vector, [k, k + k * d])
     weights = weight_roots**2
     rows, columns = np.tril_indices(d)

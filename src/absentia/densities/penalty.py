@@ -65,17 +65,20 @@ class Penalty:
 def climb(
     expectation: Expectation,
     penalty: Penalty,
-    start: Prior,
+    start: Prior | FloatArray,
     *,
     max_iter: int,
     tol: float,
     accelerate: bool = True,
 ) -> tuple[Prior, Ascent] | None:
-    """Run EM from some parameters; None where the covariances there are singular."""
-    k, d = start.means.shape
+    """Run EM from a prior, or from where another ascent ended.
+
+    Returns None where the start has a singular covariance.
+    """
+    d = expectation.n_features
 
     def step(vector: FloatArray) -> tuple[float, FloatArray] | None:
-        prior = unpack(vector, k, d)
+        prior = unpack(vector, d)
         moments = expectation(prior)
         if moments is None:
             return None
@@ -85,5 +88,9 @@ def climb(
             return None
         return moments.log_likelihood - penalty.value(prior), following
 
-    ascent = ascend(step, pack(start), max_iter=max_iter, tol=tol, accelerate=accelerate)
-    return None if ascent is None else (unpack(ascent.parameters, k, d), ascent)
+    try:
+        vector = pack(start) if isinstance(start, Prior) else start
+    except np.linalg.LinAlgError:
+        return None
+    ascent = ascend(step, vector, max_iter=max_iter, tol=tol, accelerate=accelerate)
+    return None if ascent is None else (unpack(ascent.parameters, d), ascent)

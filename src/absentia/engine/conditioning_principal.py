@@ -11,6 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
 
 # Sums may be reordered and contracted, which is what lets short dot products use vectors; NaN and
 # infinity keep their meaning.
@@ -18,7 +23,7 @@ REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def factor_principal(A, columns, size, root):
+def factor_principal(A: Floats, columns: Integers, size: int, root: Floats) -> float:
     """Write the Cholesky factor of ``A[columns, columns]`` into ``root``; return its log det.
 
     Returns NaN where the submatrix is not positive definite.
@@ -41,7 +46,7 @@ def factor_principal(A, columns, size, root):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def invert_from_root(root, size, scratch, inverse):
+def invert_from_root(root: Floats, size: int, scratch: Floats, inverse: Floats) -> None:
     """Write ``inv(root root')`` into ``inverse``, symmetric to the last bit."""
     for j in range(size):  # scratch becomes the transpose of inv(root): rows are contiguous
         scratch[j, j] = 1.0 / root[j, j]
@@ -60,7 +65,17 @@ def invert_from_root(root, size, scratch, inverse):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def solve_principal(A, members, sizes, starts, V, X, quadratics, log_determinants, inverses):
+def solve_principal(
+    A: Floats,
+    members: Integers,
+    sizes: Integers,
+    starts: Integers,
+    V: Floats,
+    X: Floats,
+    quadratics: Floats,
+    log_determinants: Floats,
+    inverses: Floats,
+) -> None:
     """Solve ``A[K,K] x = v[K]`` for the rows of every pattern, with ``K`` its members.
 
     Parameters
@@ -128,7 +143,7 @@ def solve_principal(A, members, sizes, starts, V, X, quadratics, log_determinant
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def conditional_covariances(S, G, masks, out):
+def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) -> bool:
     """Write the covariance on what each pattern misses, given the rest, into ``out`` (P, d, d).
 
     ``inv(G[L,L])``, or ``S[L,L] - S[L,O] inv(S[O,O]) S[O,L]``, whichever has less to factor; zero

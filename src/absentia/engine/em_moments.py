@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from absentia.engine.conditioning_principal import REORDER, factor_principal, invert_from_root
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+
 
 @njit(nogil=True, cache=True)
-def centre_rows(X, mean, members, sizes, starts, members_are_missing, out):
+def centre_rows(
+    X: Floats,
+    mean: Floats,
+    members: Integers,
+    sizes: Integers,
+    starts: Integers,
+    members_are_missing: bool,
+    out: Floats,
+) -> None:
     """Write ``X - mean`` into ``out``, with zeros where a value is missing."""
     d = X.shape[1]
     for p in range(len(sizes)):
@@ -28,7 +41,9 @@ def centre_rows(X, mean, members, sizes, starts, members_are_missing, out):
 
 
 @njit(nogil=True, cache=True)
-def add_principal(inverses, members, sizes, weights, total):
+def add_principal(
+    inverses: Floats, members: Integers, sizes: Integers, weights: Floats, total: Floats
+) -> None:
     """Add ``weights[p] * inverses[p]`` to the members' rows and columns of ``total`` (d, d)."""
     for p in range(len(sizes)):
         for i in range(sizes[p]):
@@ -38,7 +53,18 @@ def add_principal(inverses, members, sizes, weights, total):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def moments_of_patterns(S, G, mean, masks, counts, sums, products, first, second, spread):
+def moments_of_patterns(
+    S: Floats,
+    G: Floats,
+    mean: Floats,
+    masks: Booleans,
+    counts: Floats,
+    sums: Floats,
+    products: Floats,
+    first: Floats,
+    second: Floats,
+    spread: Floats,
+) -> tuple[float, float]:
     """Add up the expected moments of patterns whose rows were summed beforehand.
 
     The cost does not depend on the number of rows. All moments are about ``mean``.
@@ -72,74 +98,76 @@ def moments_of_patterns(S, G, mean, masks, counts, sums, products, first, second
     log_determinants = 0.0
     by_precision = 0.0
     for p in range(len(masks)):
-        l = 0
-        o = 0
+        n_missing = 0
+        n_observed = 0
         for j in range(d):
             if masks[p, j]:
-                missing[l] = j
-                l += 1
+                missing[n_missing] = j
+                n_missing += 1
             else:
-                observed[o] = j
-                o += 1
+                observed[n_observed] = j
+                n_observed += 1
         count = counts[p]
-        moments = np.empty((o, o))  # about the mean, on what was observed
-        totals = np.empty(o)
-        for i in range(o):
+        moments = np.empty((n_observed, n_observed))  # about the mean, on what was observed
+        totals = np.empty(n_observed)
+        for i in range(n_observed):
             a = observed[i]
             totals[i] = sums[p, a] - count * mean[a]
-        for i in range(o):
+        for i in range(n_observed):
             a = observed[i]
-            for j in range(o):
+            for j in range(n_observed):
                 b = observed[j]
                 moments[i, j] = products[p, a, b] - mean[a] * sums[p, b] - totals[i] * mean[b]
                 second[a, b] += moments[i, j]
             first[a] += totals[i]
-        if l <= o:
-            log_determinant = factor_principal(G, missing, l, root)
+        if n_missing <= n_observed:
+            log_determinant = factor_principal(G, missing, n_missing, root)
             by_precision += count
         else:
-            log_determinant = factor_principal(S, observed, o, root)
+            log_determinant = factor_principal(S, observed, n_observed, root)
         if np.isnan(log_determinant):
             return np.nan, by_precision
         log_determinants += count * log_determinant
-        if l == 0:
+        if n_missing == 0:
             continue
-        gain = np.empty((l, o))  # the regression of the missing on the observed columns
-        if l <= o:
-            invert_from_root(root, l, scratch, inverse)
-            for i in range(l):
-                for j in range(o):
+        gain = np.empty(
+            (n_missing, n_observed)
+        )  # the regression of the missing on the observed columns
+        if n_missing <= n_observed:
+            invert_from_root(root, n_missing, scratch, inverse)
+            for i in range(n_missing):
+                for j in range(n_observed):
                     total = 0.0
-                    for t in range(l):
+                    for t in range(n_missing):
                         total -= inverse[i, t] * G[missing[t], observed[j]]
                     gain[i, j] = total
-                for j in range(l):
+                for j in range(n_missing):
                     spread[missing[i], missing[j]] += count * inverse[i, j]
         else:
-            invert_from_root(root, o, scratch, inverse)
-            for i in range(l):
-                for j in range(o):
+            invert_from_root(root, n_observed, scratch, inverse)
+            for i in range(n_missing):
+                for j in range(n_observed):
                     total = 0.0
-                    for t in range(o):
+                    for t in range(n_observed):
                         total += S[missing[i], observed[t]] * inverse[t, j]
                     gain[i, j] = total
                 for j in range(i + 1):
                     total = S[missing[i], missing[j]]
-                    for t in range(o):
+                    for t in range(n_observed):
                         total -= gain[i, t] * S[observed[t], missing[j]]
                     spread[missing[i], missing[j]] += count * total
                     if j < i:
                         spread[missing[j], missing[i]] += count * total
         across = np.dot(gain, moments)
         within = np.dot(across, gain.T)
-        for i in range(l):
+        for i in range(n_missing):
             a = missing[i]
             total = 0.0
-            for j in range(o):
+            for j in range(n_observed):
                 total += gain[i, j] * totals[j]
                 second[a, observed[j]] += across[i, j]
                 second[observed[j], a] += across[i, j]
             first[a] += total
-            for j in range(l):
+            for j in range(n_missing):
                 second[a, missing[j]] += within[i, j]
     return log_determinants, by_precision

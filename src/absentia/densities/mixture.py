@@ -1,0 +1,294 @@
+"""A mixture of Gaussians for a table with holes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from absentia.densities.base import Density, TrainingRows, warn_not_converged
+from absentia.densities.checks import (
+    check_count,
+    check_em_parameters,
+    check_number_or_auto,
+    require,
+)
+from absentia.densities.conditioning import log_normalised
+from absentia.densities.mixture_search import MixtureSearch, n_parameters
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray, IntArray, remember_columns
+
+__all__ = ["MixtureDensity"]
+
+
+class MixtureDensity(Density):
+    """A mixture of Gaussians, learned from rows with any holes.
+
+    ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_, fitted
+    by EM to what was observed. Use it to cluster and to score incomplete rows for its own sake, or
+    as the density of a machine where one Gaussian is too simple.
+
+    Each covariance is regularised by a conjugate penalty, so that the objective never falls and
+    no component can collapse onto a few rows: a component of total weight ``N`` and scatter ``C``
+    has the covariance ``(N C + Q) / (N + q)`` with
+
+        Q = v (n lam / (1 - lam) / k I + pooling S) + reg_covar n / k I
+
+    in units of the columns' standard deviations, where ``S`` is the covariance of one Gaussian
+    for all rows, ``v = k^(-2/d)`` gives each component its share of the volume, and
+    ``q = n lam / (1 - lam) / k + pooling``. A mixture of one is :class:`GaussianDensity`. With
+    ``shrinkage=0, pooling=0, reg_covar=0`` it is plain maximum likelihood, whose likelihood is
+    unbounded.
+
+    Parameters
+    ----------
+    n_components : int or "bic", default=2
+        "bic" tries 1, 2, ... up to ``max_components`` and keeps the lowest :meth:`bic`; it stops
+        early when two more components in a row have brought nothing.
+    max_components : int, default=10
+        Used with ``n_components="bic"`` only.
+    shrinkage : "auto" or float from 0 to 1, default="auto"
+        ``lam``, as in :class:`GaussianDensity`.
+    pooling : "auto" or float, default="auto"
+        For how many rows the covariance of all rows together counts in each component; "auto" is
+        ``d + 2``.
+    reg_covar : float, default=1e-6
+        Added to each variance, relative to that of the column.
+    n_init : int, default=5
+        The number of starts. Each is given some steps of EM, and the best of them goes on.
+    init : "kmeans", "random" or Prior, default="kmeans"
+        "kmeans" starts from clusters of rows completed by one Gaussian, "random" from means at
+        random rows; a ``Prior`` in the table's units is the start itself.
+    max_iter : int, default=500
+        The largest number of steps of EM.
+    tol : float, default=1e-5
+        Stop when a step changes no root of a weight, no mean and no entry of a covariance's
+        Cholesky factor by more than this, in units of the columns' standard deviations.
+    accelerate : bool, default=True
+        Whether to extrapolate the steps of EM.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, optional
+        Threads, as everywhere in joblib.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components_,)
+    means_ : ndarray of shape (n_components_, len(columns_))
+    covariances_ : ndarray of shape (n_components_, len(columns_), len(columns_))
+    prior_ : Prior
+        All three, as the value that beliefs and kernels work with.
+    n_components_ : int
+    columns_ : ndarray of int
+        The columns that were observed at least once, which the density is about.
+    shrinkage_ : float
+        The shrinkage used.
+    bics_ : ndarray
+        The criterion of each number of components tried, one for ``n_components`` a number.
+    log_likelihoods_ : ndarray of shape (n_iter_,)
+        The objective (log-likelihood less penalty, in the table's units) after each step of the
+        start that was kept; it never falls.
+    n_iter_ : int
+    converged_ : bool
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+
+    Notes
+    -----
+    A step costs O(k d^2) a row and O(k min(missing, observed)^3) a pattern.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import MixtureDensity
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(6, 1, (200, 2))])
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> density = MixtureDensity(n_components="bic", random_state=0).fit(X)
+    >>> density.n_components_
+    2
+    >>> same = density.predict([[0.0, np.nan], [np.nan, 0.0], [np.nan, 6.0]])
+    >>> bool(same[0] == same[1] != same[2])
+    True
+    """
+
+    weights_: FloatArray
+    means_: FloatArray
+    covariances_: FloatArray
+    n_components_: int
+    shrinkage_: float
+    bics_: FloatArray
+    log_likelihoods_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    def __init__(
+        self,
+        n_components: int | Literal["bic"] = 2,
+        *,
+        max_components: int = 10,
+        shrinkage: float | Literal["auto"] = "auto",
+        pooling: float | Literal["auto"] = "auto",
+        reg_covar: float = 1e-6,
+        n_init: int = 5,
+        init: Literal["kmeans", "random"] | Prior = "kmeans",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        accelerate: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.n_components = n_components
+        self.max_components = max_components
+        self.shrinkage = shrinkage
+        self.pooling = pooling
+        self.reg_covar = reg_covar
+        self.n_init = n_init
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureDensity:
+        """Fit the mixture to rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN, ``None`` or ``pd.NA`` where a value is missing.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        search = MixtureSearch(
+            TrainingRows.of(X, sample_weight),
+            shrinkage=self.shrinkage,
+            pooling=self.pooling,
+            reg_covar=self.reg_covar,
+            init=self.init,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=self.accelerate,
+            n_jobs=self.n_jobs,
+            rng=check_random_state(self.random_state),
+        )
+        if self.n_components == "bic":
+            best, bics = search.best_by_bic(self.max_components)
+        else:
+            best = search.fit(int(self.n_components))
+            bics = np.array([best.bic])
+        training = search.training
+        if not best.ascent.converged:
+            warn_not_converged(self, len(best.ascent.objectives), best.ascent.residual)
+        self.prior_ = training.scaling.backward(best.prior)
+        self.weights_ = self.prior_.weights
+        self.means_ = self.prior_.means
+        self.covariances_ = self.prior_.covariances
+        self.n_components_ = best.prior.n_components
+        self.columns_: IntArray = training.columns
+        self.shrinkage_ = search.shrinkage
+        self.bics_ = bics
+        self.log_likelihoods_ = best.ascent.objectives + training.log_jacobian
+        self.n_iter_ = len(best.ascent.objectives)
+        self.converged_ = best.ascent.converged
+        remember_columns(self, X)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+        """Fit the mixture and return the likeliest component of each row."""
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the likeliest component of each row, given what was observed of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+        """
+        components: IntArray = self._log_joint(X).argmax(axis=1)
+        return components
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each component for each row, given what was observed of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+            A row with nothing observed has ``weights_``.
+        """
+        return np.exp(log_normalised(self._log_joint(X))[0])
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion on a table, the lower the better.
+
+        ``p log(n) - 2 log-likelihood`` with ``p`` the number of free parameters and ``n`` the
+        number of rows in which anything was observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        table = self._known_columns(X)
+        n_rows = max(1, int(np.count_nonzero(~np.isnan(table).all(axis=1))))
+        log_likelihood = float(self.score_samples(X).sum())
+        return n_parameters(self.prior_) * float(np.log(n_rows)) - 2 * log_likelihood
+
+    def aic(self, X: Any) -> float:
+        """Return Akaike's information criterion on a table, the lower the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+            ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
+        """
+        return 2 * n_parameters(self.prior_) - 2 * float(self.score_samples(X).sum())
+
+    def _check_parameters(self) -> None:
+        check_em_parameters(self)
+        if isinstance(self.n_components, str):
+            require(
+                self.n_components == "bic",
+                f"n_components must be a positive integer or 'bic', found {self.n_components!r}.",
+            )
+        else:
+            check_count("n_components", self.n_components)
+        check_count("max_components", self.max_components)
+        check_count("n_init", self.n_init)
+        check_number_or_auto(
+            "pooling", self.pooling, np.finfo(np.float64).max, "a number of rows, not negative"
+        )
+        if isinstance(self.init, Prior):
+            require(
+                self.init.n_components == self.n_components,
+                f"init has {self.init.n_components} components, but n_components is "
+                f"{self.n_components!r}.",
+            )
+        else:
+            require(
+                self.init in ("kmeans", "random"),
+                f"init must be 'kmeans', 'random' or a Prior, found {self.init!r}.",
+            )

@@ -1,0 +1,176 @@
+"""The search for a mixture: several starts, and where asked several numbers of components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from absentia.densities.acceleration import Ascent
+from absentia.densities.base import SINGULAR, TrainingRows
+from absentia.densities.checks import require
+from absentia.densities.conditioning import condition
+from absentia.densities.expectation import Expectation
+from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
+from absentia.densities.penalty import Penalty, climb
+from absentia.densities.starts import clustered_start, scattered_start
+from absentia.gaussians import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["FittedMixture", "MixtureSearch", "n_parameters"]
+
+_TRIAL_STEPS = 20  # each start gets so many steps; the best of them goes on
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMixture:
+    """A mixture in standard units, and how it was found."""
+
+    prior: Prior
+    ascent: Ascent
+    bic: float
+
+
+class MixtureSearch:
+    """Rows of training, arranged once for all the mixtures that are to be fitted to them.
+
+    Parameters
+    ----------
+    training : TrainingRows
+    shrinkage, pooling, reg_covar, init, n_init, max_iter, tol, accelerate, n_jobs
+        As in :class:`~absentia.MixtureDensity`.
+    rng : RandomState
+    """
+
+    def __init__(
+        self,
+        training: TrainingRows,
+        *,
+        shrinkage: float | Literal["auto"],
+        pooling: float | Literal["auto"],
+        reg_covar: float,
+        init: Literal["kmeans", "random"] | Prior,
+        n_init: int,
+        max_iter: int,
+        tol: float,
+        accelerate: bool,
+        n_jobs: int | None,
+        rng: np.random.RandomState,
+    ):
+        self.training = training
+        self.pooling = pooling
+        self.reg_covar = reg_covar
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.rng = rng
+        whole, _, self.shrinkage = fit_gaussian(
+            training, shrinkage, reg_covar, max_iter=max_iter, tol=tol, n_jobs=n_jobs
+        )
+        self.covariance: FloatArray = whole.covariances[0]
+        self.completed = condition(whole, training.Z)[0].mean()
+        self.expectation = Expectation(
+            training.Z, training.weights, sum_patterns=False, n_jobs=n_jobs
+        )
+
+    def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
+        """Try one component, two, ... until two more in a row bring nothing."""
+        fitted: list[FittedMixture] = []
+        best = 0
+        for k in range(1, max_components + 1):
+            fitted.append(self.fit(k))
+            if fitted[-1].bic < fitted[best].bic:
+                best = k - 1
+            if k - 1 - best == 2:
+                break
+        return fitted[best], np.array([mixture.bic for mixture in fitted])
+
+    def fit(self, k: int) -> FittedMixture:
+        """Fit ``k`` components: a few steps from every start, then the best to the end."""
+        penalty = self._penalty(k)
+        starts = self._starts(k, penalty)
+        trial = self.max_iter if len(starts) == 1 else min(_TRIAL_STEPS, self.max_iter)
+        best: tuple[Prior, Ascent] | None = None
+        for start in starts:
+            outcome = self._climb(penalty, start, trial)
+            if outcome is not None and (
+                best is None or outcome[1].objectives[-1] > best[1].objectives[-1]
+            ):
+                best = outcome
+        require(best is not None, SINGULAR)
+        assert best is not None
+        prior, ascent = best
+        left = self.max_iter - len(ascent.objectives)
+        if not ascent.converged and left > 0:
+            further = self._climb(penalty, ascent.parameters, left)
+            assert further is not None  # its start has been evaluated before
+            prior, rest = further
+            objectives = np.concatenate([ascent.objectives, rest.objectives])
+            ascent = Ascent(rest.parameters, objectives, rest.residual, rest.converged)
+        log_likelihood = (
+            float(ascent.objectives[-1]) + penalty.value(prior) + self.training.log_jacobian
+        )
+        bic = n_parameters(prior) * float(np.log(self.training.total_weight)) - 2 * log_likelihood
+        return FittedMixture(prior, ascent, bic)
+
+    def _climb(
+        self, penalty: Penalty, start: Prior | FloatArray, max_iter: int
+    ) -> tuple[Prior, Ascent] | None:
+        return climb(
+            self.expectation,
+            penalty,
+            start,
+            max_iter=max_iter,
+            tol=self.tol,
+            accelerate=self.accelerate,
+        )
+
+    def _penalty(self, k: int) -> Penalty:
+        d = len(self.covariance)
+        total = self.training.total_weight
+        independent = shrinkage_in_rows(self.shrinkage, total) / k
+        pooled = d + 2.0 if self.pooling == "auto" else float(self.pooling)
+        strength = independent + pooled
+        if np.isinf(strength):
+            target = np.eye(d)
+        elif strength > 0:
+            target = (independent * np.eye(d) + pooled * self.covariance) / strength
+        else:
+            target = np.zeros((d, d))
+        return Penalty(strength, _share_of_volume(k, d) * target, self.reg_covar * total / k)
+
+    def _starts(self, k: int, penalty: Penalty) -> list[Prior]:
+        if isinstance(self.init, Prior):
+            d = len(self.covariance)
+            require(
+                self.init.n_features == d,
+                f"init is about {self.init.n_features} columns, but {d} of the table have observed "
+                "values.",
+            )
+            return [self.training.scaling.forward_prior(self.init)]
+        weights = self.training.weights
+        n_starts = 1 if k == 1 else self.n_init
+        if self.init == "kmeans":
+            return [
+                clustered_start(self.completed, weights, k, penalty, self.rng)
+                for _ in range(n_starts)
+            ]
+        covariance = _share_of_volume(k, len(self.covariance)) * self.covariance
+        return [
+            scattered_start(self.completed, weights, k, covariance, self.rng)
+            for _ in range(n_starts)
+        ]
+
+
+def n_parameters(prior: Prior) -> int:
+    """Return the number of free parameters of a mixture."""
+    k, d = prior.means.shape
+    return k - 1 + k * d + k * d * (d + 1) // 2
+
+
+def _share_of_volume(k: int, d: int) -> float:
+    """Return how much smaller than that of all rows the covariance of one of k components is."""
+    return float(k ** (-2 / d))
