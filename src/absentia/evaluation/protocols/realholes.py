@@ -1,0 +1,156 @@
+"""Holes that came with the data, and the user's own table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from absentia.datasets import Dataset
+from absentia.evaluation.cells import Cell, Context, Protocol
+from absentia.evaluation.methods import methods_for
+from absentia.evaluation.protocols.preparation import (
+    Result,
+    dataset,
+    outer_fold,
+    powers_of_two,
+    train_and_score,
+)
+from absentia.evaluation.tuning import Grid
+from absentia.tables import IntArray
+
+__all__ = ["COMPARE", "COMPARE_METHODS", "REAL_HOLES"]
+
+_FOLDS = 5
+_CLASSIFICATION = (
+    "horse_colic",
+    "hepatitis",
+    "pima_missing",
+    "mammographic",
+    "chronic_kidney_disease",
+    "heart_four_sites",
+    "hypothyroid",
+    "ozone_eighthr",
+    "ozone_onehr",
+    "soybean",
+    "house_votes_84",
+    "cylinder_bands",
+    "echocardiogram",
+    "heart_hungarian",
+    "heart_va",
+    "titanic",
+    "physionet2012_mean",
+)
+_REGRESSION = ("auto_mpg", "ozone_la", "airquality_ny", "echo_months", "air_quality_uci")
+_SLOW = ("svr-imputation", "missforest", "geom", "kmeans", "icknni", "expected-rbf-mixture")
+#: What a user's own table is tried with: ours, the strongest simple rivals, and boosted trees.
+COMPARE_METHODS = (
+    "genrbf",
+    "genrbf-mask",
+    "genrbf-mixture",
+    "expected-rbf",
+    "mean",
+    "mean-indicator",
+    "knn",
+    "conditional-mean",
+    "mice",
+    "karma",
+    "hist-gradient-boosting",
+    "random-forest",
+)
+
+
+def _cells(context: Context) -> list[Cell]:
+    groups: list[tuple[Sequence[str], list[str]]] = [
+        (_CLASSIFICATION, methods_for("classification")),
+        (_REGRESSION, methods_for("regression")),
+    ]
+    repeats = {"smoke": 1, "small": 1, "full": 5}[context.size]
+    if context.size == "smoke":
+        groups = [(("hepatitis",), ["genrbf", "mean"]), (("auto_mpg",), ["genrbf", "mean"])]
+    elif context.size == "small":
+        groups = [(sets, [n for n in names if n not in _SLOW]) for sets, names in groups]
+    return [
+        Cell("real-holes", data, name, "real", 0.0, repeat, fold)
+        for repeat in range(repeats)
+        for sets, names in groups
+        for data in sets
+        for fold in range(_FOLDS if context.size != "smoke" else 2)
+        for name in names
+    ]
+
+
+def _grid(context: Context, data: Dataset) -> Grid:
+    metric = "accuracy" if data.task == "classification" else "r2"
+    if context.size == "smoke":
+        return Grid((1.0, 32.0), (2.0**-7, 2.0**-4), folds=2, metric=metric)
+    folds = 3 if context.size == "small" else 5
+    # Widths relative to the number of columns: real tables have from 3 to several hundred.
+    width = 1.0 / data.X.shape[1]
+    gammas = tuple(width * 4.0**k for k in range(-3, 3))
+    return Grid(powers_of_two(-3, 9, 3), gammas, folds=folds, metric=metric)
+
+
+def _run(cell: Cell, context: Context) -> Result:
+    limit = {"smoke": 90, "small": 600, "full": 2000}[context.size]
+    data = dataset(cell, context, max_rows=limit)
+    train, test = outer_fold(data.y, data.task, _FOLDS, cell.fold, cell.split_seed(context.seed))
+    return _trained_on_rows(cell, context, data, train, test)
+
+
+def _trained_on_rows(
+    cell: Cell, context: Context, data: Dataset, train: IntArray, test: IntArray
+) -> Result:
+    y, y_test = data.y[train], data.y[test]
+    if data.task == "regression":
+        # In units of its own spread: penalties and epsilon then mean the same for every target.
+        mean, spread = y.mean(), y.std() or 1.0
+        y, y_test = (y - mean) / spread, (y_test - mean) / spread
+    grid = _grid(context, data)
+    return train_and_score(cell, context, data.X[train], y, data.X[test], y_test, data.task, grid)
+
+
+def _compare_cells(context: Context) -> list[Cell]:
+    repeats = {"smoke": 1, "small": 1, "full": 4}[context.size]
+    return [
+        Cell("compare", name, method, "real", 0.0, repeat, fold)
+        for name, data in context.tables.items()
+        for repeat in range(repeats)
+        for fold in range(_FOLDS)
+        for method in methods_for(data.task)
+    ]
+
+
+def _run_compare(cell: Cell, context: Context) -> Result:
+    data = context.tables[cell.dataset]
+    train, test = outer_fold(data.y, data.task, _FOLDS, cell.fold, cell.split_seed(context.seed))
+    return _trained_on_rows(cell, context, data, train, test)
+
+
+REAL_HOLES = Protocol(
+    name="real-holes",
+    title="Holes that came with the data",
+    source="no paper; public data sets with missing values of their own",
+    description=(
+        "Repeated five-fold cross-validation on data that was incomplete when it was published; "
+        "accuracy for classes and R² for quantities, and for both the quality of the "
+        "probabilities: log loss, Brier score and calibration for classes, CRPS and the coverage "
+        "of 90 % intervals for quantities."
+    ),
+    metric="score",
+    cells=_cells,
+    run=_run,
+    blocks=("dataset",),
+)
+
+COMPARE = Protocol(
+    name="compare",
+    title="Which method suits this table",
+    source="your own data",
+    description=(
+        "Five-fold cross-validation; every method is tuned on the training rows of each fold by "
+        "the same inner cross-validation, then judged on the rows left out."
+    ),
+    metric="score",
+    cells=_compare_cells,
+    run=_run_compare,
+    blocks=("dataset", "sample", "fold"),
+)

@@ -1,0 +1,333 @@
+"""The same inner cross-validation for every method, on training rows only.
+
+Kernel methods go through :func:`tune_kernel`: holes are dealt with once per fold, the Gram matrix
+is computed once per width, and all penalties are solved on it. Learners that are no kernel methods
+go through :func:`tune_estimator`, a grid search over the same folds. When the best width lies on
+the edge of the grid, the grid is widened beyond that edge, and the cell says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score, roc_auc_score
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
+from sklearn.svm import SVC, SVR
+
+from absentia.datasets import Task
+from absentia.evaluation.sources import FittedSource, GramPair, GramSource
+from absentia.tables import FloatArray, IntArray
+
+__all__ = [
+    "Grid",
+    "Standardiser",
+    "Trained",
+    "inner_splits",
+    "tune_estimator",
+    "tune_kernel",
+]
+
+#: A solver that makes no progress is stopped here: libsvm can run for hours at extreme penalties.
+_MOST_ITERATIONS = 200_000
+#: How many steps the grid of widths may grow beyond an edge.
+_WIDEN_STEPS = 4
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The penalties and kernel widths to choose among, and how a choice is judged."""
+
+    penalties: Sequence[float]
+    gammas: Sequence[float]
+    folds: int = 5
+    metric: str = "accuracy"
+    widen: bool = True
+    epsilon: float = 0.1
+
+
+class Learner(Protocol):
+    """What is trained on a Gram matrix: a support vector machine, unless told otherwise."""
+
+    def __call__(self, task: Task, C: float, grid: Grid) -> Any:
+        """Return a new estimator that takes a precomputed Gram matrix."""
+
+
+@dataclass
+class Trained:
+    """A method after its choice of parameters, trained on all the training rows.
+
+    Attributes
+    ----------
+    predict : callable
+        From nothing to predictions for the test rows.
+    decision : ndarray or None
+        Decision values, or predictions of a regressor, for the test rows.
+    out_of_fold : ndarray or None
+        The same for the training rows, each from a model that had not seen it.
+    probabilities : ndarray or None
+        Where the method has probabilities of its own.
+    facts : dict
+        What was chosen.
+    """
+
+    prediction: np.ndarray
+    decision: FloatArray | None
+    out_of_fold: FloatArray | None
+    probabilities: FloatArray | None = None
+    classes: np.ndarray | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Standardiser:
+    """Columns to mean 0 and variance 1 of what was observed in training; empty ones left out."""
+
+    def __init__(self, X: FloatArray):
+        self._columns = ~np.isnan(X).all(axis=0)
+        observed = X[:, self._columns]
+        self._mean = np.nanmean(observed, axis=0)
+        spread = np.nanstd(observed, axis=0)
+        self._spread = np.where(spread > 0, spread, 1.0)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the rows in the units of the training rows."""
+        scaled: FloatArray = (X[:, self._columns] - self._mean) / self._spread
+        return scaled
+
+
+def inner_splits(
+    y: np.ndarray, task: Task, folds: int, seed: int
+) -> list[tuple[IntArray, IntArray]]:
+    """Return the folds of the training rows: stratified for classes, and fewer for rare ones."""
+    if task == "regression":
+        splitter: Any = KFold(min(folds, len(y)), shuffle=True, random_state=seed)
+    else:
+        rarest = int(np.unique(y, return_counts=True)[1].min())
+        splitter = StratifiedKFold(max(2, min(folds, rarest)), shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # A class with one member cannot be in two folds; the split is still the best there is.
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(splitter.split(np.zeros((len(y), 1)), y))
+
+
+def support_vector_machine(task: Task, C: float, grid: Grid) -> Any:
+    """Return scikit-learn's support vector machine on a precomputed Gram matrix."""
+    if task == "classification":
+        return SVC(C=C, kernel="precomputed", max_iter=_MOST_ITERATIONS)
+    return SVR(C=C, epsilon=grid.epsilon, kernel="precomputed", max_iter=_MOST_ITERATIONS)
+
+
+def kernel_logistic_regression(task: Task, C: float, grid: Grid) -> Any:
+    """Return the machine of [Williams2005]_: logistic regression on the rows of the matrix."""
+    return LogisticRegression(C=C, max_iter=500)
+
+
+def tune_kernel(
+    source: GramSource,
+    X: FloatArray,
+    y: np.ndarray,
+    X_test: FloatArray,
+    task: Task,
+    grid: Grid,
+    seed: int,
+    learner: Learner = support_vector_machine,
+) -> Trained:
+    """Choose penalty, width and extras of a kernel method, train it, and predict the test rows."""
+    splits = inner_splits(y, task, grid.folds, seed)
+    folds = []
+    for train, validation in splits:
+        scaled = Standardiser(X[train])
+        folds.append(source.fit(scaled(X[train]), scaled(X[validation])))
+    scores: dict[tuple[float, int, int], float] = {}
+
+    def score_width(gamma: float) -> None:
+        # Width first, then extras, then penalties: a matrix is used up before the next is made.
+        totals = np.zeros((len(source.extras), len(grid.penalties)))
+        for fold, (train, validation) in zip(folds, splits, strict=True):
+            for e, extra in enumerate(source.extras):
+                pairs = fold.grams(gamma, extra)
+                for c, C in enumerate(grid.penalties):
+                    _, predicted, values, _ = _solved(pairs, y[train], task, C, grid, learner)
+                    totals[e, c] += _metric(grid.metric, y[validation], predicted, values)
+        for e, c in np.ndindex(*totals.shape):
+            scores[gamma, e, c] = float(totals[e, c]) / len(splits)
+
+    for gamma in grid.gammas:
+        score_width(gamma)
+    edge, widened = _widen(grid, scores, score_width)
+    gamma, e, c = _best(scores)
+    extra, C = source.extras[e], grid.penalties[c]
+
+    out_of_fold = _out_of_fold(folds, splits, y, task, gamma, extra, C, grid, learner)
+    scaled = Standardiser(X)
+    fitted = source.fit(scaled(X), scaled(X_test))
+    pairs = fitted.grams(gamma, extra)
+    classes, prediction, decision, probabilities = _solved(pairs, y, task, C, grid, learner)
+    facts = {"C": C, "gamma": gamma, **extra, "inner_score": scores[gamma, e, c]}
+    if edge:
+        facts |= {"gamma_edge": edge, "gammas_added": widened}
+    return Trained(prediction, decision, out_of_fold, probabilities, classes, facts)
+
+
+def tune_estimator(
+    estimator: Any,
+    parameters: dict[str, Sequence[Any]],
+    X: FloatArray,
+    y: np.ndarray,
+    X_test: FloatArray,
+    task: Task,
+    grid: Grid,
+    seed: int,
+) -> Trained:
+    """Choose the parameters of any estimator by the same folds, train it, and predict."""
+    splits = inner_splits(y, task, grid.folds, seed)
+    candidates = list(ParameterGrid(parameters))
+    best_score, best = -np.inf, candidates[0]
+    best_values: list[tuple[IntArray, FloatArray]] | None = None
+    for candidate in candidates if len(candidates) > 1 or task == "regression" else []:
+        total, values_of_row = 0.0, []
+        for train, validation in splits:
+            scaled = Standardiser(X[train])
+            model = clone(estimator).set_params(**candidate)
+            _fit_quietly(model, scaled(X[train]), y[train])
+            rows = scaled(X[validation])
+            predicted = model.predict(rows)
+            values = _values(model, rows, predicted)
+            total += _metric(grid.metric, y[validation], predicted, values)
+            values_of_row.append((validation, values))
+        if total > best_score:
+            best_score, best, best_values = total, candidate, values_of_row
+    scaled = Standardiser(X)
+    model = clone(estimator).set_params(**best)
+    _fit_quietly(model, scaled(X), y)
+    rows = scaled(X_test)
+    prediction = model.predict(rows)
+    probabilities = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
+    facts = dict(best)
+    if np.isfinite(best_score):
+        facts["inner_score"] = best_score / len(splits)
+    return Trained(
+        prediction,
+        _values(model, rows, prediction),
+        None if best_values is None else _assembled(best_values, len(y)),
+        probabilities,
+        getattr(model, "classes_", None),
+        facts,
+    )
+
+
+def _solved(
+    pairs: list[GramPair], y: np.ndarray, task: Task, C: float, grid: Grid, learner: Learner
+) -> tuple[np.ndarray | None, np.ndarray, FloatArray, FloatArray | None]:
+    """Return classes, predictions, decision values and probabilities, pooled over the pairs."""
+    decisions, probabilities, classes, model = [], [], None, None
+    for K, K_new in pairs:
+        model = learner(task, C, grid)
+        _fit_quietly(model, K, y)
+        classes = getattr(model, "classes_", None)
+        decisions.append(
+            model.decision_function(K_new) if classes is not None else model.predict(K_new)
+        )
+        if hasattr(model, "predict_proba"):
+            probabilities.append(model.predict_proba(K_new))
+    decision = np.mean(decisions, axis=0)
+    if classes is None:
+        return None, decision, decision, None
+    if len(pairs) == 1:
+        # The machine's own vote: with more than two classes it can differ from the largest value.
+        assert model is not None
+        prediction = model.predict(pairs[0][1])
+    else:
+        codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        prediction = classes[codes]
+    return classes, prediction, decision, np.mean(probabilities, axis=0) if probabilities else None
+
+
+def _out_of_fold(
+    folds: list[FittedSource],
+    splits: list[tuple[IntArray, IntArray]],
+    y: np.ndarray,
+    task: Task,
+    gamma: float,
+    extra: dict[str, Any],
+    C: float,
+    grid: Grid,
+    learner: Learner,
+) -> FloatArray:
+    found = []
+    for fold, (train, validation) in zip(folds, splits, strict=True):
+        pairs = fold.grams(gamma, extra)
+        found.append((validation, _solved(pairs, y[train], task, C, grid, learner)[2]))
+    return _assembled(found, len(y))
+
+
+def _assembled(parts: list[tuple[IntArray, FloatArray]], n: int) -> FloatArray:
+    """Put values of parts of the rows in the order of the rows; NaN where shapes disagree."""
+    width = {values.shape[1:] for _, values in parts}
+    if len(width) > 1:  # a rare class was absent from one fold
+        return np.full(n, np.nan)
+    whole = np.full((n, *width.pop()), np.nan)
+    for rows, values in parts:
+        whole[rows] = values
+    return whole
+
+
+def _widen(
+    grid: Grid,
+    scores: dict[tuple[float, int, int], float],
+    score_width: Callable[[float], None],
+) -> tuple[str, int]:
+    """Score widths beyond the edge while the best lies on it; say which edge, and how many."""
+    gammas = sorted(grid.gammas)
+    if len(gammas) < 2:
+        return "", 0
+    best = _best(scores)[0]
+    edge = "low" if best == gammas[0] else "high" if best == gammas[-1] else ""
+    added = 0
+    while grid.widen and edge and added < _WIDEN_STEPS:
+        step = gammas[1] / gammas[0] if edge == "low" else gammas[-1] / gammas[-2]
+        new = gammas[0] / step if edge == "low" else gammas[-1] * step
+        gammas = [new, *gammas] if edge == "low" else [*gammas, new]
+        score_width(new)
+        added += 1
+        if _best(scores)[0] != new:
+            break
+    return edge, added
+
+
+def _best(scores: dict[tuple[float, int, int], float]) -> tuple[float, int, int]:
+    """Return the best candidate; of equals the smoothest (small width, then small penalty)."""
+    return max(scores, key=lambda key: (np.nan_to_num(scores[key], nan=-np.inf), -key[0], -key[2]))
+
+
+def _metric(name: str, y: np.ndarray, predicted: np.ndarray, values: FloatArray) -> float:
+    if name == "accuracy":
+        return float(accuracy_score(y, predicted))
+    if name == "balanced_accuracy":
+        return float(balanced_accuracy_score(y, predicted))
+    if name == "roc_auc":
+        return float(roc_auc_score(y, values)) if len(np.unique(y)) == 2 else float("nan")
+    return float(r2_score(y, predicted))
+
+
+def _values(model: Any, rows: FloatArray, predicted: np.ndarray) -> FloatArray:
+    if hasattr(model, "decision_function"):
+        values: FloatArray = model.decision_function(rows)
+        return values
+    if hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(rows)
+        return probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities
+    return np.asarray(predicted)
+
+
+def _fit_quietly(model: Any, X: FloatArray, y: np.ndarray) -> None:
+    """Fit without the warning that the iterations were used up: extreme candidates lose anyway."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
