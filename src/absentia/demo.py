@@ -1,0 +1,244 @@
+"""The main job on data that scikit-learn bundles: ``python -m absentia.demo``.
+
+Holes are punched into a complete table, in training and test rows alike. First the values that
+were removed are estimated; then rows with holes are classified. Both times absentia stands beside
+what one would otherwise do, with the same rows, the same holes and default settings.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import svm
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (it is meant to be imported)
+from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from absentia.amputation import mcar
+from absentia.densities import GaussianDensity
+from absentia.machines import SVC
+from absentia.tables import FloatArray
+
+__all__ = ["Contest", "main", "run"]
+
+RATES = (0.1, 0.3, 0.5, 0.7)
+
+
+@dataclass
+class Contest:
+    """The results of several methods at several missing rates.
+
+    Attributes
+    ----------
+    title : str
+        What is measured.
+    lower_is_better : bool
+    rates : tuple of float
+        The shares of values removed.
+    results : dict of str to ndarray of shape (n_repeats, n_rates)
+        By method.
+    seconds : dict of str to float
+        The time that each method took for everything.
+    """
+
+    title: str
+    lower_is_better: bool
+    rates: tuple[float, ...]
+    results: dict[str, FloatArray] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        means = {name: values.mean(axis=0) for name, values in self.results.items()}
+        table = np.array(list(means.values())).round(3)
+        best = table.min(axis=0) if self.lower_is_better else table.max(axis=0)
+        width = max(len(name) for name in means)
+        lines = [
+            self.title,
+            f"  {'':<{width}}"
+            + "".join(f"{f'{rate:.0%} missing':>14}" for rate in self.rates)
+            + f"{'time':>10}",
+        ]
+        for (name, seconds), row in zip(self.seconds.items(), table, strict=True):
+            cells = "".join(
+                f"{f'{value:.3f}' + ('*' if value == top else ' '):>14}"
+                for value, top in zip(row, best, strict=True)
+            )
+            lines.append(f"  {name:<{width}}{cells}{seconds:>8.1f} s")
+        return "\n".join(lines)
+
+
+def imputers() -> dict[str, Callable[[FloatArray], FloatArray]]:
+    """Return the ways to estimate what was removed, by name."""
+    return {
+        "column mean": lambda X: SimpleImputer().fit_transform(X),
+        "5 nearest neighbours": lambda X: KNNImputer().fit_transform(X),
+        "iterative imputation": lambda X: IterativeImputer(random_state=0).fit_transform(X),
+        "absentia GaussianDensity": lambda X: GaussianDensity().fit(X).impute(X),
+    }
+
+
+def classifiers() -> dict[str, Any]:
+    """Return the ways to classify rows with holes, by name."""
+    return {
+        "column mean, then SVC": make_pipeline(SimpleImputer(), StandardScaler(), svm.SVC()),
+        "iterative, then SVC": make_pipeline(
+            StandardScaler(), IterativeImputer(random_state=0), svm.SVC()
+        ),
+        "gradient boosting": HistGradientBoostingClassifier(random_state=0),
+        "absentia SVC": make_pipeline(StandardScaler(), SVC()),
+    }
+
+
+def recover(
+    X: FloatArray, rates: tuple[float, ...], repeats: int, step: Callable[[str], None]
+) -> Contest:
+    """Estimate removed values; the error is in standard deviations of the columns."""
+    contest = Contest(
+        "Error of recovered values, in standard deviations (lower is better, * is best)",
+        lower_is_better=True,
+        rates=rates,
+    )
+    standard = StandardScaler().fit_transform(X)
+    for name, impute in imputers().items():
+        errors = np.empty((repeats, len(rates)))
+        start = time.perf_counter()
+        for repeat, r in np.ndindex(errors.shape):
+            step(name)
+            holes = mcar(standard, rates[r], random_state=repeat)
+            removed = np.isnan(holes)
+            errors[repeat, r] = np.sqrt(np.mean((impute(holes) - standard)[removed] ** 2))
+        contest.results[name] = errors
+        contest.seconds[name] = time.perf_counter() - start
+    return contest
+
+
+def classify(
+    X: FloatArray, y: Any, rates: tuple[float, ...], repeats: int, step: Callable[[str], None]
+) -> Contest:
+    """Classify rows with holes; training and test rows miss equally much."""
+    contest = Contest(
+        "Accuracy on test rows, holes in training and test rows (higher is better, * is best)",
+        lower_is_better=False,
+        rates=rates,
+    )
+    splits = list(StratifiedShuffleSplit(repeats, test_size=0.3, random_state=0).split(X, y))
+    for name, classifier in classifiers().items():
+        accuracy = np.empty((repeats, len(rates)))
+        start = time.perf_counter()
+        for repeat, r in np.ndindex(accuracy.shape):
+            step(name)
+            holes = mcar(X, rates[r], random_state=repeat)
+            train, test = splits[repeat]
+            classifier.fit(holes[train], y[train])
+            accuracy[repeat, r] = classifier.score(holes[test], y[test])
+        contest.results[name] = accuracy
+        contest.seconds[name] = time.perf_counter() - start
+    return contest
+
+
+def draw(contests: list[Contest], path: Path) -> None:
+    """Draw the results of the contests, one panel to each, into a picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2 * len(contests), 4.2), layout="constrained")
+    panels = figure.subplots(1, len(contests), squeeze=False)[0]
+    colours = ("#9aa5b1", "#5b7c99", "#d9a441", "#c8553d")
+    for axes, contest in zip(panels, contests, strict=True):
+        percent = 100 * np.array(contest.rates)
+        for colour, (name, values) in zip(colours, contest.results.items(), strict=True):
+            ours = name.startswith("absentia")
+            axes.errorbar(
+                percent,
+                values.mean(axis=0),
+                values.std(axis=0) / np.sqrt(len(values)),
+                label=name,
+                color=colour,
+                marker="o",
+                markersize=4,
+                linewidth=2.4 if ours else 1.4,
+                zorder=3 if ours else 2,
+            )
+        what = contest.title.partition(" (")[0]
+        axes.set_title(what.replace(", ", ",\n", 1), fontsize="medium")
+        axes.set_xlabel("values missing, %")
+        axes.set_ylabel("lower is better" if contest.lower_is_better else "higher is better")
+        axes.set_xticks(percent)
+        axes.grid(axis="y", alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=130)
+
+
+def run(
+    output: Path,
+    rates: tuple[float, ...] = RATES,
+    repeats: int = 4,
+    rows: int | None = None,
+) -> list[Contest]:
+    """Hold both contests, print them, and draw them into ``output / "demo.png"``.
+
+    Parameters
+    ----------
+    output : Path
+        A folder for the picture; it is made where it does not exist.
+    rates : tuple of float
+        The shares of values to remove.
+    repeats : int
+        How often to punch new holes; the results are averaged.
+    rows : int, optional
+        Use only so many rows.
+
+    Returns
+    -------
+    list of Contest
+    """
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError(
+            "The demonstration needs tqdm and matplotlib: pip install 'absentia[demo]'."
+        ) from error
+
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:rows], y[:rows]
+    print(
+        f"Breast cancer data: {len(X)} rows, {X.shape[1]} columns, values removed completely at "
+        f"random, mean of {repeats} runs\n"
+    )
+    total = repeats * len(rates) * (len(imputers()) + len(classifiers()))
+    with tqdm(total=total, leave=False, bar_format="{l_bar}{bar:30}{r_bar}") as progress:
+
+        def step(name: str) -> None:
+            progress.set_description(f"{name:<24}")
+            progress.update()
+
+        with warnings.catch_warnings():
+            # Ten rounds are the default of iterative imputation, and rarely enough for it.
+            warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
+            contests = [recover(X, rates, repeats, step), classify(X, y, rates, repeats, step)]
+    print("\n\n".join(str(contest) for contest in contests))
+    output.mkdir(parents=True, exist_ok=True)
+    picture = output / "demo.png"
+    draw(contests, picture)
+    print(f"\nThe picture is in {picture}")
+    return contests
+
+
+def main() -> None:
+    """Run the demonstration as ``make demo`` does."""
+    run(Path("demo-output"))
+
+
+if __name__ == "__main__":
+    main()

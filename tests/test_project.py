@@ -1,0 +1,174 @@
+"""The project keeps its own promises: imports go one way, examples run, pages say what is true."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import absentia
+
+PROJECT = Path(__file__).resolve().parent.parent
+SOURCE = PROJECT / "src" / "absentia"
+
+# A stage may import from those before it; docs/architecture.md says what each is.
+STAGES = [
+    "engine",
+    "tables",
+    "missingness",
+    "amputation",
+    "encoding",
+    "datasets",
+    "gaussians",
+    "beliefs",
+    "distributed",
+    "densities",
+    "little",
+    "missingness_plot",
+    "missingness_report",
+    "kernels",
+    "features",
+    "machines",
+    "comparators",
+    "evaluation",
+    "persistence",
+    "cli",
+    "demo",
+]
+
+
+def stage_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def modules():
+    return [
+        path
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path != SOURCE / "__init__.py" and "__pycache__" not in path.parts
+    ]
+
+
+def imported_stages(path: Path):
+    """Yield the stages that a file imports and the lines, save those for type checkers."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_type_checkers = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_type_checkers:
+            continue
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            module = node.module or ""
+            names = (
+                [f"absentia.{alias.name}" for alias in node.names]
+                if module == "absentia"
+                else [module]
+            )
+        elif isinstance(node, ast.ImportFrom):
+            pytest.fail(f"{path}:{node.lineno} imports relatively; write absentia.<stage>")
+        else:
+            continue
+        for name in names:
+            if name.startswith("absentia."):
+                stage = name.split(".")[1]
+                if stage not in STAGES and stage in absentia.__all__:
+                    # A public name, taken from the package: what counts is where it comes from.
+                    stage = getattr(absentia, stage).__module__.split(".")[1]
+                yield stage, node.lineno
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path):
+    stage = stage_of(path)
+    assert stage in STAGES, f"{stage} is new: give it a place here and in docs/architecture.md"
+    for imported, line in imported_stages(path):
+        assert imported in STAGES, f"{path}:{line} imports {imported}, which is no stage"
+        allowed = STAGES[: STAGES.index(stage) + 1]
+        assert imported in allowed, f"{path}:{line}: {stage} must not import {imported}"
+
+
+def test_the_engine_knows_arrays_only():
+    for path in modules():
+        if stage_of(path) == "engine":
+            assert {stage for stage, _ in imported_stages(path)} <= {"engine"}
+
+
+def test_oracles_import_nothing_from_absentia():
+    for path in (PROJECT / "tests" / "oracles").rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) absentia", path.read_text("utf-8"), re.MULTILINE)
+
+
+def test_every_stage_is_on_the_architecture_page():
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for stage in {stage_of(path) for path in modules()}:
+        assert f"`{stage}`" in page, f"docs/architecture.md does not say what {stage} is"
+
+
+def test_no_file_hides_behind_a_name_that_says_nothing():
+    names = {path.stem for path in modules()}
+    assert not names & {"utils", "helpers", "misc", "common"}
+
+
+def test_public_names_are_sorted_and_exist():
+    assert list(absentia.__all__) == sorted(absentia.__all__)
+    for name in absentia.__all__:
+        assert hasattr(absentia, name)
+
+
+def test_the_core_has_five_dependencies():
+    with (PROJECT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    core = {re.split(r"[<>=]", requirement)[0] for requirement in project["dependencies"]}
+    assert core == {"numpy", "scipy", "scikit-learn", "numba", "joblib"}
+
+
+def test_every_dependency_has_its_reason_on_the_architecture_page():
+    with (PROJECT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8").lower()
+    reasons = page[page.index("## dependencies") : page.index("## decisions")]
+    for requirement in {name for names in extras.values() for name in names}:
+        name = re.split(r"[<>=\[]", requirement)[0]
+        assert name == "absentia" or name in reasons, f"why {name}? say so in the architecture page"
+
+
+def code_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_of_the_readme_runs_and_has_ten_lines(tmp_path, capsys):
+    (example,) = code_blocks(PROJECT / "README.md")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
+    (tmp_path / "example.py").write_text(example, encoding="utf-8")
+    runpy.run_path(str(tmp_path / "example.py"))
+    printed = capsys.readouterr().out
+    assert printed.startswith("178 rows, 13 columns")
+    assert float(printed.splitlines()[-1]) > 0.9
+
+
+PAGES = sorted(
+    page
+    for page in (PROJECT / "docs").rglob("*.md")
+    if "_build" not in page.parts and ">>> " in page.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_the_examples_of_the_documentation_run(page):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    text = "\n".join(block for block in code_blocks(page) if ">>> " in block)
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    report: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append)
+    assert outcome.failed == 0, "".join(report)
