@@ -6,7 +6,8 @@ able to do one thing: :meth:`RowBlocks.map_sum`. The estimators are the same as 
 memory; they ask :func:`as_row_blocks` what they were given.
 """
 
-from absentia.distributed.blocks import RowBlocks, as_row_blocks, map_rows
+from absentia.distributed.arrays import ArrayBlocks
+from absentia.distributed.blocks import Block, RowBlocks, as_row_blocks
 from absentia.distributed.chunks import Chunks
 
-__all__ = ["Chunks", "RowBlocks", "as_row_blocks", "map_rows"]
+__all__ = ["ArrayBlocks", "Block", "Chunks", "RowBlocks", "as_row_blocks"]

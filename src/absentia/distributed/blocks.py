@@ -15,7 +15,16 @@ import numpy as np
 
 from absentia.tables import FloatArray, as_table
 
-__all__ = ["Block", "RowBlocks", "add", "as_row_blocks", "map_rows", "pairwise_sum", "sample_rows"]
+__all__ = [
+    "Block",
+    "RowBlocks",
+    "add",
+    "as_row_blocks",
+    "check_block_columns",
+    "pairwise_sum",
+    "remember_block_columns",
+    "sample_rows",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +66,10 @@ class Block:
 class RowBlocks(ABC):
     """A table that is visited block by block, as often as needed, and never held whole."""
 
-    #: The names of the columns, where the source has them.
-    column_names: list[str] | None = None
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns, where the source has them."""
+        return None
 
     @property
     @abstractmethod
@@ -72,6 +83,10 @@ class RowBlocks(ABC):
         What the function returns is an array, a number, a tuple of such, or anything with ``+``.
         It should be small, for it travels; the rows do not.
         """
+
+    @abstractmethod
+    def without_names(self) -> RowBlocks:
+        """Return the same blocks with columns that have no names."""
 
     @abstractmethod
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
@@ -101,13 +116,28 @@ def as_row_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks
     return DaskBlocks.of(X, y, sample_weight)
 
 
-def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int | None = None) -> Any:
-    """Apply a function of rows to any table: at once in memory, lazily elsewhere.
+def remember_block_columns(estimator: Any, blocks: RowBlocks) -> None:
+    """Set ``n_features_in_`` and, where the columns have names, ``feature_names_in_``."""
+    estimator.n_features_in_ = blocks.n_features
+    if blocks.column_names is not None:
+        estimator.feature_names_in_ = np.asarray(blocks.column_names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
-    ``n_columns`` is the number of columns of the outcome, None for one value to a row.
-    """
-    blocks = as_row_blocks(X)
-    return function(X) if blocks is None else blocks.map_rows(function, n_columns)
+
+def check_block_columns(estimator: Any, blocks: RowBlocks) -> None:
+    """Check the columns of row blocks against those that an estimator was fitted with."""
+    if blocks.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {blocks.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and blocks.column_names not in (None, list(names)):
+        raise ValueError(
+            "The feature names should match those that were passed during fit, found "
+            f"{blocks.column_names} where {list(names)} was expected."
+        )
 
 
 def add(left: Any, right: Any) -> Any:

@@ -51,7 +51,7 @@ class Chunks(RowBlocks):
             )
         self.source = source
         self._n_features: int | None = None
-        self._names_known = False
+        self._names: list[str] | None = None
 
     @classmethod
     def from_parquet(
@@ -87,12 +87,20 @@ class Chunks(RowBlocks):
     @property
     def n_features(self) -> int:
         """The number of columns, found by reading the first chunk."""
+        return self._first_columns()[0]
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns, where the chunks are frames."""
+        return self._first_columns()[1]
+
+    def _first_columns(self) -> tuple[int, list[str] | None]:
         if self._n_features is None:
             for _ in self.blocks():
                 break
         if self._n_features is None:
             raise ValueError("The chunks are empty: not one was found.")
-        return self._n_features
+        return self._n_features, self._names
 
     def blocks(self) -> Iterator[Block]:
         """Read the chunks, one after the other, each checked."""
@@ -113,6 +121,10 @@ class Chunks(RowBlocks):
         """Return the sum over chunks of ``function(block, *shared)``; one pass, one at a time."""
         return pairwise_sum(function(block, *shared) for block in self.blocks())
 
+    def without_names(self) -> Chunks:
+        """Return the same chunks as plain arrays."""
+        return Chunks(_Mapped(self, _unchanged))
+
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Chunks:
         """Return chunks whose rows are what ``function`` makes of these; targets stay with them."""
         return Chunks(_Mapped(self, function))
@@ -125,12 +137,12 @@ class Chunks(RowBlocks):
     def _check_columns(self, X: Any, block: Block) -> None:
         names = column_names(X, block.X.shape[1]) if hasattr(X, "columns") else None
         if self._n_features is None:
-            self._n_features, self.column_names = block.X.shape[1], names
-        elif block.X.shape[1] != self._n_features or names != self.column_names:
+            self._n_features, self._names = block.X.shape[1], names
+        elif block.X.shape[1] != self._n_features or names != self._names:
             raise ValueError(
                 f"All chunks must have the same columns, but chunk {block.number} has "
                 f"{names or block.X.shape[1]} where the first had "
-                f"{self.column_names or self._n_features}."
+                f"{self._names or self._n_features}."
             )
 
 
@@ -180,3 +192,7 @@ class _Mapped:
                     if block.sample_weight is None
                     else (rows, block.y, block.sample_weight)
                 )
+
+
+def _unchanged(rows: FloatArray) -> FloatArray:
+    return rows

@@ -39,7 +39,7 @@ class DaskBlocks(RowBlocks):
         column_names: list[str] | None = None,
     ):
         self.X, self.y, self.sample_weight = X, y, sample_weight
-        self.column_names = column_names
+        self._names = column_names
 
     @classmethod
     def of(cls, X: Any, y: Any = None, sample_weight: Any = None) -> DaskBlocks:
@@ -63,6 +63,15 @@ class DaskBlocks(RowBlocks):
     def n_features(self) -> int:
         """The number of columns."""
         return int(self.X.shape[1])
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns, where the table was a frame."""
+        return self._names
+
+    def without_names(self) -> DaskBlocks:
+        """Return the same partitions without names."""
+        return DaskBlocks(self.X, self.y, self.sample_weight)
 
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
         """Return the sum over partitions of ``function(block, *shared)``.

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.naming import make_density
-from absentia.distributed import RowBlocks, as_row_blocks, map_rows
+from absentia.distributed import RowBlocks, as_row_blocks
+from absentia.distributed.blocks import check_block_columns, remember_block_columns
 from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
 
 __all__ = ["BeliefFeatures"]
@@ -30,8 +31,9 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     density_: Any
     n_features_in_: int
     _n_features_out: int
+    _n_belief_columns: int
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the density to the rows, and the features to the density.
 
         Parameters
@@ -39,24 +41,33 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
             NaN where a value is missing.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts in the density. Weights of chunks come with the chunks.
 
         Returns
         -------
         self
         """
-        blocks = as_row_blocks(X)
+        blocks = as_row_blocks(X, None, sample_weight)
         rows: FloatArray | Beliefs | RowBlocks
         if isinstance(X, Beliefs):
             density, rows = None, X
-        elif blocks is not None:
-            density, rows = make_density(self.density).fit(X, None), blocks
         else:
-            table = as_table(X)
-            density, rows = make_density(self.density).fit(table, None), table
+            # Without names, which were checked here: the density meets plain arrays ever after.
+            rows = as_table(X) if blocks is None else blocks.without_names()
+            weights = (
+                {}
+                if sample_weight is None or blocks is not None
+                else {"sample_weight": sample_weight}
+            )
+            density = make_density(self.density).fit(rows, None, **weights)
         learned = self._learn(density, rows)
         for name, value in learned.items():
             setattr(self, name, value)
         self.density_ = density
+        # Fewer than the table's where a column was missing in every row of training.
+        prior = X.prior if isinstance(X, Beliefs) else density.prior_
+        self._n_belief_columns = prior.n_features
         remember_any_columns(self, X)
         return self
 
@@ -72,28 +83,30 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        return map_rows(X, self._transform_rows, self._n_features_out)
+        blocks = as_row_blocks(X)
+        if blocks is not None:
+            check_block_columns(self, blocks)
+            return blocks.map_rows(self.of_rows, self._n_features_out)
+        return self.of_rows(X if isinstance(X, Beliefs) else as_table_like(self, X))
 
-    def _transform_rows(self, X: Any) -> FloatArray:
-        return self._features(self._believe(X))
-
-    def _believe(self, X: Any) -> Beliefs:
-        """Return the beliefs about rows, checked against training."""
-        if isinstance(X, Beliefs):
-            if X.n_features != self.n_features_in_:
+    def of_rows(self, rows: FloatArray | Beliefs) -> FloatArray:
+        """Return the features of rows that were checked before, (n_samples, n_components)."""
+        if isinstance(rows, Beliefs):
+            if rows.n_features != self._n_belief_columns:
                 raise ValueError(
-                    f"X has {X.n_features} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input: these beliefs are about other "
+                    f"X has {rows.n_features} features, but {type(self).__name__} is expecting "
+                    f"{self._n_belief_columns} features as input: these beliefs are about other "
                     "columns than those of training."
                 )
-            return X
+            return self._features(rows)
         if self.density_ is None:
             raise ValueError(
                 f"This {type(self).__name__} was fitted on Beliefs, so it has no density that "
                 "could say what missing values might be. Pass Beliefs here too."
             )
-        beliefs: Beliefs = self.density_.condition(as_table_like(self, X))
-        return beliefs
+        if not len(rows):
+            return np.empty((0, self._n_features_out))
+        return self._features(self.density_.condition(rows))
 
     def _learn(self, density: Any, rows: FloatArray | Beliefs | RowBlocks) -> dict[str, Any]:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
@@ -112,12 +125,11 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 def remember_any_columns(estimator: Any, X: Any) -> None:
     """Set ``n_features_in_`` (and the names, for frames) from a table of any kind."""
     blocks = as_row_blocks(X)
-    if blocks is None and not isinstance(X, Beliefs):
+    if blocks is not None:
+        remember_block_columns(estimator, blocks)
+    elif isinstance(X, Beliefs):
+        estimator.n_features_in_ = X.n_features
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    else:
         remember_columns(estimator, X)
-        return
-    names = None if blocks is None else blocks.column_names
-    estimator.n_features_in_ = X.n_features if blocks is None else blocks.n_features
-    if names is not None:
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_

@@ -10,7 +10,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.distributed import as_row_blocks, map_rows
+from absentia.distributed import as_row_blocks
+from absentia.distributed.blocks import check_block_columns
 from absentia.features.base import remember_any_columns
 from absentia.features.frequencies import (
     fold_last_pair,
@@ -113,10 +114,15 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        return map_rows(X, self._transform_rows, self._n_features_out)
+        blocks = as_row_blocks(X)
+        if blocks is not None:
+            check_block_columns(self, blocks)
+            return blocks.map_rows(self.of_rows, self._n_features_out)
+        return self.of_rows(X if isinstance(X, Beliefs) else as_table_like(self, X))
 
-    def _transform_rows(self, X: Any) -> FloatArray:
-        patterns = X.patterns if isinstance(X, Beliefs) else Patterns.of(as_table_like(self, X))
+    def of_rows(self, rows: FloatArray | Beliefs) -> FloatArray:
+        """Return the features of rows that were checked before, (n_samples, n_components)."""
+        patterns = rows.patterns if isinstance(rows, Beliefs) else Patterns.of_mask(np.isnan(rows))
         phases = patterns.masks @ self.frequencies_
         waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
         waves /= np.sqrt(self.frequencies_.shape[1])
