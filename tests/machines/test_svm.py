@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn.svm
-from machines.contract import MachineContract, table, targets_of
 
 from absentia import SVC, SVR, GaussianDensity, GenRBF, NuSVC, NuSVR, OneClassSVM
+from machines.contract import MachineContract, table, targets_of
 
 SAME_FORMULA = 1e-10
 
@@ -69,13 +69,13 @@ class TestOneClassSVM(MachineContract):
         assert set(model.predict(new)) == {1, -1}
 
 
-def matrices(n_classes):
+def matrices(n_classes, sample_weight=None):
     """Return rows, labels, new rows, and the matrices scikit-learn is given."""
     X, new = table(80, seed=3), table(40, seed=4)
     labels = np.array(["ant", "bee", "cat", "dog"])[:n_classes]
     scores = np.nan_to_num(X) @ np.random.default_rng(0).normal(size=(3, n_classes))
     y = labels[np.argmax(scores + np.random.default_rng(1).normal(size=scores.shape), axis=1)]
-    density = GaussianDensity().fit(X)
+    density = GaussianDensity().fit(X, sample_weight=sample_weight)
     kernel = GenRBF().resolve(density.prior_)
     P, Q = density.condition(X), density.condition(new)
     return X, y, new, kernel(P), kernel(Q, P)
@@ -85,9 +85,9 @@ def matrices(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 def test_classes_votes_and_decisions_are_those_of_scikit_learn(ours, theirs, n_classes, shape):
-    X, y, new, K, K_new = matrices(n_classes)
-    weights = np.random.default_rng(2).integers(0, 3, size=len(y)).astype(float)
+    weights = np.random.default_rng(2).integers(0, 3, size=80).astype(float)
     for sample_weight in (None, weights) if ours is SVC else (None,):
+        X, y, new, K, K_new = matrices(n_classes, sample_weight)
         for break_ties in {False, shape == "ovr"}:
             params = {"decision_function_shape": shape, "break_ties": break_ties}
             if ours is NuSVC:
@@ -140,9 +140,10 @@ def test_parameters_of_the_solver_are_checked_before_anything_is_computed():
         SVC(C=-1.0, density="no such density").fit(table(), targets_of("classes"))
     with pytest.raises(ValueError, match="'nu' parameter"):
         NuSVR(nu=2.0).fit(table(), targets_of("numbers"))
+    model = SVC(break_ties=True, decision_function_shape="ovo")
+    model.fit(table(), targets_of("classes"))
     with pytest.raises(ValueError, match="break_ties must be False"):
-        model = SVC(break_ties=True, decision_function_shape="ovo")
-        model.fit(table(), targets_of("classes")).predict(table())
+        model.predict(table())
 
 
 @pytest.mark.parametrize(

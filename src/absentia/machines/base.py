@@ -20,6 +20,7 @@ function of its parameters (a Gaussian process) overrides :meth:`KernelMachine._
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, resolve_gamma
@@ -38,6 +39,7 @@ from absentia.machines.resolution import make_density, make_kernel
 from absentia.machines.shift import check_shift
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.tables import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_table,
@@ -170,38 +172,46 @@ class KernelMachine(BaseEstimator):
         n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
         y = self._check_targets(y, n_samples)
         weights = self._check_weights(sample_weight, y, n_samples)
-        training = self._prepare(X, y)
+        training = self._prepare(X, y, weights)
         K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
         check_psd(K, training.kernel)
         solution = self._solve(K, y, weights)
         return self._keep(X, training, solution)
 
-    def _prepare(self, X: Any, y: Any = None) -> Training:
+    def _prepare(self, X: Any, y: Any = None, sample_weight: FloatArray | None = None) -> Training:
         """Return density, beliefs and kernel for the training rows.
 
         ``gamma="loo"`` is settled here, which is what ``y`` is for.
         """
-        density, beliefs = self._believe_training(X)
+        density, beliefs = self._believe_training(X, sample_weight)
         gamma = self.gamma
+        machine = copy(self)  # the same one, but for mask weights of columns that no row has
+        machine.mask_weight = weight_of_kept(self.mask_weight, density)
         if isinstance(gamma, str) and gamma == "loo":
-            start = resolve_gamma("scale", beliefs.prior)
             gamma = choose_gamma(
-                lambda trial, rows: self._make_kernel(trial)(rows, n_jobs=self.n_jobs),
+                lambda trial, rows: machine._make_kernel(trial)(rows, n_jobs=self.n_jobs),
                 beliefs,
                 self._target_codes(y),
-                start,
+                start=resolve_gamma("scale", beliefs.prior),
             )
-        return Training(density, beliefs, self._make_kernel(gamma).resolve(beliefs.prior))
+        return Training(density, beliefs, machine._make_kernel(gamma).resolve(beliefs.prior))
 
-    def _believe_training(self, X: Any) -> tuple[Any, Beliefs]:
-        """Return a density, cloned and fitted on the training rows only, and their beliefs."""
+    def _believe_training(
+        self, X: Any, sample_weight: FloatArray | None = None
+    ) -> tuple[Any, Beliefs]:
+        """Return a density, cloned and fitted on the training rows only, and their beliefs.
+
+        A row of weight two counts as two rows, in the density as in the solver.
+        """
         if isinstance(X, Beliefs):
             return None, X
-        table = as_table(X)
-        density = make_density(self.density).fit(table)
-        return density, density.condition(table)
+        density = make_density(self.density)
+        weighs = sample_weight is not None and has_fit_parameter(density, "sample_weight")
+        density.fit(X, **({"sample_weight": sample_weight} if weighs else {}))
+        return density, condition_on(density, as_table(X))
 
     def _make_kernel(self, gamma: Any) -> Kernel:
+        """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
         return make_kernel(self.kernel, gamma, self.mask_weight)
 
     def _keep(self, X: Any, training: Training, solution: dict[str, Any]) -> Any:
@@ -209,11 +219,10 @@ class KernelMachine(BaseEstimator):
         kept = self._kept_rows(solution)
         for name, value in solution.items():
             setattr(self, name, value)
-        patterns = training.beliefs.patterns
         self.density_ = training.density
         self.kernel_ = training.kernel
         self.beliefs_ = training.beliefs if kept is None else training.beliefs[kept]
-        self.missing_rates_ = patterns.counts @ patterns.masks / len(patterns)
+        self.missing_rates_ = missing_mask(X).mean(axis=0)
         if isinstance(X, Beliefs):
             self.n_features_in_ = X.n_features
             if hasattr(self, "feature_names_in_"):
@@ -226,12 +235,13 @@ class KernelMachine(BaseEstimator):
         """Return the beliefs about new rows, checked against training."""
         check_is_fitted(self, "kernel_")
         if isinstance(X, Beliefs):
-            if X.n_features != self.n_features_in_:
+            if X.n_features != self.beliefs_.n_features:
                 raise ValueError(
                     f"X has {X.n_features} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input: these beliefs are about other "
+                    f"{self.beliefs_.n_features} features as input: these beliefs are about other "
                     "columns than those of training."
                 )
+            rows: Any = X
             beliefs = X
         elif self.density_ is None:
             raise ValueError(
@@ -241,12 +251,14 @@ class KernelMachine(BaseEstimator):
                 "Beliefs.from_moments(means, covariances)."
             )
         else:
-            beliefs = self.density_.condition(as_table_like(self, X))
+            rows = as_table_like(self, X)
+            beliefs = condition_on(self.density_, rows)
         if self.shift != "ignore":
-            names = getattr(self, "feature_names_in_", None)
-            if names is None:
-                names = column_names(X, self.n_features_in_)
-            check_shift(self.shift, self.missing_rates_, beliefs.patterns, names)
+            mask = missing_mask(rows)
+            if mask.shape[1] == len(self.missing_rates_):
+                names = getattr(self, "feature_names_in_", None)
+                names = column_names(X, mask.shape[1]) if names is None else list(names)
+                check_shift(self.shift, self.missing_rates_, mask, names)
         return beliefs
 
     def _gram_rows(self, X: Any) -> FloatArray:
@@ -302,3 +314,28 @@ class KernelMachine(BaseEstimator):
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, Real) and bool(0 < float(value) < np.inf)
+
+
+def condition_on(density: Any, table: FloatArray) -> Beliefs:
+    """Return the beliefs about rows whose columns the machine has checked already.
+
+    A density that knows names would miss them in a plain table and warn, so it is asked without.
+    """
+    if "feature_names_in_" in vars(density):
+        density = copy(density)
+        del density.feature_names_in_
+    beliefs: Beliefs = density.condition(table)
+    return beliefs
+
+
+def weight_of_kept(mask_weight: Any, density: Any) -> Any:
+    """Return the mask weight of the columns that a density kept, where each column has its own."""
+    kept = getattr(density, "columns_", None)
+    if kept is None or np.ndim(mask_weight) == 0 or len(kept) == density.n_features_in_:
+        return mask_weight
+    return np.asarray(mask_weight)[kept]
+
+
+def missing_mask(rows: Any) -> BoolArray:
+    """Return which values of a table, or of beliefs, are missing."""
+    return rows.patterns.mask if isinstance(rows, Beliefs) else np.isnan(as_table(rows))

@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, resolve_gamma, with_params
-from absentia.machines.base import GramRows, KernelMachine
+from absentia.machines.base import GramRows, KernelMachine, condition_on, weight_of_kept
 from absentia.machines.resolution import make_mask_kernel, make_unmasked_kernel
 from absentia.tables import FloatArray, IntArray, as_table
 
@@ -139,14 +139,15 @@ class GramSearch(KernelMachine):
         shape = (len(candidates), len(splits))
         scores, fit_times, score_times = np.empty(shape), np.empty(shape), np.empty(shape)
 
-        def believe(train: IntArray, test: IntArray) -> tuple[Beliefs, Beliefs, float]:
+        def believe(train: IntArray, test: IntArray) -> tuple[Any, Beliefs, Beliefs, float]:
             start = time.perf_counter()
-            density, known = plain._believe_training(rows[train])
-            new = rows[test] if density is None else density.condition(rows[test])
-            return known, new, (time.perf_counter() - start) / len(candidates)
+            fold_weights = None if weights is None else weights[train]
+            density, known = plain._believe_training(rows[train], fold_weights)
+            new = rows[test] if density is None else condition_on(density, rows[test])
+            return density, known, new, (time.perf_counter() - start) / len(candidates)
 
         def solve(fold: int, gamma: Any, masks: dict[str, list[int]]) -> None:
-            known, new, density_time = folds[fold]
+            density, known, new, density_time = folds[fold]
             start = time.perf_counter()
             kernel = make_unmasked_kernel(*_with_gamma(plain, gamma)).resolve(known.prior)
             K, K_new = kernel(known), kernel(new, known)
@@ -154,7 +155,8 @@ class GramSearch(KernelMachine):
             shared_time = density_time + (time.perf_counter() - start) / sharing
             for group in masks.values():
                 start = time.perf_counter()
-                mask = make_mask_kernel(candidates[group[0]].get("mask_weight"))
+                weight = weight_of_kept(candidates[group[0]].get("mask_weight"), density)
+                mask = make_mask_kernel(weight)
                 K_train = K if mask is None else K * mask(known)
                 K_test = K_new if mask is None else K_new * mask(new, known)
                 group_time = shared_time + (time.perf_counter() - start) / len(group)

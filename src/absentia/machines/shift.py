@@ -1,4 +1,10 @@
-"""Holes that appear only after training: compare the missingness of new rows with that before."""
+"""Holes that appear only after training: compare the missingness of new rows with that before.
+
+A density knows what a missing value could have been whether or not it was ever missing in
+training, so machines of beliefs predict well from such rows where learners that split on
+missingness fail silently. Yet a column that was never missing before is news: a sensor that broke,
+a form that changed. ``shift="warn"`` or ``"error"`` makes a machine tell.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from absentia.missingness import Patterns
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["MissingnessShiftWarning", "check_shift", "never_missing_before"]
 
@@ -17,21 +22,36 @@ class MissingnessShiftWarning(UserWarning):
     """New rows miss columns that no training row missed."""
 
 
-def never_missing_before(missing_rates: FloatArray, patterns: Patterns) -> IntArray:
-    """Return the columns that some new row misses and no training row did, in ascending order."""
-    return np.flatnonzero((missing_rates == 0) & patterns.masks.any(axis=0))
+def never_missing_before(missing_rates: FloatArray, mask: BoolArray) -> IntArray:
+    """Return the columns that some new row misses and no training row did, in ascending order.
+
+    Parameters
+    ----------
+    missing_rates : ndarray of shape (n_features,)
+        Which part of the training rows missed each column.
+    mask : ndarray of bool, shape (n_new, n_features)
+        True where a new row misses a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.machines.shift import never_missing_before
+    >>> never_missing_before(np.array([0.0, 0.2, 0.0]), np.array([[True, True, False]]))
+    array([0])
+    """
+    return np.flatnonzero((missing_rates == 0) & mask.any(axis=0))
 
 
 def check_shift(
-    policy: str, missing_rates: FloatArray, patterns: Patterns, names: Sequence[str]
+    policy: str, missing_rates: FloatArray, mask: BoolArray, names: Sequence[str]
 ) -> None:
     """Warn or raise, as ``policy`` says, about columns that were never missing in training."""
     if policy == "ignore":
         return
-    new = never_missing_before(missing_rates, patterns)
+    new = never_missing_before(missing_rates, mask)
     if not len(new):
         return
-    rates = patterns.counts @ patterns.masks / max(1, len(patterns))
+    rates = mask.mean(axis=0)
     shown = ", ".join(f"{names[j]!r} ({rates[j]:.0%} of the new rows)" for j in new[:10])
     more = f" and {len(new) - 10} more" if len(new) > 10 else ""
     message = (
@@ -42,4 +62,5 @@ def check_shift(
     )
     if policy == "error":
         raise ValueError(message)
-    warnings.warn(message, MissingnessShiftWarning, stacklevel=4)
+    # Four frames up is the caller of predict: check_shift, _believe, _gram_rows, predict.
+    warnings.warn(message, MissingnessShiftWarning, stacklevel=5)
