@@ -35,6 +35,7 @@ from absentia.machines import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RobustSVC,
 )
 from absentia.missingness import Patterns
 from absentia.missingness_report import MissingnessReport, describe_missingness
@@ -69,6 +70,7 @@ __all__ = [
     "Nystroem",
     "OneClassSVM",
     "Patterns",
+    "RobustSVC",
     "SVC",
     "SVCCV",
     "SVR",

@@ -1,13 +1,16 @@
 """scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
 
+from absentia.machines.gaussian_process_regression import GaussianProcessRegressor
 from absentia.machines.kernel_matrix import KernelMatrix
 from absentia.machines.logistic import LogisticRegression
 from absentia.machines.ridge import KernelRidge
+from absentia.machines.robust import RobustSVC
 from absentia.machines.selection import SVCCV, SVRCV, KernelRidgeCV
 from absentia.machines.shift import MissingnessShiftWarning
 from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 __all__ = [
+    "GaussianProcessRegressor",
     "KernelMatrix",
     "KernelRidge",
     "KernelRidgeCV",
@@ -16,6 +19,7 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "RobustSVC",
     "SVC",
     "SVCCV",
     "SVR",
