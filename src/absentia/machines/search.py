@@ -9,8 +9,10 @@ one matrix. The scores are those of the plain search, to the last bit.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,7 @@ class GramSearch(KernelMachine):
             NaN where a value is missing.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in fitting; scores do not use them.
+            Weights of the rows in fitting, and in the score where it knows weights.
         groups : array-like of shape (n_samples,), optional
             For splitters such as :class:`sklearn.model_selection.GroupKFold`.
 
@@ -78,9 +80,12 @@ class GramSearch(KernelMachine):
 
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = list(splitter.split(np.empty((len(rows), 1)), targets, groups))
-        scores, fit_times, score_times = self._search(
-            plain, candidates, rows, targets, weights, splits
-        )
+        with warnings.catch_warnings():
+            # Once is enough: the final fit says it again, of all rows and by name.
+            warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
+            scores, fit_times, score_times = self._search(
+                plain, candidates, rows, targets, weights, splits
+            )
         results = _formatted(candidates, scores, fit_times, score_times)
         best = int(results["rank_test_score"].argmin())
         found = {
@@ -95,6 +100,8 @@ class GramSearch(KernelMachine):
             machine.fit(X, y, **({} if sample_weight is None else {"sample_weight": weights}))
             found |= {name: value for name, value in vars(machine).items() if name[-1] == "_"}
             found["best_estimator_"] = machine
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         for name, value in found.items():
             setattr(self, name, value)
         return self
@@ -112,7 +119,9 @@ class GramSearch(KernelMachine):
         grid = {target: list(getattr(self, own)) for own, target in self._grids}
         gammas = self.gammas
         if isinstance(gammas, int | np.integer):
-            _, beliefs = plain._believe_training(rows)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                _, beliefs = plain._believe_training(rows)
             steps = np.arange(gammas) - (gammas - 1) / 2
             gammas = resolve_gamma("scale", beliefs.prior) * 4.0**steps
         if gammas is not None:
@@ -135,6 +144,7 @@ class GramSearch(KernelMachine):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return scores, fit times and score times, each of shape (n_candidates, n_splits)."""
         scorer = check_scoring(plain, self.scoring)
+        score_weights = weights if _knows_weights(scorer) else None
         by_gamma = _grouped_by_gamma(candidates)
         shape = (len(candidates), len(splits))
         scores, fit_times, score_times = np.empty(shape), np.empty(shape), np.empty(shape)
@@ -173,7 +183,8 @@ class GramSearch(KernelMachine):
             for name, value in model._solve(K_train, targets[train], fold_weights).items():
                 setattr(model, name, value)
             solved = time.perf_counter()
-            scores[index, fold] = scorer(model, K_test, targets[test])
+            extra = {} if score_weights is None else {"sample_weight": score_weights[test]}
+            scores[index, fold] = scorer(model, K_test, targets[test], **extra)
             fit_times[index, fold] = shared_time + solved - start
             score_times[index, fold] = time.perf_counter() - solved
             bar.update()
@@ -187,6 +198,12 @@ class GramSearch(KernelMachine):
                 for gamma, masks in by_gamma
             )
         return scores, fit_times, score_times
+
+
+def _knows_weights(scorer: Any) -> bool:
+    if hasattr(scorer, "_accept_sample_weight"):
+        return bool(scorer._accept_sample_weight())
+    return "sample_weight" in signature(scorer).parameters
 
 
 def _gamma_name(kernel: Any) -> str:

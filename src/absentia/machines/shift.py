@@ -8,6 +8,7 @@ a form that changed. ``shift="warn"`` or ``"error"`` makes a machine tell.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -62,5 +63,12 @@ def check_shift(
     )
     if policy == "error":
         raise ValueError(message)
-    # Four frames up is the caller of predict: check_shift, _believe, _gram_rows, predict.
-    warnings.warn(message, MissingnessShiftWarning, stacklevel=5)
+    warnings.warn(message, MissingnessShiftWarning, stacklevel=_frames_of_absentia())
+
+
+def _frames_of_absentia() -> int:
+    """Return the ``stacklevel`` that points at the line outside absentia which led here."""
+    level, frame = 0, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("absentia."):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level + 1

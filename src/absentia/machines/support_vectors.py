@@ -139,7 +139,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
 (n_samples, n_classes), or (n_samples, n_classes * (n_classes - 1) / 2) for \
 ``decision_function_shape="ovo"``
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "classes_")
         if len(self.classes_) == 2:
             return self._sum_over_support(X)
         pairs = self._decisions_of_pairs(X)
@@ -159,7 +159,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "classes_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError(
                 "break_ties must be False when decision_function_shape is 'ovo': ties are broken "

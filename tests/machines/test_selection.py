@@ -1,0 +1,172 @@
+"""Model selection on shared matrices, against GridSearchCV over the plain machines."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+import sklearn.kernel_ridge
+import sklearn.svm
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+from absentia import SVC, SVCCV, SVR, SVRCV, GaussianDensity, GenRBF, KernelRidge, KernelRidgeCV
+from machines.contract import MachineContract, table, targets_of
+
+GAMMAS = (0.1, 0.5)
+SAME = ("mean_test_score", "std_test_score", "rank_test_score", "split0_test_score")
+
+
+class TestSVCCV(MachineContract):
+    has_gamma = False
+
+    def make(self, **params):
+        return SVCCV(**{"Cs": (2.0,), "gammas": (0.4,), "cv": 2, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.SVC(kernel="precomputed", C=2.0).fit(K, y).decision_function(K_new)
+
+
+class TestSVRCV(MachineContract):
+    has_gamma = False
+    targets = "numbers"
+
+    def make(self, **params):
+        return SVRCV(**{"Cs": (2.0,), "gammas": (0.4,), "cv": 2, **params})
+
+    def oracle(self, K, y, K_new):
+        return sklearn.svm.SVR(kernel="precomputed", C=2.0).fit(K, y).predict(K_new)
+
+
+class TestKernelRidgeCV(MachineContract):
+    has_gamma = False
+    targets = "numbers"
+
+    def make(self, **params):
+        return KernelRidgeCV(**{"alphas": (0.3,), "gammas": (0.4,), "cv": 2, **params})
+
+    def oracle(self, K, y, K_new):
+        theirs = sklearn.kernel_ridge.KernelRidge(kernel="precomputed", alpha=0.3)
+        return theirs.fit(K, y).predict(K_new)
+
+
+@pytest.mark.parametrize(
+    ("ours", "plain", "grid"),
+    [
+        (SVCCV(Cs=(0.5, 5.0), class_weight="balanced"), SVC(class_weight="balanced"), {"C": None}),
+        (SVRCV(Cs=(0.5, 5.0), epsilons=(0.1, 0.5)), SVR(), {"C": None, "epsilon": None}),
+        (KernelRidgeCV(alphas=(0.1, 1.0)), KernelRidge(), {"alpha": None}),
+    ],
+    ids=["SVC", "SVR", "KernelRidge"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_same_scores_and_choice_as_a_grid_search(ours, plain, grid, weighted):
+    kind = "classes" if isinstance(plain, SVC) else "numbers"
+    X, y, new = table(48, seed=1), targets_of(kind, 48), table(10, seed=2)
+    weights = {"sample_weight": np.linspace(0.2, 2.0, 48)} if weighted else {}
+    values = {name: list(getattr(ours, name + "s")) for name in grid}
+    values |= {"gamma": list(GAMMAS), "mask_weight": [None, 0.5]}
+    theirs = GridSearchCV(plain, values, cv=3).fit(X, y, **weights)
+    mine = ours.set_params(gammas=GAMMAS, mask_weights=(None, 0.5), cv=3).fit(X, y, **weights)
+    assert list(mine.cv_results_) == list(theirs.cv_results_)
+    assert mine.cv_results_["params"] == theirs.cv_results_["params"]
+    for name in SAME:
+        # Numbers can differ in the last bit: a kernel of support vectors alone rounds differently.
+        np.testing.assert_allclose(mine.cv_results_[name], theirs.cv_results_[name], rtol=1e-10)
+    assert mine.best_params_ == theirs.best_params_
+    np.testing.assert_array_equal(mine.predict(new), theirs.predict(new))
+    assert type(mine.best_estimator_) is type(plain)
+
+
+def test_a_kernel_object_is_searched_inside():
+    X, y = table(40), targets_of("classes", 40)
+    kernel = GenRBF(metric="mahalanobis")
+    theirs = GridSearchCV(SVC(kernel=kernel), {"kernel__gamma": list(GAMMAS)}, cv=3).fit(X, y)
+    mine = SVCCV(kernel=kernel, Cs=(1.0,), gammas=GAMMAS, cv=3).fit(X, y)
+    np.testing.assert_array_equal(
+        mine.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
+    )
+    assert mine.best_params_ == {"C": 1.0, **theirs.best_params_}
+    fixed = SVCCV(kernel=kernel + GenRBF(1.0), Cs=(1.0,), gammas=None, cv=3).fit(X, y)
+    assert fixed.best_params_ == {"C": 1.0}
+    with pytest.raises(ValueError, match="has no gamma to search"):
+        SVCCV(kernel=kernel + GenRBF(1.0), cv=3).fit(X, y)
+
+
+def test_scoring_groups_threads_and_several_classes():
+    X, y = table(60), targets_of("classes", 60) + (table(60)[:, 0] > 0.5)
+    groups = np.arange(60) % 4
+    params = {"scoring": "balanced_accuracy", "cv": GroupKFold(4)}
+    grid = {"C": [1.0, 10.0], "gamma": list(GAMMAS)}
+    theirs = GridSearchCV(SVC(), grid, **params).fit(X, y, groups=groups)
+    for n_jobs in (None, 2):
+        mine = SVCCV(Cs=(1.0, 10.0), gammas=GAMMAS, n_jobs=n_jobs, **params)
+        mine.fit(X, y, groups=groups)
+        np.testing.assert_array_equal(
+            mine.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
+        )
+    assert mine.n_splits_ == 4
+
+
+def test_a_number_of_gammas_is_a_grid_around_the_scale_of_the_data():
+    X, y = table(40), targets_of("classes", 40)
+    search = SVCCV(Cs=(1.0,), gammas=3, cv=2).fit(X, y)
+    covariance = GaussianDensity().fit(X).covariance_
+    np.testing.assert_allclose(
+        [p["gamma"] for p in search.cv_results_["params"]],
+        np.array([0.25, 1.0, 4.0]) / np.trace(covariance),
+    )
+
+
+def test_densities_and_matrices_are_paid_once(monkeypatch):
+    X, y = table(30), targets_of("classes")
+    fits, grams = [], []
+    fit, gram = GaussianDensity.fit, GenRBF._gram
+    monkeypatch.setattr(
+        GaussianDensity, "fit", lambda *args, **kw: fits.append(1) or fit(*args, **kw)
+    )
+    monkeypatch.setattr(GenRBF, "_gram", lambda *args: grams.append(1) or gram(*args))
+    search = SVCCV(Cs=(0.1, 1.0, 10.0), gammas=GAMMAS, mask_weights=(0, 1.0), cv=3, refit=False)
+    search.fit(X, y)
+    assert len(fits) == 3
+    assert len(grams) == 3 * 2 * 2  # folds, gammas, training and test
+    assert len(search.cv_results_["params"]) == 12
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+
+
+def test_beliefs_are_split_like_rows():
+    X, y = table(40), targets_of("classes", 40)
+    P = GaussianDensity().fit(X).condition(X)
+    theirs = GridSearchCV(SVC(), {"C": [1.0], "gamma": list(GAMMAS)}, cv=3).fit(P, y)
+    mine = SVCCV(Cs=(1.0,), gammas=GAMMAS, cv=3).fit(P, y)
+    np.testing.assert_array_equal(
+        mine.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
+    )
+
+
+def test_empty_grids_and_wrong_values_get_a_sentence():
+    X, y = table(), targets_of("classes")
+    with pytest.raises(ValueError, match="no value to try for C"):
+        SVCCV(Cs=()).fit(X, y)
+    with pytest.raises(ValueError, match="'C' parameter"):
+        SVCCV(Cs=(1.0, -1.0), gammas=GAMMAS).fit(X, y)
+    with pytest.raises(ValueError, match="gamma must be a positive number"):
+        SVCCV(gammas=(1.0, 0.0)).fit(X, y)
+
+
+def test_progress_shows_a_bar_or_says_what_to_install(capsys, monkeypatch):
+    X, y = table(), targets_of("classes")
+    search = SVCCV(Cs=(1.0,), gammas=GAMMAS, cv=2, progress=True).fit(X, y)
+    assert "4/4" in capsys.readouterr().err
+    real_import = builtins.__import__
+
+    def without_tqdm(name, *args, **kwargs):
+        if name == "tqdm":
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_tqdm)
+    with pytest.raises(ImportError, match=r"absentia\[progress\]"):
+        search.fit(X, y)
