@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _FLOATS = 2**22  # of a workspace: 32 MB
-_LARGEST_BLOCK = 1024
+_LARGEST_BLOCK = 256  # rows: the few matrices of a block stay in the cache
 
 
 class Moments:
@@ -140,13 +140,24 @@ class Moments:
             self._kept[key] = vectors, index
         return vectors, index
 
+    def restricted(self, rows: slice) -> tuple[FloatArray, IntArray]:
+        """Return the covariances on ``columns`` alone, and which of them each row has."""
+        different, index = self.covariances(rows)
+        return different[:, self.columns[:, None], self.columns], index
+
     def packed_outer(self, rows: slice) -> FloatArray:
         """Return the outer products of the means with themselves as vectors, (b, n_packed)."""
         means = self.means[rows][:, self.columns]
         if self.coordinatewise:
             return means**2
-        i, j = self._upper
-        return means[:, i] * means[:, j] * self._packing
+        vectors = np.empty((len(means), len(self._packing)))
+        start = 0
+        for j in range(means.shape[1]):  # row j of the upper triangle
+            stop = start + means.shape[1] - j
+            np.multiply(means[:, j, None], means[:, j:], out=vectors[:, start:stop])
+            start = stop
+        vectors *= self._packing
+        return vectors
 
     def traces(self) -> FloatArray:
         """Return the trace of each row's covariance, shape (n,)."""
@@ -181,8 +192,14 @@ def inner_product_variance(P: Moments, Q: Moments, rows: slice, columns: slice) 
     """
     A, row_of = P.packed(rows)
     B, column_of = Q.packed(columns)
-    values: FloatArray = (A @ (Q.packed_outer(columns) + B[column_of]).T)[row_of]
-    values += (P.packed_outer(rows) @ B.T)[:, column_of]
+    second = Q.packed_outer(columns)
+    second += B[column_of]
+    # One row of the product for each different covariance; where nearly all differ, for each row.
+    values = A[row_of] @ second.T if 2 * len(A) > len(row_of) else (A @ second.T)[row_of]
+    if 2 * len(B) > len(column_of):
+        values += P.packed_outer(rows) @ B[column_of].T
+    else:
+        values += np.take(P.packed_outer(rows) @ B.T, column_of, axis=1)
     return values
 
 

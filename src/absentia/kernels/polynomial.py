@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.engine.third_cumulant import third_cumulants
 from absentia.gaussians import Prior
 from absentia.kernels.base import Kernel, check_diagonal, resolve_gamma, with_params
 from absentia.kernels.blocks import assembled, cut
@@ -19,9 +20,6 @@ from absentia.kernels.moments import (
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedPolynomial"]
-
-_FLOATS = 2**22  # of a workspace: 32 MB
-_PAIRS_PER_PRODUCT = 16  # below this many pairs of rows to a pair of patterns, no BLAS for each
 
 
 class ExpectedPolynomial(Kernel):
@@ -54,8 +52,9 @@ class ExpectedPolynomial(Kernel):
     Notes
     -----
     Degree 2 costs two products of d(d+1)/2 columns, paid for each pair of a pattern and a row:
-    O(P n d²), and O(n² d) for the means. Degree 3 costs O(P n d² + n² d), times the pairs of
-    components. Only the columns in which some row is uncertain enter d². The workspace is bounded.
+    O(P n d²), and O(n² d) for the means; only the columns in which some row is uncertain enter
+    d². Degree 3 adds O(s (k + l)) for each pair of rows, of which one misses k values, the other l
+    and both s; times the pairs of components. The workspace is bounded.
 
     Examples
     --------
@@ -101,9 +100,6 @@ class ExpectedPolynomial(Kernel):
         left, right = self._parts(P, R)
         if Q is None:
             right = left
-        step = left[0][1].block_rows
-        if self.degree == 3:  # a vector to each pair of rows, for a while
-            step = min(step, max(1, int(np.sqrt(_FLOATS / max(1, len(left[0][1].columns))))))
 
         def block(rows: slice, columns: slice) -> FloatArray:
             values = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
@@ -116,6 +112,7 @@ class ExpectedPolynomial(Kernel):
             return values
 
         shape = (len(P), len(R))
+        step = left[0][1].block_rows
         K = assembled(block, shape, symmetric=Q is None, block_rows=step, n_jobs=n_jobs)
         if Q is None:
             np.fill_diagonal(K, self._diag(P))
@@ -185,26 +182,8 @@ class ExpectedPolynomial(Kernel):
 
 def _third_cumulant(x: Moments, y: Moments, rows: slice, columns: slice) -> FloatArray:
     """Return ``a'B A b``, a sixth of the third cumulant of ``x'y``, for pairs of Gaussians."""
-    kept = x.columns
-    A, row_of = _restricted(x, rows)
-    B, column_of = _restricted(y, columns)
-    a, b = x.means[rows][:, kept], y.means[columns][:, kept]
-    Ab, Ba = b @ A, a @ B  # (patterns of x, rows of y, u) and (patterns of y, rows of x, u)
-    if len(A) * len(B) * _PAIRS_PER_PRODUCT > len(a) * len(b):
-        values: FloatArray = np.einsum("iju,jiu->ij", Ab[row_of], Ba[column_of], optimize=False)
-        return values
-    values = np.empty((len(a), len(b)))
-    for g in range(len(A)):
-        ours = np.flatnonzero(row_of == g)
-        for h in range(len(B)):
-            theirs = np.flatnonzero(column_of == h)
-            values[ours[:, None], theirs] = Ba[h, ours] @ Ab[g, theirs].T
-    return values
-
-
-def _restricted(moments: Moments, rows: slice) -> tuple[FloatArray, np.ndarray]:
-    different, index = moments.covariances(rows)
-    return different[:, moments.columns[:, None], moments.columns], index
+    a, b = x.means[rows][:, x.columns], y.means[columns][:, y.columns]
+    return third_cumulants(*x.restricted(rows), a, *y.restricted(columns), b)
 
 
 def _paired_third_cumulant(x: Moments, y: Moments) -> FloatArray:
