@@ -75,8 +75,7 @@ def style_of(method: str, order: Sequence[str]) -> dict[str, Any]:
 
 def _kind_by_name(method: str) -> str:
     """Tell the kind of what only single protocols have."""
-    ours = ("robust-expected", "egk-independent")
-    return "absentia" if method in ours else "learner"
+    return "absentia" if method == "egk-independent" else "learner"
 
 
 def _methods_in_order(names: Sequence[str]) -> list[str]:

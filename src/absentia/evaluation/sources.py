@@ -4,25 +4,49 @@ A method of this kind is a way from rows with holes to kernel values. What comes
 penalty, the folds, the solver, the score) is done in :mod:`absentia.evaluation.tuning`, the same
 for all, so that two methods differ in their treatment of holes and in nothing else. What does not
 depend on the kernel's width is paid once: a density, an imputation, a table of squared distances.
+
+:func:`source_of` takes an estimator of the registry apart, so that what is tuned here is what a
+user gets from there.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC as CompleteSVC
+from sklearn.svm import SVR as CompleteSVR
 
+from absentia.comparators import (
+    KarmaSVC,
+    KarmaSVR,
+    MultipleImputationClassifier,
+    MultipleImputationRegressor,
+)
 from absentia.comparators.karma import _self_similarity, karma_kernel
 from absentia.densities.naming import make_density
 from absentia.kernels.naming import make_mask_kernel, make_unmasked_kernel
 from absentia.kernels.repair import repair_psd
+from absentia.machines import SVC, SVR
 from absentia.tables import FloatArray
 
-__all__ = ["BeliefSource", "FittedSource", "GramSource", "ImputedSource", "KarmaSource"]
+__all__ = [
+    "BeliefSource",
+    "DrawnSource",
+    "FilledSource",
+    "FittedSource",
+    "GramSource",
+    "KarmaSource",
+    "source_of",
+    "without_scaling",
+]
 
 #: The Gram matrices of training rows with themselves, and of other rows with training rows.
 GramPair = tuple[FloatArray, FloatArray]
@@ -36,48 +60,48 @@ class FittedSource(ABC):
         """Return one pair of matrices; several where predictions are to be pooled."""
 
 
+@dataclass(frozen=True)
 class GramSource(ABC):
     """A way from rows with holes to kernel values.
 
-    ``extras`` are the further parameters to choose among, besides the kernel's width.
+    Attributes
+    ----------
+    steps : tuple of transformers
+        What is done to the rows first, fitted on the training rows: scaling, filling in.
+    extras : sequence of dict
+        Further parameters to choose among, besides the kernel's width.
     """
 
-    extras: Sequence[dict[str, Any]] = ({},)
+    steps: tuple[Any, ...] = ()
+    extras: Sequence[dict[str, Any]] = field(default=({},), kw_only=True)
 
-    @abstractmethod
     def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         """Learn from the training rows ``X`` alone, and make the other rows ready."""
+        for step in self.steps:
+            fresh = clone(step)
+            X, X_other = fresh.fit_transform(X), fresh.transform(X_other)
+        return self._fit(X, X_other)
+
+    @abstractmethod
+    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+        """Do the same after the steps."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class BeliefSource(GramSource):
-    """Beliefs under a density, and a kernel of beliefs: absentia's own way.
+    """Beliefs under a density, and a kernel of beliefs: absentia's own way."""
 
-    Parameters
-    ----------
-    kernel : str
-        A name such as ``"genrbf"`` or ``"expected-rbf"``.
-    density : str or density
-    mask_weights : sequence of float or None
-        Weights of the mask kernel to choose among; None among them leaves it out.
-    """
-
-    kernel: str = "genrbf"
+    kernel: Any = "genrbf"
     density: Any = "gaussian"
-    mask_weights: Sequence[float | None] = (None,)
-    extras: Sequence[dict[str, Any]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.extras = [{"mask_weight": weight} for weight in self.mask_weights]
-
-    def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         density = make_density(self.density).fit(X)
         return _FittedBeliefs(self.kernel, density.condition(X), density.condition(X_other))
 
 
 @dataclass
 class _FittedBeliefs(FittedSource):
-    kernel: str
+    kernel: Any
     known: Any
     new: Any
     _latest: tuple[float, FloatArray, FloatArray] | None = None
@@ -97,46 +121,27 @@ class _FittedBeliefs(FittedSource):
         return [(K * mask(self.known), K_new * mask(self.new, self.known))]
 
 
-@dataclass
-class ImputedSource(GramSource):
-    """Holes filled in, then the ordinary RBF kernel.
+@dataclass(frozen=True)
+class FilledSource(GramSource):
+    """The ordinary RBF kernel of rows whose holes the steps have filled."""
 
-    Parameters
-    ----------
-    imputer : callable
-        Returns a new transformer that fills holes.
-    n_draws : int, default=1
-        With more than one the imputer must draw (``draws(X, n_draws)``); a machine is trained on
-        each draw, and the predictions are pooled.
-    """
+    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+        return _FittedDistances([_squared_distances(X, X_other)])
 
-    imputer: Callable[[], Any]
-    n_draws: int = 1
 
-    def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
-        imputer = self.imputer()
-        if self.n_draws > 1:
-            imputer.fit(X)
-            drawn = imputer.draws(X, self.n_draws), imputer.draws(X_other, self.n_draws)
-            tables = list(zip(*drawn, strict=True))
-        else:
-            tables = [(imputer.fit_transform(X), imputer.transform(X_other))]
+@dataclass(frozen=True)
+class DrawnSource(GramSource):
+    """The same for several draws of what is missing, whose predictions are pooled."""
+
+    imputer: Any = None
+    n_draws: int = 5
+
+    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+        imputer = clone(self.imputer).fit(X)
+        drawn = imputer.draws(X, self.n_draws), imputer.draws(X_other, self.n_draws)
         return _FittedDistances(
-            [
-                tuple(euclidean_distances(rows, known, squared=True) for rows in (known, new))
-                for known, new in tables
-            ]
+            [_squared_distances(*tables) for tables in zip(*drawn, strict=True)]
         )
-
-
-@dataclass
-class KarmaSource(GramSource):
-    """The karma kernel of common columns inside an RBF, as [Smieja2018]_ uses it."""
-
-    extras: Sequence[dict[str, Any]] = ({"g": 1}, {"g": 2})
-
-    def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
-        return _FittedKarma(X, X_other)
 
 
 @dataclass
@@ -145,6 +150,16 @@ class _FittedDistances(FittedSource):
 
     def grams(self, gamma: float, extra: dict[str, Any]) -> list[GramPair]:
         return [(np.exp(-gamma * D), np.exp(-gamma * E)) for D, E in self.squared_distances]
+
+
+@dataclass(frozen=True)
+class KarmaSource(GramSource):
+    """The karma kernel of common columns inside an RBF, as [Smieja2018]_ uses it."""
+
+    extras: Sequence[dict[str, Any]] = field(default=({"g": 1}, {"g": 2}), kw_only=True)
+
+    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+        return _FittedKarma(X, X_other)
 
 
 class _FittedKarma(FittedSource):
@@ -164,3 +179,38 @@ class _FittedKarma(FittedSource):
             self._by_g[g] = scale * np.maximum(D, 0.0), scale * np.maximum(E, 0.0)
         D, E = self._by_g[g]
         return [(np.exp(-gamma * D), np.exp(-gamma * E))]
+
+
+def source_of(estimator: Any, mask_weights: Sequence[Any] = ()) -> GramSource | None:
+    """Return where the Gram matrices of an estimator come from; None if it has none.
+
+    Parameters
+    ----------
+    estimator : Pipeline that ends in a support vector machine
+    mask_weights : sequence of float
+        Weights of the mask kernel to choose among.
+    """
+    if not isinstance(estimator, Pipeline):
+        return None
+    *before, machine = (step for _, step in estimator.steps)
+    steps = tuple(before)
+    if isinstance(machine, SVC | SVR):
+        extras = [{"mask_weight": weight} for weight in mask_weights] or [{}]
+        return BeliefSource(steps, machine.kernel, machine.density, extras=extras)
+    if isinstance(machine, CompleteSVC | CompleteSVR):
+        return FilledSource(steps)
+    if isinstance(machine, MultipleImputationClassifier | MultipleImputationRegressor):
+        return DrawnSource(steps, machine.imputer, machine.n_draws)
+    if isinstance(machine, KarmaSVC | KarmaSVR):
+        return KarmaSource(steps)
+    return None
+
+
+def without_scaling(source: GramSource) -> GramSource:
+    """Return the same source for rows that are in the right units already."""
+    steps = tuple(step for step in source.steps if not isinstance(step, StandardScaler))
+    return replace(source, steps=steps)
+
+
+def _squared_distances(X: FloatArray, X_other: FloatArray) -> GramPair:
+    return euclidean_distances(X, squared=True), euclidean_distances(X_other, X, squared=True)

@@ -9,7 +9,7 @@ the edge of the grid, the grid is widened beyond that edge, and the cell says so
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,13 +23,13 @@ from sklearn.svm import SVC, SVR
 
 from absentia.datasets import Task
 from absentia.evaluation.sources import FittedSource, GramPair, GramSource
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Grid",
-    "Standardiser",
     "Trained",
     "inner_splits",
+    "seen_columns",
     "tune_estimator",
     "tune_kernel",
 ]
@@ -50,6 +50,8 @@ class Grid:
     metric: str = "accuracy"
     widen: bool = True
     epsilon: float = 0.1
+    #: At most so many values of each parameter of what is no kernel method.
+    candidates: int | None = 3
 
 
 class Learner(Protocol):
@@ -85,20 +87,9 @@ class Trained:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class Standardiser:
-    """Columns to mean 0 and variance 1 of what was observed in training; empty ones left out."""
-
-    def __init__(self, X: FloatArray):
-        self._columns = ~np.isnan(X).all(axis=0)
-        observed = X[:, self._columns]
-        self._mean = np.nanmean(observed, axis=0)
-        spread = np.nanstd(observed, axis=0)
-        self._spread = np.where(spread > 0, spread, 1.0)
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the rows in the units of the training rows."""
-        scaled: FloatArray = (X[:, self._columns] - self._mean) / self._spread
-        return scaled
+def seen_columns(X: FloatArray) -> BoolArray:
+    """Tell which columns have a value in some training row; no method can use the others."""
+    return np.isfinite(X).any(axis=0)
 
 
 def inner_splits(
@@ -142,8 +133,8 @@ def tune_kernel(
     splits = inner_splits(y, task, grid.folds, seed)
     folds = []
     for train, validation in splits:
-        scaled = Standardiser(X[train])
-        folds.append(source.fit(scaled(X[train]), scaled(X[validation])))
+        seen = seen_columns(X[train])
+        folds.append(source.fit(X[train][:, seen], X[validation][:, seen]))
     scores: dict[tuple[float, int, int], float] = {}
 
     def score_width(gamma: float) -> None:
@@ -165,8 +156,8 @@ def tune_kernel(
     extra, C = source.extras[e], grid.penalties[c]
 
     out_of_fold = _out_of_fold(folds, splits, y, task, gamma, extra, C, grid, learner)
-    scaled = Standardiser(X)
-    fitted = source.fit(scaled(X), scaled(X_test))
+    seen = seen_columns(X)
+    fitted = source.fit(X[:, seen], X_test[:, seen])
     pairs = fitted.grams(gamma, extra)
     classes, prediction, decision, probabilities = _solved(pairs, y, task, C, grid, learner)
     facts = {"C": C, "gamma": gamma, **extra, "inner_score": scores[gamma, e, c]}
@@ -177,7 +168,7 @@ def tune_kernel(
 
 def tune_estimator(
     estimator: Any,
-    parameters: dict[str, Sequence[Any]],
+    parameters: Mapping[str, Sequence[Any]],
     X: FloatArray,
     y: np.ndarray,
     X_test: FloatArray,
@@ -187,26 +178,26 @@ def tune_estimator(
 ) -> Trained:
     """Choose the parameters of any estimator by the same folds, train it, and predict."""
     splits = inner_splits(y, task, grid.folds, seed)
-    candidates = list(ParameterGrid(parameters))
+    candidates = list(ParameterGrid(dict(parameters)))
     best_score, best = -np.inf, candidates[0]
     best_values: list[tuple[IntArray, FloatArray]] | None = None
     for candidate in candidates if len(candidates) > 1 or task == "regression" else []:
         total, values_of_row = 0.0, []
         for train, validation in splits:
-            scaled = Standardiser(X[train])
+            seen = seen_columns(X[train])
             model = clone(estimator).set_params(**candidate)
-            _fit_quietly(model, scaled(X[train]), y[train])
-            rows = scaled(X[validation])
+            _fit_quietly(model, X[train][:, seen], y[train])
+            rows = X[validation][:, seen]
             predicted = model.predict(rows)
             values = _values(model, rows, predicted)
             total += _metric(grid.metric, y[validation], predicted, values)
             values_of_row.append((validation, values))
         if total > best_score:
             best_score, best, best_values = total, candidate, values_of_row
-    scaled = Standardiser(X)
+    seen = seen_columns(X)
     model = clone(estimator).set_params(**best)
-    _fit_quietly(model, scaled(X), y)
-    rows = scaled(X_test)
+    _fit_quietly(model, X[:, seen], y)
+    rows = X_test[:, seen]
     prediction = model.predict(rows)
     probabilities = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
     facts = dict(best)

@@ -40,7 +40,10 @@ _CLASSIFICATION = (
     "physionet2012_mean",
 )
 _REGRESSION = ("auto_mpg", "ozone_la", "airquality_ny", "echo_months", "air_quality_uci")
-_SLOW = ("svr-imputation", "missforest", "geom", "kmeans", "icknni", "expected-rbf-mixture")
+_SLOW = (
+    "svr-imputation", "missforest", "geom", "kmeans", "icknni", "expected-rbf-mixture", "xgboost",
+    "catboost", "lightgbm",
+)  # fmt: skip
 #: What a user's own table is tried with: ours, the strongest simple rivals, and boosted trees.
 COMPARE_METHODS = (
     "genrbf",

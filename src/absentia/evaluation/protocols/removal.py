@@ -47,7 +47,14 @@ _STRUSKI_SMOOTHING = {
 }
 _SMOKE_METHODS = ("genrbf", "mean")
 #: Left out of the small size: the slowest, and near twins of others.
-_NOT_IN_SMALL = ("svr-imputation", "missforest", "geom", "kmeans", "expected-rbf-mixture", "icknni")
+_NOT_IN_SMALL = (
+    "svr-imputation", "missforest", "geom", "kmeans", "expected-rbf-mixture", "icknni", "xgboost",
+    "catboost", "lightgbm",
+)  # fmt: skip
+
+
+#: Nothing is tuned there, and a mask kernel has a weight to tune.
+_NOT_IN_STRUSKI = ("genrbf-mask", "missforest")
 
 
 def _classification_cells(context: Context) -> list[Cell]:
@@ -127,7 +134,7 @@ def _struski_cells(context: Context) -> list[Cell]:
     names = [
         name
         for name in methods_for("regression")
-        if METHODS[name].source is not None and name not in ("genrbf-mask", "missforest")
+        if METHODS[name].source("regression", 0) is not None and name not in _NOT_IN_STRUSKI
     ]
     sets: Sequence[str] = _REGRESSION_SETS
     variants: Sequence[str] = ("paper's gamma", "gamma=scale, target scaled")

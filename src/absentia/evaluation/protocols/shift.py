@@ -32,6 +32,7 @@ _SETS = (
 )
 #: What cannot be trained on complete rows, or is the same there as another.
 _LEFT_OUT = ("genrbf-mask", "mean-indicator", "zero")
+_SLOW = ("svr-imputation", "missforest", "kmeans", "geom", "catboost", "xgboost")
 
 
 def _cells(context: Context) -> list[Cell]:
@@ -41,7 +42,7 @@ def _cells(context: Context) -> list[Cell]:
     if context.size == "smoke":
         names, sets = ["genrbf", "hist-gradient-boosting"], ("heart_statlog",)
     elif context.size == "small":
-        names = [name for name in names if name not in ("svr-imputation", "missforest", "kmeans")]
+        names = [name for name in names if name not in _SLOW]
     return [
         Cell("shift", data, name, "mcar", 0.0, sample, fold)
         for sample in range(samples)

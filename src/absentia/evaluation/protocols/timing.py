@@ -21,7 +21,7 @@ _SETTINGS = {"C=1, gamma=1/2": (1.0, 0.5), "C=100, gamma=1/8": (100.0, 0.125)}
 
 def _cells(context: Context) -> list[Cell]:
     rates: Sequence[float] = np.round(np.arange(10, 51, 5) / 100, 2).tolist()
-    names = [name for name in methods_for("classification") if METHODS[name].plain is not None]
+    names = methods_for("classification")
     samples = {"smoke": 1, "small": 3, "full": 10}[context.size]
     if context.size == "smoke":
         rates, names = (0.2,), ["genrbf", "mean"]
@@ -44,9 +44,8 @@ def _run(cell: Cell, context: Context) -> Result:
     X = data.X.copy()
     X[:, columns] = mcar(X[:, columns], cell.rate, random_state=rng)
     C, gamma = _SETTINGS[cell.variant]
-    plain = METHODS[cell.method].plain
-    assert plain is not None
-    model = plain(data.task, C, gamma, cell.method_seed(context.seed))
+    seed = cell.method_seed(context.seed)
+    model = METHODS[cell.method].estimator(data.task, seed, C=C, gamma=gamma)
     # The first fit compiles and fills caches; a user who trains twice waits for it once.
     clone(model).fit(X, data.y)
     repeats = 1 if context.size == "smoke" else 3
