@@ -33,6 +33,13 @@ from absentia.tables import FloatArray
 __all__ = ["Contest", "main", "run"]
 
 RATES = (0.1, 0.3, 0.5, 0.7)
+COLOURS = {  # by the first word of a method's name, the same in both panels
+    "column": "#9aa5b1",
+    "5": "#4f9d8f",
+    "iterative": "#5b7c99",
+    "gradient": "#d9a441",
+    "absentia": "#c8553d",
+}
 
 
 @dataclass
@@ -153,17 +160,16 @@ def draw(contests: list[Contest], path: Path) -> None:
 
     figure = Figure(figsize=(5.2 * len(contests), 4.2), layout="constrained")
     panels = figure.subplots(1, len(contests), squeeze=False)[0]
-    colours = ("#9aa5b1", "#5b7c99", "#d9a441", "#c8553d")
     for axes, contest in zip(panels, contests, strict=True):
         percent = 100 * np.array(contest.rates)
-        for colour, (name, values) in zip(colours, contest.results.items(), strict=True):
+        for name, values in contest.results.items():
             ours = name.startswith("absentia")
             axes.errorbar(
                 percent,
                 values.mean(axis=0),
                 values.std(axis=0) / np.sqrt(len(values)),
                 label=name,
-                color=colour,
+                color=COLOURS[name.split(",")[0].split()[0]],
                 marker="o",
                 markersize=4,
                 linewidth=2.4 if ours else 1.4,
@@ -176,7 +182,13 @@ def draw(contests: list[Contest], path: Path) -> None:
         axes.set_xticks(percent)
         axes.grid(axis="y", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small")
+        axes.legend(
+            frameon=False,
+            fontsize="small",
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.15),
+            ncols=2,
+        )
     figure.savefig(path, dpi=130)
 
 

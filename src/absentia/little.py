@@ -49,7 +49,7 @@ class LittleTest:
     converged: bool
 
 
-def little_test(X: Any) -> LittleTest:
+def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
     """Test whether values are missing completely at random, after Little (1988).
 
     With ``n_p`` rows of pattern ``p``, ``m_p`` the mean of the columns ``O`` that they have, and
@@ -65,6 +65,9 @@ def little_test(X: Any) -> LittleTest:
     ----------
     X : array-like of shape (n_samples, n_features)
         NaN where a value is missing. Columns that never vary, or that no row has, are left out.
+    tol : float, default=1e-5
+        The tolerance of :class:`absentia.GaussianDensity`. The default leaves an error that is
+        small beside the spread of the statistic.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def little_test(X: Any) -> LittleTest:
         # The outcome carries the same news, in a place where it is read.
         warnings.simplefilter("ignore", ConvergenceWarning)
         # Maximum likelihood; the trace of regularisation is for collinear columns.
-        density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=1e-7, max_iter=1000)
+        density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=tol, max_iter=1000)
         density.fit(table)
     statistic = float(patterns.counts @ _squared_distances(density, table, patterns))
     statistic *= (n - 1) / n

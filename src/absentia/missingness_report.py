@@ -20,7 +20,7 @@ from absentia.tables import FloatArray, IntArray, as_table, column_names
 __all__ = ["MissingnessReport", "describe_missingness"]
 
 # Patterns times columns cubed, what a step of EM costs; above it the test is not run unasked.
-_PATIENCE = 5e9
+_PATIENCE = 1e9
 _SHOWN = 8
 
 
