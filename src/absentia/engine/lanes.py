@@ -64,6 +64,23 @@ def load8(typingctx: Any, array: Any, offset: Any) -> Any:
 
 
 @intrinsic
+def gather8(typingctx: Any, array: Any, offset: Any, step: Any) -> Any:
+    """Return the eight doubles ``array[offset], array[offset + step], ...``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        vector = ir.Constant(_vector, ir.Undefined)
+        offset = args[1]
+        for lane in range(LANES):
+            value = builder.load(builder.gep(data, [offset]))
+            vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
+            offset = builder.add(offset, args[2])
+        return vector
+
+    return vec8(array, types.intp, types.intp), codegen
+
+
+@intrinsic
 def store8(typingctx: Any, array: Any, offset: Any, value: Any) -> Any:
     """Write eight doubles to ``array[offset:]``."""
 
@@ -139,6 +156,16 @@ def square_root8(typingctx: Any, a: Any) -> Any:
         return _call(builder, f"llvm.sqrt.v{LANES}f64", args)
 
     return vec8(vec8), codegen
+
+
+@intrinsic
+def minimum8(typingctx: Any, a: Any, b: Any) -> Any:
+    """Return the smaller of two in each lane."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", *args), *args)
+
+    return vec8(vec8, vec8), codegen
 
 
 @intrinsic

@@ -1,0 +1,75 @@
+"""Passes over whole blocks of a Gram matrix: exponentials of distances, mirroring, reordering."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from absentia.engine.lanes import LANES, add8, exp8, load8, minimum8, splat8, store8
+
+__all__ = ["exponential_of_distances", "mirror_rows", "reorder"]
+
+_MIRROR = 32
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def exponential_of_distances(start, stop, out, row_part, row_cap, column_part, column_cap):  # type: ignore[no-untyped-def]
+    """Turn inner products ``z_i'z_j`` into ``exp(row_part[i] + column_part[j] + z_i'z_j)``.
+
+    With ``row_part = row_cap - |z_i|^2 / 2``, and the columns alike, this is the exponential of
+    minus half the squared distance plus constants. Where rounding makes a distance negative, the
+    exponent is cut to that of distance zero, ``row_cap[i] + column_cap[j]``.
+    """
+    width = out.shape[1]
+    whole = width - width % LANES
+    for i in range(start, stop):
+        row = out[i]
+        part = splat8(row_part[i])
+        cap = splat8(row_cap[i])
+        for j in range(0, whole, LANES):
+            exponent = add8(add8(load8(row, j), part), load8(column_part, j))
+            exponent = minimum8(exponent, add8(cap, load8(column_cap, j)))
+            store8(row, j, exp8(exponent))
+        for j in range(whole, width):
+            exponent_j = row[j] + row_part[i] + column_part[j]
+            row[j] = np.exp(min(exponent_j, row_cap[i] + column_cap[j]))
+
+
+@njit(nogil=True, cache=True)
+def mirror_rows(start, stop, K):  # type: ignore[no-untyped-def]
+    """Copy the entries below the diagonal in rows ``start`` to ``stop`` to above it."""
+    for top in range(start, stop, _MIRROR):
+        bottom = min(top + _MIRROR, stop)
+        for left in range(0, bottom, _MIRROR):
+            right = min(left + _MIRROR, bottom)
+            for j in range(left, right):
+                for i in range(max(top, j + 1), bottom):
+                    K[j, i] = K[i, j]
+
+
+@njit(nogil=True, cache=True)
+def reorder(K, row_order, column_order):  # type: ignore[no-untyped-def]
+    """Move row ``a`` to ``row_order[a]`` and column ``b`` to ``column_order[b]``, in place.
+
+    Follows the cycles of the rows with two rows of scratch; each row is read and written once.
+    """
+    n, m = K.shape
+    moved = np.zeros(n, dtype=np.bool_)
+    carried = np.empty(m)
+    displaced = np.empty(m)
+    for begin in range(n):
+        if moved[begin]:
+            continue
+        carried[:] = K[begin]
+        source = begin
+        while True:
+            target = row_order[source]
+            displaced[:] = K[target]
+            row = K[target]
+            for b in range(m):
+                row[column_order[b]] = carried[b]
+            moved[target] = True
+            carried, displaced = displaced, carried
+            source = target
+            if target == begin:
+                break

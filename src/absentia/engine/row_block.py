@@ -1,0 +1,166 @@
+"""Eight rows of a Gram matrix, prepared: what their beliefs contribute to every pair.
+
+Write ``B = C0 + S`` for the smoothed covariance of a row's belief, ``U = inv(B)``, ``G`` for the
+precision of the density behind the *columns* and ``H = G + U``. Each pair then needs only a
+principal submatrix of ``H`` (what the column misses) or of ``J = inv(H)`` (what it has):
+docs/architecture.md derives it. In the Euclidean metric ``C0 = I / base`` with ``base = 2 gamma``,
+and ``U`` differs from ``base * I`` only inside the columns that the row misses.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from absentia.engine.elimination import sweep
+from absentia.engine.lanes import (
+    LANES,
+    load8,
+    multiply_add8,
+    negate8,
+    splat8,
+    store8,
+)
+
+__all__ = ["euclidean_information", "given_information", "observed_parts"]
+
+_LOG_2 = math.log(2.0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def euclidean_information(masks, precision, base, matrix, active, scratch, determinant, log_norm):  # type: ignore[no-untyped-def]
+    """Fill ``matrix`` with ``U`` of eight conditioned rows, in the Euclidean metric.
+
+    ``inv(U[K,K]) = I / base + inv(G[K,K])`` on what a row misses, ``base * I`` elsewhere: two
+    inversions, both of sums of positive definite matrices, so that nothing cancels whether
+    ``base`` is large or small beside ``G``.
+
+    Parameters
+    ----------
+    masks : bool array of shape (LANES, d)
+    precision : array of shape (d, d), ``G`` of the rows' own density
+    matrix : flat lanes of d * d groups, to be filled (both triangles)
+    log_norm : array of LANES doubles, to be filled with ``log det(I + base * S)``
+    """
+    d = precision.shape[0]
+    for k in range(d):
+        active[k] = False
+        for lane in range(LANES):
+            if masks[lane, k]:
+                active[k] = True
+    for r in range(d):
+        for c in range(r + 1):
+            place = (r * d + c) * LANES
+            unit = 1.0 if r == c else 0.0
+            entry = precision[r, c]
+            for lane in range(LANES):
+                inside = masks[lane, r] and masks[lane, c]
+                matrix[place + lane] = entry if inside else unit
+    sweep(matrix, d, active, scratch, determinant)
+    for r in range(d):
+        for c in range(r + 1):
+            place = (r * d + c) * LANES
+            for lane in range(LANES):
+                if masks[lane, r] and masks[lane, c]:
+                    matrix[place + lane] = -matrix[place + lane]
+                    if r == c:
+                        matrix[place + lane] += 1.0 / base
+                else:
+                    matrix[place + lane] = 1.0 if r == c else 0.0
+    sweep(matrix, d, active, scratch, determinant)
+    log_base = math.log(base)
+    for lane in range(LANES):
+        n_missing = 0
+        for k in range(d):
+            if masks[lane, k]:
+                n_missing += 1
+        log_norm[lane] = (
+            math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2 + n_missing * log_base
+        )
+    for r in range(d):
+        for c in range(r + 1):
+            place = (r * d + c) * LANES
+            for lane in range(LANES):
+                if masks[lane, r] and masks[lane, c]:
+                    matrix[place + lane] = -matrix[place + lane]
+                else:
+                    matrix[place + lane] = base if r == c else 0.0
+                matrix[(c * d + r) * LANES + lane] = matrix[place + lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def given_information(information, groups, matrix):  # type: ignore[no-untyped-def]
+    """Fill ``matrix`` with ``U`` of eight rows from a table of such matrices."""
+    d = information.shape[1]
+    for r in range(d):
+        for c in range(d):
+            for lane in range(LANES):
+                matrix[(r * d + c) * LANES + lane] = information[groups[lane], r, c]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_precision(matrix, precision):  # type: ignore[no-untyped-def]
+    """Turn ``U`` into ``H = U + G``, in place (both triangles)."""
+    d = precision.shape[0]
+    for r in range(d):
+        for c in range(d):
+            place = (r * d + c) * LANES
+            store8(
+                matrix,
+                place,
+                multiply_add8(splat8(precision[r, c]), splat8(1.0), load8(matrix, place)),
+            )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def observed_parts(  # type: ignore[no-untyped-def]
+    information, precision, means, inverse, active, scratch, determinant, weighted, shrunk, constant
+):
+    """Fill ``J``, and per row ``w = J U a`` and ``a' inv(C) a``, for the observed side.
+
+    Parameters
+    ----------
+    information : flat lanes of ``U``
+    precision : array of shape (d, d), ``G`` of the columns' density
+    means : flat lanes of d groups: ``a``, relative to the mean of the columns' density
+    inverse : flat lanes of d * d groups, to be filled with ``J`` (lower triangle)
+    weighted, shrunk : flat lanes of d groups: scratch for ``U a``, and ``w`` to be filled
+    constant : array of 2 * LANES doubles, to be filled with ``a' inv(C) a`` and ``log det H``
+    """
+    d = precision.shape[0]
+    for k in range(d):
+        active[k] = True
+    for r in range(d):
+        for c in range(r + 1):
+            place = (r * d + c) * LANES
+            entry = multiply_add8(splat8(precision[r, c]), splat8(1.0), load8(information, place))
+            store8(inverse, place, entry)
+    sweep(inverse, d, active, scratch, determinant)
+    for lane in range(LANES):
+        constant[LANES + lane] = math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2
+    for r in range(d):
+        total = splat8(0.0)
+        for c in range(d):
+            entry = load8(information, (r * d + c) * LANES)
+            total = multiply_add8(entry, load8(means, c * LANES), total)
+        store8(weighted, r * LANES, total)
+    for r in range(d):
+        for c in range(r + 1):
+            place = (r * d + c) * LANES
+            store8(inverse, place, negate8(load8(inverse, place)))
+    for r in range(d):
+        total = splat8(0.0)
+        for c in range(d):
+            place = r * d + c if r >= c else c * d + r
+            entry = load8(inverse, place * LANES)
+            total = multiply_add8(entry, load8(weighted, c * LANES), total)
+        store8(shrunk, r * LANES, total)
+    # a' inv(C) a = w' G a, since inv(C) = U - U J U and G = H - U.
+    total = splat8(0.0)
+    for r in range(d):
+        product = splat8(0.0)
+        for c in range(d):
+            product = multiply_add8(splat8(precision[r, c]), load8(means, c * LANES), product)
+        total = multiply_add8(product, load8(shrunk, r * LANES), total)
+    store8(constant, 0, total)

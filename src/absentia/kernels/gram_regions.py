@@ -1,0 +1,291 @@
+"""The regions of a Gram matrix of expected RBFs, each filled in the way that suits it.
+
+A region is rows of one component against columns of one component, in the order of computation.
+Popular groups against popular groups: one factorisation to a pair of groups and a matrix product
+for the rows. Everything else: the lanes of ``absentia.engine``, a factorisation to a pair of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from absentia.beliefs import Beliefs
+from absentia.engine.dense_block import exponential_of_distances
+from absentia.engine.determinants import principal_log_determinants
+from absentia.engine.explicit_block import explicit_rows
+from absentia.engine.lanes import LANES
+from absentia.engine.pair_block import TILE, gram_rows
+from absentia.engine.threads import row_blocks, run_blocks, triangle_blocks
+from absentia.gaussians import ConditionalCovariances
+from absentia.gaussians import row_blocks as workspace_blocks
+from absentia.kernels.ordering import Ordering
+from absentia.kernels.smoothing import Smoothing
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["Side", "fill_lanes", "fill_popular"]
+
+# Rows whose products with popular columns are made at once, so that they are still in the cache
+# when their exponentials are taken.
+_PANEL = 256
+
+# Pairs below which a second thread does not pay for being started.
+_PAIRS_PER_THREAD = 40_000
+
+# Largest variance inflation at which the observed side is trusted: it subtracts squared lengths in
+# the metric of the precision, whose rounding grows with the inflation.
+_LARGEST_INFLATION = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One component of the beliefs on one side of a Gram matrix, in the order of computation.
+
+    Attributes
+    ----------
+    beliefs : Beliefs
+    ordering : Ordering
+    component : int
+    means : ndarray of shape (n, n_features)
+    constants : ndarray of shape (n,)
+        Added to the logarithm of every entry of the row or column: weights and normalisation.
+    """
+
+    beliefs: Beliefs
+    ordering: Ordering
+    component: int
+    means: FloatArray
+    constants: FloatArray
+
+    @classmethod
+    def of(
+        cls, beliefs: Beliefs, ordering: Ordering, component: int, log_norms: FloatArray
+    ) -> Side:
+        """Pick a component of some beliefs; ``log_norms`` is subtracted from every logarithm."""
+        constants = beliefs.log_weights[:, component] - log_norms
+        means = beliefs.means[:, component]
+        if not ordering.identity:
+            constants, means = constants[ordering.rows], means[ordering.rows]
+        return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants))
+
+    @property
+    def is_conditioned(self) -> bool:
+        """Whether the covariances come from conditioning a prior."""
+        return isinstance(self.beliefs.covariances, ConditionalCovariances)
+
+    def covariances(self, groups: IntArray | slice) -> FloatArray:
+        """Return the covariances of some groups, shape (n_groups, d, d)."""
+        return self.beliefs.covariances.dense(groups)[:, self.component]
+
+
+def fill_popular(
+    out: FloatArray,
+    rows: Side,
+    columns: Side,
+    smoothing: Smoothing,
+    *,
+    symmetric: bool,
+    accumulate: bool,
+    scaled: bool,
+    threads: int,
+) -> None:
+    """Fill the entries of popular groups against popular groups, below the diagonal only."""
+    centre = columns.beliefs.prior.means[columns.component]
+    certain_rows = rows.beliefs.covariances.is_zero()
+    certain_columns = columns.beliefs.covariances.is_zero()
+    for p, row_start, row_stop in rows.ordering.popular:
+        for q, column_start, column_stop in columns.ordering.popular:
+            if symmetric and column_start > row_start:
+                continue
+            A = rows.means[row_start:row_stop] - centre
+            B = columns.means[column_start:column_stop] - centre
+            log_ratio = 0.0
+            if certain_rows[p] and certain_columns[q] and smoothing.metric is None:
+                A *= np.sqrt(2 * smoothing.gamma)
+                B *= np.sqrt(2 * smoothing.gamma)
+            else:
+                spread = rows.covariances(np.array([p]))[0] + columns.covariances(np.array([q]))[0]
+                root = np.linalg.cholesky(smoothing.covariance + spread)
+                A = solve_triangular(root, A.T, lower=True, check_finite=False).T
+                B = solve_triangular(root, B.T, lower=True, check_finite=False).T
+                log_det = 2 * np.log(np.diagonal(root)).sum()
+                log_ratio = log_det - smoothing.log_determinant if scaled else 0.0
+            row_cap = rows.constants[row_start:row_stop] - 0.5 * log_ratio
+            column_cap = columns.constants[column_start:column_stop]
+            row_part = row_cap - 0.5 * np.einsum("ij,ij->i", A, A)
+            column_part = column_cap - 0.5 * np.einsum("ij,ij->i", B, B)
+            for start in range(0, row_stop - row_start, _PANEL):
+                panel = slice(start, min(start + _PANEL, row_stop - row_start))
+                width = column_stop - column_start
+                if symmetric and p == q:
+                    width = min(width, panel.stop)
+                target = out[row_start:row_stop, column_start : column_start + width][panel]
+                block = np.empty(target.shape) if accumulate else target
+                np.matmul(A[panel], B[:width].T, out=block)
+                busy = threads if block.size > _PAIRS_PER_THREAD else 1
+                run_blocks(
+                    exponential_of_distances,
+                    row_blocks(0, len(block), busy, 1),
+                    busy,
+                    block,
+                    row_part[panel],
+                    row_cap[panel],
+                    column_part,
+                    column_cap,
+                )
+                if accumulate:
+                    target += block
+
+
+def fill_lanes(
+    out: FloatArray,
+    rows: Side,
+    columns: Side,
+    smoothing: Smoothing,
+    *,
+    first_row: int,
+    last_row: int,
+    first_column: int,
+    symmetric: bool,
+    accumulate: bool,
+    scaled: bool,
+    threads: int,
+) -> None:
+    """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on.
+
+    With ``symmetric``, only columns up to the row, and mirrored.
+    """
+    n, m = out.shape
+    if first_row >= last_row or first_column >= m:
+        return
+    d = smoothing.n_features
+    n_pairs = (last_row - first_row) * (m - first_column)
+    threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
+    n_blocks = 1 if threads == 1 else 8 * threads
+    cut = triangle_blocks if symmetric else row_blocks
+    centre = columns.beliefs.prior.means[columns.component]
+    row_means = rows.means - centre
+    column_means = np.ascontiguousarray(columns.means[first_column:] - centre)
+    region = out[:, first_column:]
+    run_starts, run_groups = columns.ordering.runs(first_column)
+    if not columns.is_conditioned:
+        # Two explicit sides: the row groups carry C0, so that a pair only adds.
+        row_covariances = smoothing.covariance + rows.covariances(slice(None))
+        constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
+        run_blocks(
+            explicit_rows,
+            cut(first_row, last_row, n_blocks, LANES),
+            threads,
+            region,
+            symmetric,
+            accumulate,
+            scaled,
+            row_means,
+            constants,
+            rows.ordering.groups,
+            row_covariances,
+            column_means,
+            columns.constants[first_column:],
+            run_starts,
+            run_groups,
+            np.ascontiguousarray(columns.covariances(slice(None))),
+        )
+        return
+    prior = columns.beliefs.prior
+    precision = prior.precisions[columns.component]
+    masks = columns.beliefs.patterns.masks[run_groups]
+    observed = _use_observed_side(rows, masks, prior.covariances[columns.component], precision)
+    index = np.argsort(np.where(observed[:, None], masks, ~masks), axis=1, kind="stable")
+    n_missing = masks.sum(axis=1)
+    sizes = np.where(observed, d - n_missing, n_missing)
+    constants = columns.constants[first_column:].copy()
+    run_lengths = np.diff(run_starts)
+    if scaled:
+        constants += np.repeat(0.5 * principal_log_determinants(precision, masks), run_lengths)
+    if observed.any():
+        lengths = np.einsum("ij,jk,ik->i", column_means, precision, column_means, optimize=True)
+        constants += np.where(np.repeat(observed, run_lengths), 0.5 * lengths, 0.0)
+    by_feature = np.zeros((d, len(column_means) + TILE))
+    by_feature[:, : len(column_means)] = column_means.T
+    column_arguments = (
+        column_means,
+        by_feature,
+        constants,
+        run_starts,
+        index,
+        sizes,
+        observed,
+        precision,
+    )
+    if rows.is_conditioned and smoothing.metric is None:
+        row_prior = rows.beliefs.prior
+        run_blocks(
+            gram_rows,
+            cut(first_row, last_row, n_blocks, LANES),
+            threads,
+            region,
+            symmetric,
+            accumulate,
+            scaled,
+            2 * smoothing.gamma,
+            row_means,
+            rows.constants,
+            rows.ordering.groups,
+            rows.beliefs.patterns.masks,
+            row_prior.precisions[rows.component],
+            np.empty((0, d, d)),
+            *column_arguments,
+        )
+        return
+    # A general metric, or covariances that are given: information matrices by LAPACK, for as many
+    # rows at a time as the workspace holds.
+    local = np.zeros(n, dtype=np.intp)
+    row_constants = rows.constants.copy()
+    for block in workspace_blocks(last_row - first_row, d * d):
+        begin, end = first_row + block.start, first_row + block.stop
+        groups, local[begin:end] = np.unique(rows.ordering.groups[begin:end], return_inverse=True)
+        smoothed = smoothing.covariance + rows.covariances(groups)
+        information = np.linalg.inv(smoothed)
+        information = (information + information.transpose(0, 2, 1)) / 2
+        if scaled:
+            log_ratio = np.linalg.slogdet(smoothed)[1] - smoothing.log_determinant
+            row_constants[begin:end] -= 0.5 * log_ratio[local[begin:end]]
+        run_blocks(
+            gram_rows,
+            cut(begin, end, n_blocks, LANES),
+            threads,
+            region,
+            symmetric,
+            accumulate,
+            scaled,
+            0.0,
+            row_means,
+            row_constants,
+            local,
+            np.empty((0, d), dtype=bool),
+            precision,
+            information,
+            *column_arguments,
+        )
+
+
+def _use_observed_side(
+    rows: Side, masks: BoolArray, covariance: FloatArray, precision: FloatArray
+) -> BoolArray:
+    """Tell for which patterns of the columns the observed side is the cheaper one."""
+    inflation = np.max(np.diagonal(covariance) * np.diagonal(precision))
+    if not inflation < _LARGEST_INFLATION:
+        return np.zeros(len(masks), dtype=bool)
+    d = masks.shape[1]
+    n_missing = masks.sum(axis=1).astype(float)
+    n_observed = d - n_missing
+    if rows.is_conditioned:
+        products = float(np.mean(rows.beliefs.patterns.n_missing.astype(float) ** 2))
+    else:
+        products = float(d * d)
+    # Multiply-adds of a pair; those of small factorisations run at about half the speed.
+    cost_missing = n_missing**3 / 6 + 2 * n_missing**2 + 0.7 * products
+    cost_observed = n_observed**3 / 6 + 2 * n_observed**2
+    return np.asarray(cost_observed < cost_missing)

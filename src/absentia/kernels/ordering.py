@@ -1,0 +1,73 @@
+"""The order in which a Gram matrix is computed: rows that share a covariance stand together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.beliefs import Beliefs
+from absentia.tables import BoolArray, IntArray
+
+__all__ = ["Ordering"]
+
+# From so many rows on, a group pays for a factorisation of its own and a matrix product.
+POPULAR = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """Rows in the order of computation: popular groups first, the rest behind them.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n,)
+        Row ``rows[a]`` of the beliefs is computed at place ``a``.
+    groups : ndarray of int, shape (n,)
+        The covariance group at each place.
+    popular : list of (group, start, stop)
+        The popular groups and the places of their rows; they fill the first ``n_popular`` places.
+    identity : bool
+        Whether the order is that of the beliefs, so that nothing need be moved back.
+    """
+
+    rows: IntArray
+    groups: IntArray
+    popular: list[tuple[int, int, int]]
+    identity: bool
+
+    @property
+    def n_popular(self) -> int:
+        """How many rows belong to popular groups."""
+        return self.popular[-1][2] if self.popular else 0
+
+    @classmethod
+    def of(cls, beliefs: Beliefs) -> Ordering:
+        """Order the rows of some beliefs."""
+        group_of_row = beliefs.group_of_row
+        counts = np.bincount(group_of_row, minlength=beliefs.covariances.n_groups)
+        popular = np.flatnonzero(counts >= POPULAR)
+        if not len(popular) and np.count_nonzero(counts) > 0.75 * len(group_of_row):
+            # Nearly every row stands alone: nothing is gained by moving any.
+            return cls(np.arange(len(group_of_row)), group_of_row, [], True)
+        rank = np.arange(len(counts)) + len(counts)
+        rank[popular] = np.arange(len(popular))
+        rows = np.argsort(rank[group_of_row], kind="stable")
+        stops = np.cumsum(counts[popular])
+        blocks = [
+            (int(g), int(stop - counts[g]), int(stop))
+            for g, stop in zip(popular, stops, strict=True)
+        ]
+        identity = bool(np.array_equal(rows, np.arange(len(rows))))
+        return cls(rows, group_of_row[rows], blocks, identity)
+
+    def runs(self, start: int = 0) -> tuple[IntArray, IntArray]:
+        """Return where runs of one group start from place ``start`` on, and their groups.
+
+        The starts count from ``start`` and end with the number of places, one more than runs.
+        """
+        groups = self.groups[start:]
+        changes: BoolArray = np.ones(len(groups), dtype=bool)
+        changes[1:] = groups[1:] != groups[:-1]
+        starts = np.flatnonzero(changes)
+        return np.append(starts, len(groups)), groups[starts]
