@@ -66,7 +66,7 @@ def ascend(
 
     Returns
     -------
-    Ascent, or None where there is no objective at the start.
+    Ascent, or None where a plain step leads to where there is no objective.
     """
     first = step(start)
     if first is None:
@@ -92,7 +92,9 @@ def ascend(
                 break
             there = target
             found = step(there)
-        if found is None or not found[0] >= objective:
+        if found is None:
+            return None
+        if not found[0] >= objective:
             # A plain step can fall by rounding only: this is as far as double precision goes.
             objectives.append(objective)
             return Ascent(here, np.array(objectives), _largest(residual), converged=True)

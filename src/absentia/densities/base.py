@@ -50,7 +50,8 @@ class Density(DensityMixin, BaseEstimator):
             row of training. The cost is O(d^2) a row and O(min(missing, observed)^3) a pattern,
             times the number of components.
         """
-        return condition(self.prior_, self._known_columns(X))[0]
+        table = self._known_columns(X)
+        return condition(self.prior_, table)[0]
 
     def impute(self, X: Any) -> FloatArray:
         """Return the rows with their conditional means in the holes.
@@ -149,7 +150,8 @@ class Density(DensityMixin, BaseEstimator):
         return table if len(self.columns_) == table.shape[1] else table[:, self.columns_]
 
     def _log_joint(self, X: Any) -> FloatArray:
-        return joint_log_densities(self.prior_, self._known_columns(X))
+        table = self._known_columns(X)
+        return joint_log_densities(self.prior_, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +179,8 @@ class TrainingRows:
     @classmethod
     def of(cls, X: Any, sample_weight: Any = None) -> TrainingRows:
         """Check a table and its weights; warn of columns that are missing in every row."""
-        table = as_table(X)
+        # In one memory layout, so that a frame and an array of the same numbers sum alike.
+        table = np.ascontiguousarray(as_table(X))
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -209,7 +212,7 @@ class TrainingRows:
             table = table[used]
             weights = None if weights is None else weights[used]
         if not kept.all():
-            table = table[:, columns]
+            table = np.ascontiguousarray(table[:, columns])
         scaling = Scaling.of(table, weights)
         return cls(
             scaling.forward(table), weights, columns, scaling, scaling.log_jacobian(table, weights)

@@ -18,6 +18,7 @@ __all__ = ["Expectation", "Moments"]
 
 _LOG_2_PI = float(np.log(2 * np.pi))
 _ROWS_PER_BLOCK = 4096
+_MOST_EXPLAINED = 1e11
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +108,15 @@ class Expectation:
             self._blocks.append((block, np.nan_to_num(X[rows]), row_weights))
 
     def __call__(self, prior: Prior) -> Moments | None:
-        """Take expectations under a prior; None where its covariances are not positive definite."""
+        """Take expectations under a prior; None where a covariance of it is all but singular."""
         try:
-            _ = prior.precisions
+            precisions = prior.precisions
         except np.linalg.LinAlgError:
+            return None
+        # The share of a column's variance that the others leave unexplained: below this, rounding
+        # would drown the likelihood, and a climb could be led astray by noise.
+        variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
+        if (np.diagonal(precisions, axis1=1, axis2=2) * variances > _MOST_EXPLAINED).any():
             return None
         parts = self._of_blocks(prior)
         if any(part is None for part in parts):

@@ -74,6 +74,7 @@ class MixtureDensity(Density):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components_,)
+        In falling order, unless ``init`` is a Prior.
     means_ : ndarray of shape (n_components_, len(columns_))
     covariances_ : ndarray of shape (n_components_, len(columns_), len(columns_))
     prior_ : Prior

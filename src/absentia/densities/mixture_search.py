@@ -114,6 +114,8 @@ class MixtureSearch:
             float(ascent.objectives[-1]) + penalty.value(prior) + self.training.log_jacobian
         )
         bic = n_parameters(prior) * float(np.log(self.training.total_weight)) - 2 * log_likelihood
+        if not isinstance(self.init, Prior):
+            prior = _heaviest_first(prior)
         return FittedMixture(prior, ascent, bic)
 
     def _climb(
@@ -169,6 +171,12 @@ def n_parameters(prior: Prior) -> int:
     """Return the number of free parameters of a mixture."""
     k, d = prior.means.shape
     return k - 1 + k * d + k * d * (d + 1) // 2
+
+
+def _heaviest_first(prior: Prior) -> Prior:
+    """Put the components into an order that does not depend on the start."""
+    order = np.argsort(-prior.weights, kind="stable")
+    return Prior(prior.weights[order], prior.means[order], prior.covariances[order])
 
 
 def _share_of_volume(k: int, d: int) -> float:

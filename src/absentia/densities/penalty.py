@@ -73,7 +73,8 @@ def climb(
 ) -> tuple[Prior, Ascent] | None:
     """Run EM from a prior, or from where another ascent ended.
 
-    Returns None where the start has a singular covariance.
+    Returns None where the start, or a step of EM, has a covariance that is all but singular: the
+    likelihood then has no maximum, or none that double precision can find.
     """
     d = expectation.n_features
 

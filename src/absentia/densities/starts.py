@@ -36,7 +36,7 @@ def clustered_start(
         if np.array_equal(previous, labels):
             break
     d = completed.shape[1]
-    totals = np.bincount(labels, shares, n_components).astype(np.float64)
+    totals: FloatArray = np.bincount(labels, shares, n_components)
     firsts, seconds = np.zeros((n_components, d)), np.zeros((n_components, d, d))
     for c in range(n_components):
         offsets = completed[labels == c] - centres[c]
