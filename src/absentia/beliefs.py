@@ -346,8 +346,10 @@ def _covariances_by_group(
     n, d = shape
     if (covariances is None) == (variances is None):
         raise ValueError("Give either covariances or variances: one of them, and not both.")
+    given = np.asarray(variances if covariances is None else covariances, dtype=np.float64)
+    if not np.isfinite(given).all():
+        raise ValueError("covariances and variances must be finite, found NaN or infinity.")
     if covariances is not None:
-        given = np.asarray(covariances, dtype=np.float64)
         if given.shape in ((n, d, d), (1, d, d)):
             matrices = given
         elif given.shape == (n, d) == (d, d) and given.any():
@@ -366,7 +368,6 @@ def _covariances_by_group(
                 f"matrix for all), found {given.shape}. For independent errors give variances."
             )
     else:
-        given = np.asarray(variances, dtype=np.float64)
         try:
             matrices = np.broadcast_to(given, (n, d))[:, :, None] * np.eye(d)
         except ValueError:
@@ -378,8 +379,11 @@ def _covariances_by_group(
             matrices = matrices[:1]
     values = matrices.copy()
     group_of_row = np.arange(n) if len(values) == n else np.zeros(n, dtype=np.intp)
-    if not np.isfinite(values).all() or not np.allclose(values, values.transpose(0, 2, 1)):
-        raise ValueError("covariances must be finite and symmetric.")
+    if not np.allclose(values, values.transpose(0, 2, 1)):
+        raise ValueError(
+            "covariances must be symmetric: each matrix equal to its transpose. Try "
+            "(C + C.transpose(0, 2, 1)) / 2 if the difference is rounding."
+        )
     smallest = np.linalg.eigvalsh(values)[:, 0]
     largest = np.abs(values).max(axis=(1, 2))
     if (smallest < -1e-8 * largest).any():

@@ -233,13 +233,14 @@ def row_blocks(n_rows: int, floats_per_row: int, budget: int = 2**22) -> list[sl
 def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:
     """Return the inverse of a covariance, symmetric to the last bit, and its log determinant.
 
-    By Cholesky on the matrix brought to a unit diagonal, so that columns of very different scales
-    cost no accuracy.
+    By Cholesky on the matrix with its columns brought to comparable scales, so that very different
+    ones cost no accuracy.
     """
     variances = np.diagonal(covariance)
     if not (variances > 0).all():
         raise np.linalg.LinAlgError(_SINGULAR)
-    scale = np.sqrt(variances)
+    # Powers of two, because multiplying by them is exact, in whatever order.
+    scale = np.exp2(np.round(np.log2(variances) / 2))
     root, failed = dpotrf((covariance / scale).T / scale, lower=1)
     if failed:
         raise np.linalg.LinAlgError(_SINGULAR)
