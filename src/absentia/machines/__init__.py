@@ -1,7 +1,13 @@
 """scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
 
+from absentia.machines.gaussian_process_classification import GaussianProcessClassifier
 from absentia.machines.gaussian_process_regression import GaussianProcessRegressor
 from absentia.machines.kernel_matrix import KernelMatrix
+from absentia.machines.large_scale import (
+    LargeScaleLogisticRegression,
+    LargeScaleRidge,
+    LargeScaleSVC,
+)
 from absentia.machines.logistic import LogisticRegression
 from absentia.machines.ridge import KernelRidge
 from absentia.machines.robust import RobustSVC
@@ -10,10 +16,14 @@ from absentia.machines.shift import MissingnessShiftWarning
 from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 __all__ = [
+    "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "KernelMatrix",
     "KernelRidge",
     "KernelRidgeCV",
+    "LargeScaleLogisticRegression",
+    "LargeScaleRidge",
+    "LargeScaleSVC",
     "LogisticRegression",
     "MissingnessShiftWarning",
     "NuSVC",

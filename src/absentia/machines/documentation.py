@@ -31,6 +31,32 @@ n_jobs : int, default=None
     Threads for the Gram matrix; as everywhere in joblib.
 shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
+    "process_parameters": """\
+n_restarts_optimizer : int, default=0
+    Further searches for the highest evidence, from random places within the bounds.
+gamma_bounds : pair of float, default=(1e-4, 1e4)
+    Where to look for ``gamma``, in multiples of ``gamma="scale"``.
+random_state : int, RandomState instance or None, default=None
+    For the restarts.
+density : {"gaussian", "mixture"} or density, default="gaussian"
+    What the data could have been. It is cloned and fitted on the training rows only, and not
+    used where rows come as :class:`~absentia.Beliefs`.
+kernel : str or Kernel, default="expected_rbf"
+    The covariance of beliefs, by name or as an object. The name ``"expected_rbf"`` stands for
+    ``ExpectedRBF(diagonal="same")`` here. An object brings its own ``gamma``: with
+    ``gamma="optimize"`` the place where the search starts, with ``gamma="scale"`` kept as it is.
+gamma : float, "optimize", "scale" or "loo", default="optimize"
+    Width of the kernel: a positive number; ``"optimize"``, chosen by the evidence, wherever the
+    kernel has a ``gamma``; ``"scale"``, one over the trace of the data's covariance; ``"loo"``,
+    chosen by the closed-form leave-one-out error of kernel ridge regression.
+mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
+    Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
+    miss the same columns are more alike; for data that is not missing at random.
+    ``"optimize"`` lets the evidence say whether absence tells something.
+n_jobs : int, default=None
+    Threads for the Gram matrix; as everywhere in joblib.
+shift : {"ignore", "warn", "error"}, default="ignore"
+    What to do when new rows miss a column that no training row missed.""",
     "search_parameters": """\
 gammas : int, sequence of float or None, default=7
     Widths to try; an integer is the number of steps of four around ``"scale"`` of all rows. None
@@ -93,6 +119,33 @@ verbose : bool, default=False
     Whether the solver prints.
 max_iter : int, default=-1
     Most steps of the solver; -1 for no limit.""",
+    "feature_parameters": """\
+features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
+    How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns
+    themselves (complete ones), or a transformer, which is cloned.
+n_components : int, default=512
+    The number of features, for those given by name.
+density : "gaussian", "mixture" or density estimator, default="gaussian"
+    What the rows could have been, for features given by name.
+gamma : float or "scale", default="scale"
+    Width of the kernel, for features given by name.
+mask_weight : float, array of shape (n_features,) or None
+    Multiplies the kernel with :class:`MaskKernel`, for features given by name.""",
+    "lbfgs_parameters": """\
+fit_intercept : bool, default=True
+    Whether to add a constant, which is not penalised.
+tol : float, default=1e-6
+    L-BFGS stops when no entry of the gradient, per row and in the metric of the normal
+    equations, is larger.
+max_iter : int, default=200
+    The largest number of steps of L-BFGS.""",
+    "feature_cache_parameters": """\
+cache_size : float, default=1000
+    Megabytes up to which the features of a table in memory are kept between passes.
+n_jobs : int, optional
+    Threads; as everywhere in joblib.
+random_state : int, RandomState or None
+    Draws frequencies or landmarks.""",
     "vote_parameters": """\
 decision_function_shape : {"ovr", "ovo"}, default="ovr"
     For more than two classes: one column to each class, or to each pair of classes.

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from absentia.tables import FloatArray
 
-__all__ = ["ClassifierTargets", "RegressorTargets", "codes_of_classes", "codes_of_numbers"]
+__all__ = [
+    "ClassifierTargets",
+    "RegressorTargets",
+    "checked_labels",
+    "codes_of_classes",
+    "codes_of_numbers",
+]
 
 
 class ClassifierTargets:
@@ -19,10 +25,7 @@ class ClassifierTargets:
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
         """Return ``y`` as a one-dimensional array of at least two classes."""
-        _check_given(self, y)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(np.empty(n_samples), y)
-        check_classification_targets(y)
+        y = checked_labels(self, y, n_samples)
         if len(np.unique(y)) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(np.unique(y))} class."
@@ -49,6 +52,17 @@ class RegressorTargets:
 
     def _target_codes(self, y: Any) -> FloatArray:
         return codes_of_numbers(y)
+
+
+def checked_labels(machine: Any, y: Any, n_samples: int) -> Any:
+    """Return ``y`` as a one-dimensional array of class labels, however many there are."""
+    _check_given(machine, y)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(np.empty(n_samples), y)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y
 
 
 def codes_of_classes(y: Any) -> FloatArray:
