@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_count", "check_fraction", "check_positive"]
+__all__ = ["check_bounds", "check_count", "check_fraction", "check_positive"]
 
 
 def check_positive(name: str, value: Any, *, or_word: str | None = None) -> None:
@@ -29,3 +29,12 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> None:
     """Raise unless ``value`` is an integer of at least ``minimum``."""
     if isinstance(value, bool) or not (isinstance(value, Integral) and int(value) >= minimum):
         raise ValueError(f"{name} must be an integer of at least {minimum}, found {value!r}.")
+
+
+def check_bounds(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a pair of positive finite numbers in ascending order."""
+    pair = np.asarray(value)
+    if pair.shape != (2,) or pair.dtype.kind not in "iuf" or not 0 < pair[0] <= pair[1] < np.inf:
+        raise ValueError(
+            f"{name} must be two positive numbers, the smaller one first, found {value!r}."
+        )
