@@ -14,10 +14,12 @@ from absentia.comparators.multiple_imputation import (
 from absentia.comparators.nan_learners import EncodedLabelsClassifier, make_nan_learner
 from absentia.comparators.neighbours import IncompleteCaseKNNImputer
 from absentia.comparators.r_mice import RMiceImputer, r_mice_is_available
+from absentia.comparators.registry import Comparator, registry
 from absentia.comparators.support_vectors import SVRImputer
 
 __all__ = [
     "ChainedEquationsImputer",
+    "Comparator",
     "ConditionalMeanImputer",
     "EncodedLabelsClassifier",
     "GeometricMarginSVC",
@@ -36,4 +38,5 @@ __all__ = [
     "karma_kernel",
     "make_nan_learner",
     "r_mice_is_available",
+    "registry",
 ]

@@ -83,7 +83,7 @@ class SampledImputer(RandomImputer):
     >>> imputer = SampledImputer(density="gaussian", random_state=0).fit(X)
     >>> draws = imputer.draws([[0.5, np.nan]], n_draws=200)[:, 0, 1]
     >>> float(draws.mean().round(1)), float(draws.std().round(2))
-    (1.0, 0.07)
+    (1.0, 0.06)
     """
 
     density_: Any

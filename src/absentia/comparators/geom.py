@@ -154,7 +154,8 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, shape (n_samples,)."""
-        return decided_classes(self.classes_, self.decision_function(X))
+        values = self.decision_function(X)
+        return decided_classes(self.classes_, values)
 
     def _check_parameters(self) -> None:
         if self.kernel not in ("rbf", "linear", "poly"):

@@ -14,7 +14,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC, SVR
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
 
 from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
 
@@ -80,7 +84,7 @@ class _KarmaMachine(BaseEstimator):
     training_rows_: FloatArray
     gamma_: float | None
 
-    def _resolved_gamma(self, table: FloatArray) -> float | None:
+    def _resolved_gamma(self, table: FloatArray, weights: FloatArray | None) -> float | None:
         if self.gamma is None:
             return None
         if isinstance(self.gamma, str):
@@ -88,7 +92,7 @@ class _KarmaMachine(BaseEstimator):
                 raise ValueError(
                     f"gamma must be None, 'scale' or a positive number, found {self.gamma!r}."
                 )
-            typical = float(_self_similarity(table, self.g).mean())
+            typical = float(np.average(_self_similarity(table, self.g), weights=weights))
             return 1.0 / typical if typical > 0 else 1.0
         if not (np.isfinite(self.gamma) and self.gamma > 0):
             raise ValueError(
@@ -107,8 +111,18 @@ class _KarmaMachine(BaseEstimator):
 
     def _fit_machine(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> Self:
         table = as_table(X).copy()
-        gamma = self._resolved_gamma(table)
-        machine.fit(self._gram(table, table, gamma), y, sample_weight=sample_weight)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, table, dtype=np.float64)
+            check_consistent_length(table, y)
+            # Rows without weight leave here: beside a precomputed kernel, scikit-learn's solver
+            # numbers the rows that are left anew and takes wrong columns when it predicts.
+            counts = weights > 0
+            if not counts.any():
+                raise ValueError("sample_weight is zero for every row: nothing is left to learn.")
+            table, y, weights = table[counts], np.asarray(y)[counts], weights[counts]
+        gamma = self._resolved_gamma(table, weights)
+        machine.fit(self._gram(table, table, gamma), y, sample_weight=weights)
         self.machine_ = machine
         self.training_rows_ = table
         self.gamma_ = gamma
@@ -121,7 +135,8 @@ class _KarmaMachine(BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the prediction for each row, shape (n_samples,)."""
-        predicted: np.ndarray = self.machine_.predict(self._gram_of_new(X))
+        K = self._gram_of_new(X)
+        predicted: np.ndarray = self.machine_.predict(K)
         return predicted
 
     def __sklearn_tags__(self) -> Tags:
@@ -146,6 +161,8 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         ``"scale"`` is one over the mean of ``k(x,x)`` on the training rows: karma grows with the
         number of columns to the power ``g``, so a useful number is small.
     class_weight : dict, "balanced" or None, default=None
+    tol : float, default=1e-3
+        Of the solver.
 
     Attributes
     ----------
@@ -171,15 +188,17 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         g: int = 2,
         gamma: float | str | None = "scale",
         class_weight: Any = None,
+        tol: float = 1e-3,
     ):
         self.C = C
         self.g = g
         self.gamma = gamma
         self.class_weight = class_weight
+        self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with holes, shape (n_samples, n_features), and their classes."""
-        machine = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight)
+        machine = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight, tol=self.tol)
         return self._fit_machine(machine, X, y, sample_weight)
 
     @property
@@ -191,7 +210,8 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the signed distances, as ``sklearn.svm.SVC`` does."""
-        values: FloatArray = self.machine_.decision_function(self._gram_of_new(X))
+        K = self._gram_of_new(X)
+        values: FloatArray = self.machine_.decision_function(K)
         return values
 
 
@@ -205,6 +225,8 @@ class KarmaSVR(RegressorMixin, _KarmaMachine):
     gamma : None, "scale" or float, default="scale"
         As for :class:`KarmaSVC`.
     epsilon : float, default=0.1
+    tol : float, default=1e-3
+        Of the solver.
 
     Attributes
     ----------
@@ -229,13 +251,15 @@ class KarmaSVR(RegressorMixin, _KarmaMachine):
         g: int = 2,
         gamma: float | str | None = "scale",
         epsilon: float = 0.1,
+        tol: float = 1e-3,
     ):
         self.C = C
         self.g = g
         self.gamma = gamma
         self.epsilon = epsilon
+        self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with holes, shape (n_samples, n_features), and their targets."""
-        machine = SVR(C=self.C, kernel="precomputed", epsilon=self.epsilon)
+        machine = SVR(C=self.C, kernel="precomputed", epsilon=self.epsilon, tol=self.tol)
         return self._fit_machine(machine, X, y, sample_weight)

@@ -121,7 +121,8 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row, shape (n_samples,)."""
-        predicted: np.ndarray = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        most_probable = np.argmax(self.predict_proba(X), axis=1)
+        predicted: np.ndarray = self.classes_[most_probable]
         return predicted
 
     def __sklearn_tags__(self) -> Tags:
