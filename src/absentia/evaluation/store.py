@@ -169,6 +169,12 @@ class Results:
                 [(*identity, s.rate, s.metric, float(s.value)) for s in result.scores],
             )
 
+    def forget(self, protocol: str) -> None:
+        """Remove all results of a protocol."""
+        with self._connection:
+            for table in ("scores", "cells", "runs"):
+                self._connection.execute(f"DELETE FROM {table} WHERE protocol = ?", (protocol,))
+
     def finished(self, protocol: str, context: Context, *, failed_too: bool = False) -> set[str]:
         """Return the keys of the cells that need not be run again."""
         rows = self._connection.execute(

@@ -89,7 +89,7 @@ class Trained:
 
 def seen_columns(X: FloatArray) -> BoolArray:
     """Tell which columns have a value in some training row; no method can use the others."""
-    return np.isfinite(X).any(axis=0)
+    return np.asarray(np.isfinite(X).any(axis=0))
 
 
 def inner_splits(

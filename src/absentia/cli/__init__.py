@@ -1,0 +1,63 @@
+"""The command ``absentia``: the library for those who have a file and no program.
+
+``main`` runs a command and returns its exit code: 0 when all went well, 1 when the input is at
+fault, 2 when the command was typed wrongly, 130 when it was interrupted. Errors are one sentence on
+the error stream; set ``ABSENTIA_DEBUG=1`` to see where they came from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+__all__ = ["main"]
+
+_BAD_INPUT = 1
+_INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Without the program's name; what was typed, if not given.
+    """
+    try:
+        from absentia.cli.app import run_command
+    except ImportError as error:
+        if error.name != "typer":
+            raise
+        print(
+            "absentia: the command line needs typer: pip install 'absentia[cli]'", file=sys.stderr
+        )
+        return _BAD_INPUT
+    try:
+        with warnings.catch_warnings():
+            if not os.environ.get("ABSENTIA_DEBUG"):
+                warnings.simplefilter("ignore")
+            return run_command(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        print("absentia: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the output has gone, as `| head` does; nothing is wrong.
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if os.environ.get("ABSENTIA_DEBUG"):
+            raise
+        print(f"absentia: {_sentence(error)}", file=sys.stderr)
+        return _BAD_INPUT
+
+
+def _sentence(error: Exception) -> str:
+    """Return what went wrong on one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError | TypeError | ImportError | RuntimeError) and text:
+        return text
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

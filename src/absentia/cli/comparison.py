@@ -1,0 +1,114 @@
+"""The contest of methods on a user's own table, and how its outcome reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from absentia.datasets import Dataset
+from absentia.evaluation.cells import Cell, Context
+from absentia.evaluation.figures import METRIC_LABELS
+from absentia.evaluation.methods import METHODS, methods_for
+from absentia.evaluation.protocols import COMPARE, COMPARE_METHODS
+from absentia.evaluation.report import write_report
+from absentia.evaluation.runner import run
+from absentia.evaluation.store import Results
+
+__all__ = ["Outcome", "compare_table", "comparison_text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How a comparison came out: a frame of methods by scores, errors, and the page."""
+
+    table: Any
+    errors: dict[str, str]
+    page: Path
+
+
+def compare_table(
+    data: Dataset,
+    *,
+    methods: Sequence[str] | None = None,
+    folder: Path,
+    repeats: int = 1,
+    jobs: int = 1,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: bool = True,
+) -> Outcome:
+    """Compare methods on a table by cross-validation, and write the report.
+
+    Parameters
+    ----------
+    data : Dataset
+    methods : sequence of str, optional
+        Names of the registry; a sensible set, if not given.
+    folder : path
+        Of the report.
+    repeats, jobs, seed, time_limit, progress
+        As for ``absentia compare``.
+    """
+    names = methods_for(data.task, COMPARE_METHODS if methods is None else methods)
+    if not names:
+        raise ValueError(f"None of the methods can do {data.task}, or none of them is installed.")
+    folder.mkdir(parents=True, exist_ok=True)
+    context = Context(size="small", seed=seed, tables={data.name: data})
+    protocol = COMPARE.with_cells(
+        [
+            Cell(COMPARE.name, data.name, name, "real", 0.0, repeat, fold)
+            for repeat in range(repeats)
+            for fold in range(5)
+            for name in names
+        ]
+    )
+    with Results(folder / "results.sqlite") as results:
+        results.forget(COMPARE.name)
+        run(protocol, results, context, jobs=jobs, time_limit=time_limit, progress=progress)
+        page = write_report(results, protocol, "small", seed, folder)
+        scores = results.scores(COMPARE.name, "small", seed)
+        cells = results.cells(COMPARE.name, "small", seed)
+    failed = cells[cells["error"] != ""]
+    errors = dict(failed.groupby("method")["error"].first())
+    if not len(scores):
+        raise ValueError(f"Every method failed, the first with: {next(iter(errors.values()))}")
+    return Outcome(_scores_by_method(scores, cells, data), errors, page)
+
+
+def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
+    """Return the outcome as text: a line to each method, best first, and where the page is."""
+    table = outcome.table
+    n, d = data.X.shape
+    lines = [
+        f"{data.task} of {target}: {n} rows, {d} columns, {100 * data.missing_rate:.1f} % missing",
+        "",
+    ]
+    heads = [*table.columns]
+    width = max(len(str(name)) for name in table.index) + 2
+    lines.append(" " * width + "".join(f"{head:>18s}" for head in heads))
+    for name, row in table.iterrows():
+        mark = "*" if name in METHODS and METHODS[str(name)].entry.own else " "
+        cells = "".join(f"{value:18.3f}" for value in row)
+        lines.append(f"{name!s:{width - 1}s}{mark}{cells}")
+    lines += ["", "* absentia's own; five-fold cross-validation, tuned inside each fold"]
+    lines += [f"{name} failed: {error}" for name, error in outcome.errors.items()]
+    lines.append(f"The whole report: {outcome.page}")
+    return "\n".join(lines)
+
+
+def _scores_by_method(scores: Any, cells: Any, data: Dataset) -> Any:
+    metrics = (
+        ["accuracy", "balanced_accuracy", "log_loss"]
+        if data.task == "classification"
+        else ["r2", "crps"]
+    )
+    chosen = scores[scores["metric"].isin(metrics)]
+    table = chosen.pivot_table(index="method", columns="metric", values="value", aggfunc="mean")
+    table = table.reindex(columns=[m for m in metrics if m in table.columns])
+    table["± (folds)"] = chosen[chosen["metric"] == metrics[0]].groupby("method")["value"].std()
+    table["seconds"] = cells[cells["error"] == ""].groupby("method")["seconds"].mean()
+    short = {**METRIC_LABELS, "crps": "CRPS"}
+    table = table.sort_values(metrics[0], ascending=False)
+    return table.rename(columns={name: short.get(name, name) for name in table.columns})
