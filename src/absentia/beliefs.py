@@ -352,7 +352,7 @@ def _covariances_by_group(
     if covariances is not None:
         if given.shape in ((n, d, d), (1, d, d)):
             matrices = given
-        elif given.shape == (n, d) == (d, d) and given.any():
+        elif given.shape == (n, d) == (d, d) and d > 1 and given.any():
             raise ValueError(
                 f"covariances of shape {given.shape} could be one matrix for all rows or a "
                 f"variance to each value, since there are as many rows as columns. Give "
