@@ -1,8 +1,11 @@
 """scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
 
+from absentia.machines.clustering import KernelKMeans, SpectralClustering
 from absentia.machines.gaussian_process_classification import GaussianProcessClassifier
 from absentia.machines.gaussian_process_regression import GaussianProcessRegressor
 from absentia.machines.kernel_matrix import KernelMatrix
+from absentia.machines.kernel_pca import KernelPCA
+from absentia.machines.label_spreading import LabelSpreading
 from absentia.machines.large_scale import (
     LargeScaleLogisticRegression,
     LargeScaleRidge,
@@ -18,9 +21,12 @@ from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 __all__ = [
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
+    "KernelKMeans",
     "KernelMatrix",
+    "KernelPCA",
     "KernelRidge",
     "KernelRidgeCV",
+    "LabelSpreading",
     "LargeScaleLogisticRegression",
     "LargeScaleRidge",
     "LargeScaleSVC",
@@ -34,4 +40,5 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "SpectralClustering",
 ]

@@ -95,7 +95,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     >>> machine = GaussianProcessRegressor().fit(X, y)
     >>> mean, std = machine.predict([[1.5, 0.0], [np.nan, 0.0]], return_std=True)
     >>> std.round(1)
-    array([0.2, 0.7])
+    array([0.1, 0.5])
     """
 
     _multi_output = True

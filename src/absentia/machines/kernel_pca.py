@@ -1,0 +1,181 @@
+"""Kernel principal components of rows with holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn.decomposition
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.preprocessing import KernelCenterer
+
+from absentia.machines.base import KernelMachine
+from absentia.machines.documentation import documented
+from absentia.tables import FloatArray
+
+__all__ = ["KernelPCA"]
+
+
+@documented
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+    """Kernel principal component analysis of rows with missing values.
+
+    The directions in the kernel's space along which the rows differ most: with ``Kc`` the kernel
+    matrix centred in that space and ``Kc v = l v``, component ``j`` of a row is
+    ``sum_i v[i, j] kc(x, x_i) / sqrt(l[j])``. Coordinates of rows with holes, for pictures, or for
+    any method that wants complete tables.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        How many components; None keeps all with an eigenvalue above zero.
+    eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
+        As in :class:`sklearn.decomposition.KernelPCA`.
+    tol : float, default=0
+        Tolerance of ``"arpack"``; 0 lets it choose.
+    max_iter : int or None, default=None
+        Most steps of ``"arpack"``.
+    iterated_power : int or "auto", default="auto"
+        Power iterations of ``"randomized"``.
+    remove_zero_eig : bool, default=False
+        Whether components with an eigenvalue of zero go, also where ``n_components`` is given.
+    random_state : int, RandomState instance or None, default=None
+        For ``"arpack"`` and ``"randomized"``.
+    {common_parameters}
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the centred kernel matrix, descending.
+    eigenvectors_ : ndarray of shape (n_samples, n_components)
+    centerer_ : sklearn.preprocessing.KernelCenterer
+        Centres the kernel of new rows.
+    {common_attributes}
+
+    Notes
+    -----
+    The wholly missing row is the density itself, and lies where the rows are densest: near the
+    origin. O(n^3) for all components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 4))
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> KernelPCA(n_components=2).fit_transform(X).shape
+    (50, 2)
+    """
+
+    eigenvalues_: FloatArray
+    eigenvectors_: FloatArray
+    centerer_: KernelCenterer
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        eigen_solver: str = "auto",
+        tol: float = 0,
+        max_iter: int | None = None,
+        iterated_power: int | str = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Any = None,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.n_components = n_components
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.iterated_power = iterated_power
+        self.remove_zero_eig = remove_zero_eig
+        self.random_state = random_state
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any = None) -> KernelPCA:
+        """Fit density, kernel and components to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the components of new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        centred = self.centerer_.transform(self._gram_rows(X))
+        roots = np.sqrt(self.eigenvalues_)
+        inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+        components: FloatArray = centred @ (self.eigenvectors_ * inverse)
+        return components
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Fit to training rows and return their components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        y : Ignored
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        self.fit(X)
+        components: FloatArray = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        return components
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        theirs = sklearn.decomposition.KernelPCA(
+            kernel="precomputed",
+            **{
+                name: getattr(self, name)
+                for name in (
+                    "n_components",
+                    "eigen_solver",
+                    "tol",
+                    "max_iter",
+                    "iterated_power",
+                    "remove_zero_eig",
+                    "random_state",
+                )
+            },
+        ).fit(K)
+        return {
+            "eigenvalues_": theirs.eigenvalues_,
+            "eigenvectors_": theirs.eigenvectors_,
+            "centerer_": KernelCenterer().fit(K),
+        }
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
