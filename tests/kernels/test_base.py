@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -19,7 +21,42 @@ from absentia import (
 )
 from absentia.kernels import KERNELS_BY_NAME, kernel_named
 from absentia.kernels.base import symmetrised
+from kernels.contract import KernelContract
 from kernels.examples import beliefs_about, example, random_prior
+from oracles import kernels as oracles
+
+
+class TestCombination(KernelContract):
+    """A combination is a kernel like any other."""
+
+    def make(self):
+        return 0.5 * ExpectedDistanceRBF(0.4) * MaskKernel(0.3) + ExpectedLinear(diagonal="same")
+
+    def oracle(self, p, q):
+        product = oracles.esd(p.mixture, q.mixture, 0.4) * oracles.mask_similarity(
+            p.missing, q.missing, 0.3
+        )
+        return 0.5 * product + oracles.expected_linear(p.mixture, q.mixture)
+
+    def oracle_diag(self, p):
+        return 0.5 + oracles.square_norm_moment(p.mixture, 1)
+
+
+@pytest.mark.parametrize("name", KERNELS_BY_NAME)
+def test_the_workspace_is_bounded(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 24))
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    P = beliefs_about(random_prior(24, 2, rng), X)
+    kernel = kernel_named(name)
+    kernel(P[:2])  # compiles
+    tracemalloc.start()
+    try:
+        K = kernel(P)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < K.nbytes + 64 * 2**20
 
 
 def test_kernels_add_multiply_and_scale_entry_by_entry():

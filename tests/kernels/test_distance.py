@@ -105,8 +105,7 @@ def test_the_expected_kernel_is_above_esd_and_egk_is_the_better_approximation():
 
 
 def test_the_natural_diagonal_of_the_gamma_kernel_is_indefinite():
-    # The reason why its default diagonal is 1, and why it claims nothing.
-    assert not GammaRBF().positive_definite
+    # The reason why its default diagonal is 1.
     rng = np.random.default_rng(0)
     smallest = {"same": 0.0, "independent": 0.0}
     for _ in range(20):
@@ -117,7 +116,20 @@ def test_the_natural_diagonal_of_the_gamma_kernel_is_indefinite():
             K = GammaRBF(1.0, diagonal=diagonal)(P)
             smallest[diagonal] = min(smallest[diagonal], np.linalg.eigvalsh(K)[0])
     assert smallest["independent"] < -1e-4
-    assert smallest["same"] > -1e-10
+    assert smallest["same"] > -1e-6
+
+
+def test_the_gamma_kernel_is_indefinite_even_with_a_unit_diagonal():
+    # Certain rows close together leave no room for a row that is not quite consistent with them.
+    assert not GammaRBF().positive_definite
+    rng = np.random.default_rng(0)
+    smallest = 0.0
+    for _ in range(10):
+        means = rng.uniform(-2, 2, size=(45, 1))
+        variances = np.where(np.arange(45) < 30, 0, 10 ** rng.uniform(-3, 1.5, size=45))
+        K = GammaRBF(1.0)(Beliefs.from_moments(means, variances[:, None]))
+        smallest = min(smallest, np.linalg.eigvalsh(K)[0])
+    assert smallest < -1e-9
 
 
 @pytest.mark.parametrize("k", [1, 2])

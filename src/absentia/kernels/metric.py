@@ -6,10 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from absentia.gaussians import Prior
+from absentia.gaussians import Prior, inverse_and_log_determinant
+from absentia.kernels.base import Kernel, resolve_gamma, with_params
 from absentia.tables import FloatArray
 
-__all__ = ["metric_root", "resolve_metric"]
+__all__ = ["metric_root", "resolve_metric", "with_gamma_and_metric"]
+
+
+def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
+    """Return a copy of a kernel with a number as ``gamma`` and a matrix as ``metric``.
+
+    The Euclidean metric keeps its name.
+    """
+    params = kernel.get_params(deep=False)
+    metric = resolve_metric(params["metric"], prior)
+    return with_params(
+        kernel,
+        gamma=resolve_gamma(params["gamma"], prior, metric),
+        metric="euclidean" if metric is None else metric,
+    )
 
 
 def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
@@ -26,8 +41,7 @@ def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
         if metric == "euclidean":
             return None
         if metric == "mahalanobis":
-            inverse = np.linalg.inv(prior.covariance())
-            return (inverse + inverse.T) / 2
+            return inverse_and_log_determinant(prior.covariance())[0]
         raise ValueError(
             f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {metric!r}."
         )

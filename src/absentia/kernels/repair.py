@@ -155,8 +155,8 @@ def check_psd(K: FloatArray, kernel: Kernel) -> bool:
 
     Machines call this on the matrix they are about to solve with. A kernel that is positive
     definite by theorem passes unlooked at; for the others a Cholesky factorisation decides, with
-    a tolerance of ``1e-10`` of the largest diagonal entry times n, and only a matrix that fails
-    pays for its smallest eigenvalue.
+    a tolerance of ``1e-8`` of the trace, and only a matrix that fails pays for its smallest
+    eigenvalue.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def check_psd(K: FloatArray, kernel: Kernel) -> bool:
     """
     if kernel.positive_definite or len(K) == 0:
         return True
-    tolerance = 1e-10 * len(K) * max(float(np.diagonal(K).max()), np.finfo(np.float64).tiny)
+    tolerance = max(1e-8 * float(np.trace(K)), np.finfo(np.float64).tiny)
     lifted = K.copy()
     lifted[np.diag_indices_from(lifted)] += tolerance
     try:
