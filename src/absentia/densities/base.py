@@ -17,11 +17,15 @@ from sklearn.utils.validation import (
 )
 
 from absentia.beliefs import Beliefs
-from absentia.densities.checks import check_count
+from absentia.densities.checks import check_count, require
 from absentia.densities.conditioning import condition, joint_log_densities, log_normalised
+from absentia.densities.expectation import Expectation
 from absentia.densities.scaling import Scaling
+from absentia.densities.shrinkage import automatic_shrinkage
+from absentia.distributed import RowBlocks, as_row_blocks
+from absentia.distributed.blocks import check_block_columns
 from absentia.gaussians import Prior
-from absentia.tables import FloatArray, IntArray, as_table, as_table_like, column_names
+from absentia.tables import BoolArray, FloatArray, IntArray, as_table, as_table_like, column_names
 
 __all__ = ["Density", "TrainingRows"]
 
@@ -67,6 +71,9 @@ class Density(DensityMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, len(columns_))
         """
+        blocks = self._blocks(X)
+        if blocks is not None:
+            return blocks.map_rows(_Imputed(self.prior_, self.columns_), len(self.columns_))
         return self.condition(X).mean()
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -82,6 +89,9 @@ class Density(DensityMixin, BaseEstimator):
             Zero for a row with nothing observed. Rows that miss different columns are densities
             over different spaces; compare them with care.
         """
+        blocks = self._blocks(X)
+        if blocks is not None:
+            return blocks.map_rows(_Scored(self.prior_, self.columns_), None)
         return log_normalised(self._log_joint(X))[1]
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -144,14 +154,49 @@ class Density(DensityMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def _blocks(self, X: Any) -> RowBlocks | None:
+        """Return a table in many places as row blocks, its columns checked; None for others."""
+        check_is_fitted(self)
+        blocks = as_row_blocks(X)
+        if blocks is not None:
+            check_block_columns(self, blocks)
+        return blocks
+
     def _known_columns(self, X: Any) -> FloatArray:
         check_is_fitted(self)
+        require(
+            as_row_blocks(X) is None,
+            "Beliefs are held in memory, and this table is not. Condition it block by block, or "
+            "use FourierFeatures, score_samples and impute, which take it as it is.",
+        )
         table = as_table_like(self, X)
         return table if len(self.columns_) == table.shape[1] else table[:, self.columns_]
 
     def _log_joint(self, X: Any) -> FloatArray:
         table = self._known_columns(X)
         return joint_log_densities(self.prior_, table)
+
+
+@dataclass(frozen=True, eq=False)
+class _Imputed:
+    """From rows to their conditional means; small enough to be sent to workers."""
+
+    prior: Prior
+    columns: IntArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return condition(self.prior, rows[:, self.columns])[0].mean()
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """From rows to the log-likelihoods of what was observed of them."""
+
+    prior: Prior
+    columns: IntArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return log_normalised(joint_log_densities(self.prior, rows[:, self.columns]))[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,23 +235,9 @@ class TrainingRows:
         used = observed.any(axis=1)
         if weights is not None:
             used &= weights > 0
-        if not used.any():
-            raise ValueError(
-                "Nothing to learn from: every value is missing in every row"
-                + (" of positive weight" if weights is not None else "")
-                + ". Give at least one row with an observed value."
-            )
-        kept = observed[used].any(axis=0)
-        if not kept.all():
-            names = column_names(X, table.shape[1])
-            lost = [names[j] for j in np.flatnonzero(~kept)]
-            shown = ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if lost[10:] else "")
-            warnings.warn(
-                f"Left out of the density, because missing in every row of training: {shown}. "
-                "Drop such columns, or see `columns_` for those that were kept.",
-                UserWarning,
-                stacklevel=4,
-            )
+        require(used.any(), nothing_to_learn_from(weights is not None))
+        kept: BoolArray = np.atleast_1d(observed[used].any(axis=0))
+        warn_of_lost_columns(kept, column_names(X, table.shape[1]))
         columns = np.flatnonzero(kept)
         if not used.all():
             table = table[used]
@@ -219,9 +250,48 @@ class TrainingRows:
         )
 
     @property
+    def n_columns(self) -> int:
+        """The number of columns that have an observed value."""
+        return len(self.columns)
+
+    @property
     def total_weight(self) -> float:
         """The number of rows, or the sum of their weights."""
         return float(len(self.Z) if self.weights is None else self.weights.sum())
+
+    def automatic_shrinkage(self) -> float:
+        """Return how far to shrink correlations, chosen from the rows."""
+        return automatic_shrinkage(self.Z, self.weights)
+
+    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> Expectation:
+        """Return the rows arranged for E-steps."""
+        return Expectation(self.Z, self.weights, sum_patterns=sum_patterns, n_jobs=n_jobs)
+
+    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
+        """Return rows with their conditional means in the holes, and weights, for starts."""
+        return condition(prior, self.Z)[0].mean(), self.weights
+
+
+def nothing_to_learn_from(weighted: bool) -> str:
+    """Say that no row has a value."""
+    return (
+        "Nothing to learn from: every value is missing in every row"
+        + (" of positive weight" if weighted else "")
+        + ". Give at least one row with an observed value."
+    )
+
+
+def warn_of_lost_columns(kept: BoolArray, names: list[str]) -> None:
+    """Warn of columns that are missing in every row."""
+    if not kept.all():
+        lost = [names[j] for j in np.flatnonzero(~kept)]
+        shown = ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if lost[10:] else "")
+        warnings.warn(
+            f"Left out of the density, because missing in every row of training: {shown}. "
+            "Drop such columns, or see `columns_` for those that were kept.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def warn_not_converged(estimator: Any, n_steps: int, residual: float) -> None:

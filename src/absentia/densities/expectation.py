@@ -42,6 +42,15 @@ class Moments:
     firsts: FloatArray
     seconds: FloatArray
 
+    def __add__(self, other: Moments) -> Moments:
+        """Return the statistics of two sets of rows together, taken about the same old means."""
+        return Moments(
+            self.log_likelihood + other.log_likelihood,
+            self.totals + other.totals,
+            self.firsts + other.firsts,
+            self.seconds + other.seconds,
+        )
+
     def weighted_means(self) -> tuple[FloatArray, FloatArray]:
         """Return, by component, the shift of the mean and the covariance about the new mean.
 

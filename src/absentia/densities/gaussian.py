@@ -9,11 +9,10 @@ import numpy as np
 from absentia.densities.acceleration import Ascent
 from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_converged
 from absentia.densities.checks import check_em_parameters, require
-from absentia.densities.expectation import Expectation
 from absentia.densities.penalty import Penalty, climb
-from absentia.densities.shrinkage import automatic_shrinkage
+from absentia.densities.spread_rows import SpreadRows, remember_any_columns, training_rows
 from absentia.gaussians import Prior
-from absentia.tables import FloatArray, IntArray, remember_columns
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["GaussianDensity"]
 
@@ -119,18 +118,19 @@ class GaussianDensity(Density):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN, ``None`` or ``pd.NA`` where a value is missing.
+        X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
+            NaN, ``None`` or ``pd.NA`` where a value is missing. For tables in many places each
+            step of EM is one pass over the rows, which stay where they are.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows.
+            A row of weight two counts as two rows. Weights of chunks come with the chunks.
 
         Returns
         -------
         self
         """
         check_em_parameters(self)
-        training = TrainingRows.of(X, sample_weight)
+        training = training_rows(X, sample_weight)
         prior, ascent, shrinkage = fit_gaussian(
             training,
             self.shrinkage,
@@ -150,12 +150,12 @@ class GaussianDensity(Density):
         self.log_likelihoods_ = ascent.objectives + training.log_jacobian
         self.n_iter_ = len(ascent.objectives)
         self.converged_ = ascent.converged
-        remember_columns(self, X)
+        remember_any_columns(self, X)
         return self
 
 
 def fit_gaussian(
-    training: TrainingRows,
+    training: TrainingRows | SpreadRows,
     shrinkage: float | Literal["auto"],
     reg_covar: float,
     *,
@@ -165,11 +165,10 @@ def fit_gaussian(
     n_jobs: int | None = None,
 ) -> tuple[Prior, Ascent, float]:
     """Fit one Gaussian in standard units; return it, how it went, and the shrinkage used."""
-    Z, weights = training.Z, training.weights
-    d = Z.shape[1]
-    amount = automatic_shrinkage(Z, weights) if shrinkage == "auto" else float(shrinkage)
+    d = training.n_columns
+    amount = training.automatic_shrinkage() if shrinkage == "auto" else float(shrinkage)
     start = Prior(np.ones(1), np.zeros((1, d)), np.eye(d)[None])
-    expectation = Expectation(Z, weights, sum_patterns=True, n_jobs=n_jobs)
+    expectation = training.expectation(sum_patterns=True, n_jobs=n_jobs)
     penalty = Penalty(
         strength=shrinkage_in_rows(amount, training.total_weight),
         target=np.eye(d),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from absentia.densities.base import Density, TrainingRows, warn_not_converged
+from absentia.densities.base import Density, warn_not_converged
 from absentia.densities.checks import (
     check_count,
     check_em_parameters,
@@ -16,8 +16,9 @@ from absentia.densities.checks import (
 )
 from absentia.densities.conditioning import log_normalised
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
+from absentia.densities.spread_rows import remember_any_columns, training_rows
 from absentia.gaussians import Prior
-from absentia.tables import FloatArray, IntArray, remember_columns
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["MixtureDensity"]
 
@@ -157,11 +158,13 @@ class MixtureDensity(Density):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN, ``None`` or ``pd.NA`` where a value is missing.
+        X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
+            NaN, ``None`` or ``pd.NA`` where a value is missing. For tables in many places each
+            step of EM is one pass over the rows, which stay where they are; starts are looked
+            for in 20 000 rows at random.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows.
+            A row of weight two counts as two rows. Weights of chunks come with the chunks.
 
         Returns
         -------
@@ -169,7 +172,7 @@ class MixtureDensity(Density):
         """
         self._check_parameters()
         search = MixtureSearch(
-            TrainingRows.of(X, sample_weight),
+            training_rows(X, sample_weight),
             shrinkage=self.shrinkage,
             pooling=self.pooling,
             reg_covar=self.reg_covar,
@@ -200,7 +203,7 @@ class MixtureDensity(Density):
         self.log_likelihoods_ = best.ascent.objectives + training.log_jacobian
         self.n_iter_ = len(best.ascent.objectives)
         self.converged_ = best.ascent.converged
-        remember_columns(self, X)
+        remember_any_columns(self, X)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:

@@ -10,10 +10,9 @@ import numpy as np
 from absentia.densities.acceleration import Ascent
 from absentia.densities.base import SINGULAR, TrainingRows
 from absentia.densities.checks import require
-from absentia.densities.conditioning import condition
-from absentia.densities.expectation import Expectation
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
 from absentia.densities.penalty import Penalty, climb
+from absentia.densities.spread_rows import SpreadRows
 from absentia.densities.starts import clustered_start, scattered_start
 from absentia.gaussians import Prior
 from absentia.tables import FloatArray
@@ -45,7 +44,7 @@ class MixtureSearch:
 
     def __init__(
         self,
-        training: TrainingRows,
+        training: TrainingRows | SpreadRows,
         *,
         shrinkage: float | Literal["auto"],
         pooling: float | Literal["auto"],
@@ -71,10 +70,8 @@ class MixtureSearch:
             training, shrinkage, reg_covar, max_iter=max_iter, tol=tol, n_jobs=n_jobs
         )
         self.covariance: FloatArray = whole.covariances[0]
-        self.completed = condition(whole, training.Z)[0].mean()
-        self.expectation = Expectation(
-            training.Z, training.weights, sum_patterns=False, n_jobs=n_jobs
-        )
+        self.completed, self.weights = training.completed(whole)
+        self.expectation = training.expectation(sum_patterns=False, n_jobs=n_jobs)
 
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
         """Try one component, two, ... until two more in a row bring nothing."""
@@ -153,16 +150,15 @@ class MixtureSearch:
                 "values.",
             )
             return [self.training.scaling.forward_prior(self.init)]
-        weights = self.training.weights
         n_starts = 1 if k == 1 else self.n_init
         if self.init == "kmeans":
             return [
-                clustered_start(self.completed, weights, k, penalty, self.rng)
+                clustered_start(self.completed, self.weights, k, penalty, self.rng)
                 for _ in range(n_starts)
             ]
         covariance = _share_of_volume(k, len(self.covariance)) * self.covariance
         return [
-            scattered_start(self.completed, weights, k, covariance, self.rng)
+            scattered_start(self.completed, self.weights, k, covariance, self.rng)
             for _ in range(n_starts)
         ]
 

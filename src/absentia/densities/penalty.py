@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from absentia.densities.acceleration import Ascent, ascend
-from absentia.densities.expectation import Expectation, Moments
+from absentia.densities.expectation import Moments
 from absentia.densities.parameters import pack, unpack
 from absentia.gaussians import Prior
 from absentia.tables import FloatArray
 
-__all__ = ["Penalty", "climb"]
+__all__ = ["Penalty", "TakesExpectations", "climb"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +63,17 @@ class Penalty:
         return Prior(moments.totals / moments.totals.sum(), prior.means + shifts, covariances)
 
 
+class TakesExpectations(Protocol):
+    """Rows, wherever they are, that can be expected under a prior."""
+
+    n_features: int
+
+    def __call__(self, prior: Prior) -> Moments | None:
+        """Return their moments; None where a covariance of the prior is all but singular."""
+
+
 def climb(
-    expectation: Expectation,
+    expectation: TakesExpectations,
     penalty: Penalty,
     start: Prior | FloatArray,
     *,

@@ -38,6 +38,11 @@ class Scaling:
         largest = np.maximum(np.abs(offsets).max(axis=0), np.finfo(float).tiny)
         deviations = np.where(observed, (offsets - means) / largest, 0.0)
         spreads = largest * np.sqrt((shares * deviations**2).sum(axis=0) / totals)
+        return cls.from_moments(anchors, means, spreads)
+
+    @classmethod
+    def from_moments(cls, anchors: FloatArray, means: FloatArray, spreads: FloatArray) -> Scaling:
+        """Make a scaling of means (relative to one of each column's values) and deviations."""
         eps = np.finfo(float).eps
         constant = spreads <= 4 * eps * np.abs(anchors)
         substitute = np.sqrt(eps) * np.where(anchors == 0, 1.0, np.abs(anchors))

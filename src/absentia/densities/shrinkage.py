@@ -6,7 +6,7 @@ import numpy as np
 
 from absentia.tables import FloatArray
 
-__all__ = ["automatic_shrinkage"]
+__all__ = ["automatic_shrinkage", "pair_sums", "shrinkage_from_sums"]
 
 
 def automatic_shrinkage(Z: FloatArray, weights: FloatArray | None = None) -> float:
@@ -34,16 +34,35 @@ def automatic_shrinkage(Z: FloatArray, weights: FloatArray | None = None) -> flo
     float
         Between 0 and 1. The cost is five products of matrices, O(n d^2).
     """
-    d = Z.shape[1]
-    if d == 1:
-        return 0.0
+    return shrinkage_from_sums(pair_sums(Z, weights))
+
+
+def pair_sums(
+    Z: FloatArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return, over the rows that have both of two columns: counts, sums, squares, products.
+
+    Each of shape (n_features, n_features); those of two tables add up to those of both.
+    """
     observed = (~np.isnan(Z)).astype(np.float64)
     values = np.where(np.isnan(Z), 0.0, Z)
     share = observed if weights is None else observed * weights[:, None]
-    counts = share.T @ observed
-    sums = (share * values).T @ observed
-    squares = (share * values**2).T @ observed
-    products = (share * values).T @ values
+    return (
+        share.T @ observed,
+        (share * values).T @ observed,
+        (share * values**2).T @ observed,
+        (share * values).T @ values,
+    )
+
+
+def shrinkage_from_sums(
+    sums_of_pairs: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> float:
+    """Return the shrinkage of :func:`automatic_shrinkage` from the sums of all rows."""
+    counts, sums, squares, products = sums_of_pairs
+    d = len(counts)
+    if d == 1:
+        return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = squares / counts - (sums / counts) ** 2
         covariances = products / counts - (sums / counts) * (sums / counts).T

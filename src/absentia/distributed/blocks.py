@@ -174,26 +174,39 @@ class RowSample:
 
     keys: FloatArray
     rows: FloatArray
+    weights: FloatArray | None
     size: int
 
     def __add__(self, other: RowSample) -> RowSample:
         keys = np.concatenate([self.keys, other.keys])
         rows = np.concatenate([self.rows, other.rows])
-        kept = np.sort(np.argsort(keys, kind="stable")[: self.size])
-        return RowSample(keys[kept], rows[kept], self.size)
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            weights = np.concatenate([self.weights, other.weights])
+        return RowSample(keys, rows, weights, self.size).smallest()
+
+    def smallest(self) -> RowSample:
+        """Return the rows that stay in the sample."""
+        if len(self.keys) <= self.size:
+            return self
+        kept = np.sort(np.argsort(self.keys, kind="stable")[: self.size])
+        weights = None if self.weights is None else self.weights[kept]
+        return RowSample(self.keys[kept], self.rows[kept], weights, self.size)
 
 
-def sample_rows(blocks: RowBlocks, size: int, rng: np.random.RandomState) -> FloatArray:
+def sample_rows(
+    blocks: RowBlocks, size: int, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray | None]:
     """Return ``size`` rows at random without replacement (all, if there are no more), in order.
 
-    One pass over the data. Every row gets a random key that depends on the seed and on where the
-    row stands; the rows with the smallest keys are the sample, wherever they are.
+    And their weights, where they have any. One pass over the data. Every row gets a random key
+    that depends on the seed and on where the row stands; the rows with the smallest keys are the
+    sample, wherever they are.
     """
     sample: RowSample = blocks.map_sum(_smallest_keys, size, int(rng.randint(2**31 - 1)))
-    return sample.rows
+    return sample.rows, sample.weights
 
 
 def _smallest_keys(block: Block, size: int, seed: int) -> RowSample:
     keys = np.random.default_rng([seed, block.number]).random(len(block.X))
-    whole = RowSample(keys, block.X, size)
-    return whole + RowSample(keys[:0], block.X[:0], size)
+    return RowSample(keys, block.X, block.sample_weight, size).smallest()

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.naming import make_density
+from absentia.densities.spread_rows import remember_any_columns
 from absentia.distributed import RowBlocks, as_row_blocks
-from absentia.distributed.blocks import check_block_columns, remember_block_columns
-from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.distributed.blocks import check_block_columns
+from absentia.tables import FloatArray, as_table, as_table_like
 
 __all__ = ["BeliefFeatures"]
 
@@ -66,9 +67,9 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             setattr(self, name, value)
         self.density_ = density
         # Fewer than the table's where a column was missing in every row of training.
-        prior = X.prior if isinstance(X, Beliefs) else density.prior_
+        prior = X.prior if density is None else density.prior_
         self._n_belief_columns = prior.n_features
-        remember_any_columns(self, X)
+        remember_columns_of(self, X)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -122,14 +123,11 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
 
-def remember_any_columns(estimator: Any, X: Any) -> None:
-    """Set ``n_features_in_`` (and the names, for frames) from a table of any kind."""
-    blocks = as_row_blocks(X)
-    if blocks is not None:
-        remember_block_columns(estimator, blocks)
-    elif isinstance(X, Beliefs):
-        estimator.n_features_in_ = X.n_features
-        if hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
-    else:
-        remember_columns(estimator, X)
+def remember_columns_of(estimator: Any, X: Any) -> None:
+    """Set ``n_features_in_`` (and the names, for frames) from a table of any kind or beliefs."""
+    if not isinstance(X, Beliefs):
+        remember_any_columns(estimator, X)
+        return
+    estimator.n_features_in_ = X.n_features
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.distributed import as_row_blocks
 from absentia.distributed.blocks import check_block_columns
-from absentia.features.base import remember_any_columns
+from absentia.features.base import remember_columns_of
 from absentia.features.frequencies import (
     fold_last_pair,
     frequencies_for,
@@ -99,7 +99,7 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.frequencies_ = mask_frequencies(n_frequencies, weights, rng)
         self.last_phase_ = rng.uniform(0, 2 * np.pi)
         self._n_features_out = int(self.n_components)
-        remember_any_columns(self, X)
+        remember_columns_of(self, X)
         return self
 
     def transform(self, X: Any) -> Any:

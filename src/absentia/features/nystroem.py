@@ -115,7 +115,7 @@ class Nystroem(BeliefFeatures):
         n_components = checked_count(self.n_components)
         rng = check_random_state(self.random_state)
         if isinstance(rows, RowBlocks):
-            rows = sample_rows(rows, _SAMPLED * n_components, rng)
+            rows, _ = sample_rows(rows, _SAMPLED * n_components, rng)
         beliefs = rows if isinstance(rows, Beliefs) else density.condition(rows)
         kernel = make_kernel(self.kernel, self.gamma, self.mask_weight).resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))

@@ -15,7 +15,7 @@ from absentia.beliefs import Beliefs
 from absentia.distributed import ArrayBlocks, RowBlocks, as_row_blocks
 from absentia.distributed.blocks import check_block_columns
 from absentia.features import FourierFeatures, Nystroem
-from absentia.features.base import remember_any_columns
+from absentia.features.base import remember_columns_of
 from absentia.machines.losses import Loss
 from absentia.machines.parameters import check_count, check_positive
 from absentia.machines.summed_optimum import (
@@ -252,7 +252,7 @@ class LargeScaleMachine(BaseEstimator):
         for name, value in attributes.items():
             setattr(self, name, value)
         self._set_coefficients(B, n_passes)
-        remember_any_columns(self, X)
+        remember_columns_of(self, X)
         return self
 
     def _set_coefficients(self, B: FloatArray, n_passes: int) -> None:

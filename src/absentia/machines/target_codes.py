@@ -35,7 +35,8 @@ class NumberCodes:
     def __call__(self, y: Any) -> FloatArray:
         if y is None:
             raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
-        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        columns = np.asarray(y, dtype=np.float64)
+        columns = columns[:, None] if columns.ndim == 1 else columns
         if columns.shape[1] != self.n_scores:
             raise ValueError(
                 f"y must have {self.n_scores} column(s), as in the rows before, found "
