@@ -85,7 +85,7 @@ def matrices(n_classes, sample_weight=None):
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 def test_classes_votes_and_decisions_are_those_of_scikit_learn(ours, theirs, n_classes, shape):
-    weights = np.random.default_rng(2).integers(0, 3, size=80).astype(float)
+    weights = np.random.default_rng(2).integers(1, 4, size=80).astype(float)
     for sample_weight in (None, weights) if ours is SVC else (None,):
         X, y, new, K, K_new = matrices(n_classes, sample_weight)
         for break_ties in {False, shape == "ovr"}:
@@ -124,6 +124,24 @@ def test_sample_weights_reach_the_solver(machine):
     expected = getattr(sklearn.svm, machine.__name__)(kernel="precomputed")
     expected.fit(K, y, sample_weight=weights)
     np.testing.assert_array_equal(weighted.dual_coef_, expected.dual_coef_)
+
+
+@pytest.mark.parametrize("machine", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_rows_of_no_weight_are_as_if_absent_and_of_weight_two_as_two(machine):
+    X, y, new = table(40), targets_of("classes", 40), table(9, seed=1)
+    weights = np.random.default_rng(0).integers(0, 3, size=40)
+    params = {"tol": 1e-12, "density": GaussianDensity(tol=1e-12, max_iter=2000)}
+    if hasattr(machine, "nu"):
+        params["nu"] = 0.3
+    weighted = machine(**params).fit(X, y, sample_weight=weights)
+    rows = np.repeat(np.arange(40), weights)
+    repeated = machine(**params).fit(X[rows], y[rows])
+    output = "decision_function" if hasattr(machine, "decision_function") else "predict"
+    # Across methods: both solvers stop at a tolerance.
+    np.testing.assert_allclose(
+        getattr(weighted, output)(new), getattr(repeated, output)(new), atol=1e-6
+    )
+    assert (weights[weighted.support_] > 0).all()
 
 
 def test_complete_rows_are_scikit_learns_own_machine():

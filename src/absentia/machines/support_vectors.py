@@ -49,8 +49,15 @@ class SupportVectorMachine(KernelMachine):
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
-        solver = self._solver().fit(K, y, sample_weight=sample_weight)
-        return {name: getattr(solver, name) for name in self._fitted_names}
+        if sample_weight is None or (sample_weight > 0).all():
+            solver = self._solver().fit(K, y, sample_weight=sample_weight)
+            return {name: getattr(solver, name) for name in self._fitted_names}
+        # The solver drops rows of no weight by itself, but then counts support vectors among the
+        # rows that are left; with a precomputed kernel its own predictions go wrong. So drop first.
+        rows = np.flatnonzero(sample_weight > 0)
+        left = None if y is None else y[rows]
+        solution = self._solve(K[np.ix_(rows, rows)], left, sample_weight[rows])
+        return solution | {"support_": rows[solution["support_"]]}
 
     def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray:
         support: IntArray = solution["support_"]
