@@ -13,16 +13,16 @@ _MIRROR = 32
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def exponential_of_distances(start, stop, out, row_part, row_cap, column_part, column_cap):  # type: ignore[no-untyped-def]
+def exponential_of_distances(out, row_part, row_cap, column_part, column_cap):
     """Turn inner products ``z_i'z_j`` into ``exp(row_part[i] + column_part[j] + z_i'z_j)``.
 
     With ``row_part = row_cap - |z_i|^2 / 2``, and the columns alike, this is the exponential of
     minus half the squared distance plus constants. Where rounding makes a distance negative, the
     exponent is cut to that of distance zero, ``row_cap[i] + column_cap[j]``.
     """
-    width = out.shape[1]
+    height, width = out.shape
     whole = width - width % LANES
-    for i in range(start, stop):
+    for i in range(height):
         row = out[i]
         part = splat8(row_part[i])
         cap = splat8(row_cap[i])
@@ -36,7 +36,7 @@ def exponential_of_distances(start, stop, out, row_part, row_cap, column_part, c
 
 
 @njit(nogil=True, cache=True)
-def mirror_rows(start, stop, K):  # type: ignore[no-untyped-def]
+def mirror_rows(start, stop, K):
     """Copy the entries below the diagonal in rows ``start`` to ``stop`` to above it."""
     for top in range(start, stop, _MIRROR):
         bottom = min(top + _MIRROR, stop)
@@ -48,7 +48,7 @@ def mirror_rows(start, stop, K):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def reorder(K, row_order, column_order):  # type: ignore[no-untyped-def]
+def reorder(K, row_order, column_order):
     """Move row ``a`` to ``row_order[a]`` and column ``b`` to ``column_order[b]``, in place.
 
     Follows the cycles of the rows with two rows of scratch; each row is read and written once.

@@ -28,7 +28,7 @@ _PIVOTS_PER_EXTRACTION = 4
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def factor(matrix, stride, index, size, work, pivots, determinant):  # type: ignore[no-untyped-def]
+def factor(matrix, stride, index, size, work, pivots, determinant):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
     Right-looking ``L D L'``, two pivots at a time: one division a pivot, no square root.
@@ -97,7 +97,7 @@ def factor(matrix, stride, index, size, work, pivots, determinant):  # type: ign
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def solve(work, pivots, size, vector, corner):  # type: ignore[no-untyped-def]
+def solve(work, pivots, size, vector, corner):
     """Return ``corner - y' inv(M) y`` for the eight factored matrices and eight vectors ``y``.
 
     ``vector`` (flat lanes, ``size`` groups) is overwritten.
@@ -114,7 +114,7 @@ def solve(work, pivots, size, vector, corner):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def sweep(matrix, stride, active, scratch, determinant):  # type: ignore[no-untyped-def]
+def sweep(matrix, stride, active, scratch, determinant):
     """Replace eight symmetric matrices by *minus* their inverses, in place.
 
     Only the pivots where ``active`` is true are swept: elsewhere the matrices must be the identity

@@ -31,7 +31,7 @@ _HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def explicit_rows(  # type: ignore[no-untyped-def]
+def explicit_rows(
     start,
     stop,
     out,

@@ -14,11 +14,15 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic as _intrinsic
+from numba.extending import models, register_model
 
 __all__ = ["LANES", "aligned_empty"]
 
 LANES = 8
+
+# Untyped on purpose: what a caller in compiled code passes is not what Numba's compiler passes.
+intrinsic: Any = _intrinsic
 
 _double = ir.DoubleType()
 _vector = ir.VectorType(_double, LANES)
@@ -216,7 +220,7 @@ def _zero_below8(typingctx: Any, value: Any, argument: Any, bound: Any) -> Any:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def exp8(x):  # type: ignore[no-untyped-def]
+def exp8(x):
     """Return ``exp`` of each lane for ``x <= 700``; zero below -708, where results are subnormal.
 
     ``x = k log 2 + r`` with ``|r| <= log(2) / 2``; the Taylor polynomial of degree 13 leaves a

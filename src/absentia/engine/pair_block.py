@@ -52,7 +52,7 @@ _HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _lanes_to_matrix(lanes, lane, index, size, base, block):  # type: ignore[no-untyped-def]
+def _lanes_to_matrix(lanes, lane, index, size, base, block):
     """Copy ``(U - base * I)[index, index]`` of one lane into a contiguous block."""
     d = len(index)
     for r in range(size):
@@ -62,7 +62,7 @@ def _lanes_to_matrix(lanes, lane, index, size, base, block):  # type: ignore[no-
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _uncertain_products(  # type: ignore[no-untyped-def]
+def _uncertain_products(
     means, columns_by_feature, tile, index, size, block, differences, products, quadratics, lane
 ):
     """Multiply ``V = U - base * I`` of one row with its differences to a tile of columns.
@@ -113,7 +113,7 @@ def _uncertain_products(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def gram_rows(  # type: ignore[no-untyped-def]
+def gram_rows(
     start,
     stop,
     out,
@@ -167,7 +167,7 @@ def gram_rows(  # type: ignore[no-untyped-def]
         Whether a run is computed on the observed side.
     precision : array of shape (d, d), of the columns' density
     """
-    n, d = row_means.shape
+    d = row_means.shape[1]
     m = len(columns)
     conditioned = len(row_information) == 0
     any_observed = False

@@ -29,7 +29,7 @@ _LOG_2 = math.log(2.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def euclidean_information(masks, precision, base, matrix, active, scratch, determinant, log_norm):  # type: ignore[no-untyped-def]
+def euclidean_information(masks, precision, base, matrix, active, scratch, determinant, log_norm):
     """Fill ``matrix`` with ``U`` of eight conditioned rows, in the Euclidean metric.
 
     ``inv(U[K,K]) = I / base + inv(G[K,K])`` on what a row misses, ``base * I`` elsewhere: two
@@ -90,7 +90,7 @@ def euclidean_information(masks, precision, base, matrix, active, scratch, deter
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def given_information(information, groups, matrix):  # type: ignore[no-untyped-def]
+def given_information(information, groups, matrix):
     """Fill ``matrix`` with ``U`` of eight rows from a table of such matrices."""
     d = information.shape[1]
     for r in range(d):
@@ -100,7 +100,7 @@ def given_information(information, groups, matrix):  # type: ignore[no-untyped-d
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def add_precision(matrix, precision):  # type: ignore[no-untyped-def]
+def add_precision(matrix, precision):
     """Turn ``U`` into ``H = U + G``, in place (both triangles)."""
     d = precision.shape[0]
     for r in range(d):
@@ -114,7 +114,7 @@ def add_precision(matrix, precision):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def observed_parts(  # type: ignore[no-untyped-def]
+def observed_parts(
     information, precision, means, inverse, active, scratch, determinant, weighted, shrunk, constant
 ):
     """Fill ``J``, and per row ``w = J U a`` and ``a' inv(C) a``, for the observed side.

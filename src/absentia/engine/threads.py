@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
+from threadpoolctl import threadpool_limits
 
-__all__ = ["n_threads", "run_blocks", "triangle_blocks"]
+__all__ = ["n_threads", "row_blocks", "run_blocks", "run_single_threaded_blas", "triangle_blocks"]
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -40,6 +42,23 @@ def run_blocks(
         )
 
 
+def run_single_threaded_blas(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], threads: int
+) -> None:
+    """Call ``function(*task)`` for each task on our threads, each with a BLAS of one thread.
+
+    Many small matrix products on the threads of BLAS wait for each other more than they work.
+    """
+    if threads == 1 or len(tasks) == 1:
+        for task in tasks:
+            function(*task)
+    else:
+        with threadpool_limits(limits=1, user_api="blas"):
+            Parallel(n_jobs=threads, backend="threading", batch_size="auto")(
+                delayed(function)(*task) for task in tasks
+            )
+
+
 def row_blocks(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
     """Cut rows into about ``n_blocks`` blocks of equal height, multiples of ``unit``."""
     height = max(1, -(-(stop - start) // max(1, n_blocks)))
@@ -55,5 +74,5 @@ def triangle_blocks(start: int, stop: int, n_blocks: int, unit: int) -> list[tup
         edge = int((start**2 + area * b / n_blocks) ** 0.5)
         edges.append(start + (edge - start) // unit * unit)
     edges.append(stop)
-    blocks = [(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+    blocks = [(a, b) for a, b in pairwise(edges) if b > a]
     return blocks[::-1]

@@ -6,7 +6,10 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.dense_block import mirror_rows, reorder
-from absentia.engine.determinants import principal_log_determinants
+from absentia.engine.determinants import (
+    log_determinants_and_lengths,
+    principal_log_determinants,
+)
 from absentia.engine.threads import n_threads, run_blocks, triangle_blocks
 from absentia.gaussians import ConditionalCovariances, row_blocks
 from absentia.kernels.gram_regions import Side, fill_lanes, fill_popular
@@ -125,14 +128,15 @@ def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = Tr
         means, log_weights = P.means[block], P.log_weights[block]
         for a in range(P.n_components):
             for b in range(a + 1):
-                C = smoothing.covariance + dense[:, a] + dense[:, b]
-                log_ratio = np.linalg.slogdet(C)[1] - smoothing.log_determinant
-                difference = means[:, a] - means[:, b]
-                term = log_weights[:, a] + log_weights[:, b]
+                log_dets, lengths = log_determinants_and_lengths(
+                    smoothing.covariance + dense[:, a] + dense[:, b],
+                    group_of_row,
+                    means[:, a] - means[:, b],
+                )
+                term = log_weights[:, a] + log_weights[:, b] - 0.5 * lengths
                 if scaled:
-                    term -= 0.5 * log_ratio[group_of_row]
+                    term -= 0.5 * (log_dets - smoothing.log_determinant)
                 if a != b:
-                    solved = np.linalg.solve(C[group_of_row], difference[..., None])[..., 0]
-                    term += np.log(2) - 0.5 * np.einsum("ij,ij->i", difference, solved)
+                    term += np.log(2)
                 out[block] = np.logaddexp(out[block], term)
     return out

@@ -18,7 +18,12 @@ from absentia.engine.determinants import principal_log_determinants
 from absentia.engine.explicit_block import explicit_rows
 from absentia.engine.lanes import LANES
 from absentia.engine.pair_block import TILE, gram_rows
-from absentia.engine.threads import row_blocks, run_blocks, triangle_blocks
+from absentia.engine.threads import (
+    row_blocks,
+    run_blocks,
+    run_single_threaded_blas,
+    triangle_blocks,
+)
 from absentia.gaussians import ConditionalCovariances
 from absentia.gaussians import row_blocks as workspace_blocks
 from absentia.kernels.ordering import Ordering
@@ -27,9 +32,10 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["Side", "fill_lanes", "fill_popular"]
 
-# Rows whose products with popular columns are made at once, so that they are still in the cache
-# when their exponentials are taken.
-_PANEL = 256
+# Products with popular columns are made in panels, so that they are still in the cache when their
+# exponentials are taken.
+_PANEL_ROWS = 128
+_PANEL_COLUMNS = 1024
 
 # Pairs below which a second thread does not pay for being started.
 _PAIRS_PER_THREAD = 40_000
@@ -92,51 +98,52 @@ def fill_popular(
     threads: int,
 ) -> None:
     """Fill the entries of popular groups against popular groups, below the diagonal only."""
+    popular_rows, popular_columns = rows.ordering.popular, columns.ordering.popular
+    if not popular_rows or not popular_columns:
+        return
     centre = columns.beliefs.prior.means[columns.component]
-    certain_rows = rows.beliefs.covariances.is_zero()
-    certain_columns = columns.beliefs.covariances.is_zero()
-    for p, row_start, row_stop in rows.ordering.popular:
-        for q, column_start, column_stop in columns.ordering.popular:
-            if symmetric and column_start > row_start:
-                continue
-            A = rows.means[row_start:row_stop] - centre
-            B = columns.means[column_start:column_stop] - centre
-            log_ratio = 0.0
-            if certain_rows[p] and certain_columns[q] and smoothing.metric is None:
-                A *= np.sqrt(2 * smoothing.gamma)
-                B *= np.sqrt(2 * smoothing.gamma)
-            else:
-                spread = rows.covariances(np.array([p]))[0] + columns.covariances(np.array([q]))[0]
-                root = np.linalg.cholesky(smoothing.covariance + spread)
-                A = solve_triangular(root, A.T, lower=True, check_finite=False).T
-                B = solve_triangular(root, B.T, lower=True, check_finite=False).T
-                log_det = 2 * np.log(np.diagonal(root)).sum()
-                log_ratio = log_det - smoothing.log_determinant if scaled else 0.0
-            row_cap = rows.constants[row_start:row_stop] - 0.5 * log_ratio
-            column_cap = columns.constants[column_start:column_stop]
-            row_part = row_cap - 0.5 * np.einsum("ij,ij->i", A, A)
-            column_part = column_cap - 0.5 * np.einsum("ij,ij->i", B, B)
-            for start in range(0, row_stop - row_start, _PANEL):
-                panel = slice(start, min(start + _PANEL, row_stop - row_start))
-                width = column_stop - column_start
-                if symmetric and p == q:
-                    width = min(width, panel.stop)
-                target = out[row_start:row_stop, column_start : column_start + width][panel]
-                block = np.empty(target.shape) if accumulate else target
-                np.matmul(A[panel], B[:width].T, out=block)
-                busy = threads if block.size > _PAIRS_PER_THREAD else 1
-                run_blocks(
-                    exponential_of_distances,
-                    row_blocks(0, len(block), busy, 1),
-                    busy,
-                    block,
-                    row_part[panel],
-                    row_cap[panel],
-                    column_part,
-                    column_cap,
-                )
-                if accumulate:
-                    target += block
+    row_means = rows.means[: rows.ordering.n_popular] - centre
+    column_means = columns.means[: columns.ordering.n_popular] - centre
+    row_spread = rows.covariances(np.array([group for group, _, _ in popular_rows]))
+    column_spread = columns.covariances(np.array([group for group, _, _ in popular_columns]))
+    euclidean = smoothing.metric is None
+
+    def fill_panel(p: int, q: int, start: int, stop: int) -> None:
+        _, column_start, column_stop = popular_columns[q]
+        if symmetric and p == q:
+            column_stop = stop
+        A, B = row_means[start:stop], column_means[column_start:column_stop]
+        if euclidean and not row_spread[p].any() and not column_spread[q].any():
+            A, log_ratio, scale = A * (2 * smoothing.gamma), 0.0, 2 * smoothing.gamma
+            row_lengths = np.einsum("ij,ij->i", A, A) / scale
+            column_lengths = np.einsum("ij,ij->i", B, B) * scale
+        else:
+            root = np.linalg.cholesky(smoothing.covariance + row_spread[p] + column_spread[q])
+            A = solve_triangular(root, A.T, lower=True, check_finite=False).T
+            B = solve_triangular(root, B.T, lower=True, check_finite=False).T
+            log_ratio = 2 * np.log(np.diagonal(root)).sum() - smoothing.log_determinant
+            row_lengths = np.einsum("ij,ij->i", A, A)
+            column_lengths = np.einsum("ij,ij->i", B, B)
+        row_cap = rows.constants[start:stop] - 0.5 * log_ratio * scaled
+        column_cap = columns.constants[column_start:column_stop]
+        row_part = row_cap - 0.5 * row_lengths
+        column_part = column_cap - 0.5 * column_lengths
+        for left in range(0, column_stop - column_start, _PANEL_COLUMNS):
+            some = slice(left, left + _PANEL_COLUMNS)
+            target = out[start:stop, column_start:column_stop][:, some]
+            block = np.empty(target.shape) if accumulate else target
+            np.matmul(A, B[some].T, out=block)
+            exponential_of_distances(block, row_part, row_cap, column_part[some], column_cap[some])
+            if accumulate:
+                target += block
+
+    tasks = [
+        (p, q, start, min(start + _PANEL_ROWS, row_stop))
+        for p, (_, row_start, row_stop) in enumerate(popular_rows)
+        for start in range(row_start, row_stop, _PANEL_ROWS)
+        for q in range(p + 1 if symmetric else len(popular_columns))
+    ]
+    run_single_threaded_blas(fill_panel, tasks, threads)
 
 
 def fill_lanes(
