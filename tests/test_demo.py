@@ -11,7 +11,7 @@ from absentia import demo
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    return folder, demo.run(folder, rates=(0.1, 0.4), repeats=1, rows=120)
+    return folder, demo.run(folder, rates=(0.1, 0.4), repeats=1)
 
 
 def test_both_contests_are_held_and_drawn(small):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import svm
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (it is meant to be imported)
@@ -24,6 +24,7 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from absentia.amputation import mcar
 from absentia.densities import GaussianDensity
@@ -195,8 +196,7 @@ def draw(contests: list[Contest], path: Path) -> None:
 def run(
     output: Path,
     rates: tuple[float, ...] = RATES,
-    repeats: int = 4,
-    rows: int | None = None,
+    repeats: int = 5,
 ) -> list[Contest]:
     """Hold both contests, print them, and draw them into ``output / "demo.png"``.
 
@@ -208,8 +208,6 @@ def run(
         The shares of values to remove.
     repeats : int
         How often to punch new holes; the results are averaged.
-    rows : int, optional
-        Use only so many rows.
 
     Returns
     -------
@@ -222,10 +220,9 @@ def run(
             "The demonstration needs tqdm and matplotlib: pip install 'absentia[demo]'."
         ) from error
 
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = X[:rows], y[:rows]
+    X, y = load_wine(return_X_y=True)
     print(
-        f"Breast cancer data: {len(X)} rows, {X.shape[1]} columns, values removed completely at "
+        f"Wine data: {len(X)} rows, {X.shape[1]} columns, values removed completely at "
         f"random, mean of {repeats} runs\n"
     )
     total = repeats * len(rates) * (len(imputers()) + len(classifiers()))
@@ -235,7 +232,9 @@ def run(
             progress.set_description(f"{name:<24}")
             progress.update()
 
-        with warnings.catch_warnings():
+        # One thread for all: the tables are small, and threads that wait for each other on a busy
+        # machine make boosting take minutes.
+        with threadpool_limits(1), warnings.catch_warnings():
             # Ten rounds are the default of iterative imputation, and rarely enough for it.
             warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
             contests = [recover(X, rates, repeats, step), classify(X, y, rates, repeats, step)]
