@@ -36,14 +36,14 @@ def clustered_start(
         if np.array_equal(previous, labels):
             break
     d = completed.shape[1]
-    totals: FloatArray = np.bincount(labels, shares, n_components)
+    totals = np.bincount(labels, shares, n_components)
     firsts, seconds = np.zeros((n_components, d)), np.zeros((n_components, d, d))
     for c in range(n_components):
         offsets = completed[labels == c] - centres[c]
         weighted = offsets * shares[labels == c, None]
         firsts[c], seconds[c] = weighted.sum(axis=0), weighted.T @ offsets
     around = Prior(np.full(n_components, 1 / n_components), centres, seconds)
-    start = penalty.maximised(around, Moments(0.0, totals, firsts, seconds))
+    start = penalty.maximised(around, Moments(0.0, totals.astype(np.float64), firsts, seconds))
     # No component starts without any weight, or EM could never give it some.
     fair = (start.weights * shares.sum() + 1) / (shares.sum() + n_components)
     return Prior(fair, start.means, start.covariances)
