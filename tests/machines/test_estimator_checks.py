@@ -22,6 +22,7 @@ from absentia import (
     KernelMatrix,
     KernelRidge,
     KernelRidgeCV,
+    LogisticRegressionCV,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -44,7 +45,8 @@ MACHINES: list[tuple[BaseEstimator, dict[str, str]]] = [
     (KernelRidge(density=QUICK), {}),
     (KernelMatrix(density=QUICK), {}),
     (SVCCV(density=QUICK, Cs=(1.0,), gammas=(0.1,), cv=2), TOLERANCE),
-    (SVRCV(density=QUICK, Cs=(1.0,), gammas=(0.1,), cv=2), TOLERANCE),
+    (SVRCV(density=QUICK, Cs=(1.0,), gammas=(0.1,), cv=2), {}),
+    (LogisticRegressionCV(density=QUICK, Cs=(1.0,), gammas=(0.1,), cv=2), {}),
     (KernelRidgeCV(density=QUICK, alphas=(1.0,), gammas=(0.1,), cv=2), {}),
 ]
 

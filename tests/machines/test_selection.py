@@ -8,10 +8,22 @@ import numpy as np
 import pytest
 import sklearn.kernel_ridge
 import sklearn.svm
+from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from absentia import SVC, SVCCV, SVR, SVRCV, GaussianDensity, GenRBF, KernelRidge, KernelRidgeCV
+from absentia import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    GaussianDensity,
+    GenRBF,
+    KernelRidge,
+    KernelRidgeCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+)
 from machines.contract import MachineContract, table, targets_of
 
 GAMMAS = (0.1, 0.5)
@@ -39,6 +51,19 @@ class TestSVRCV(MachineContract):
         return sklearn.svm.SVR(kernel="precomputed", C=2.0).fit(K, y).predict(K_new)
 
 
+class TestLogisticRegressionCV(MachineContract):
+    has_gamma = False
+
+    def make(self, **params):
+        return LogisticRegressionCV(**{"Cs": (2.0,), "gammas": (0.4,), "cv": 2, **params})
+
+    def oracle(self, K, y, K_new):
+        # The plain machine on the same matrix; its own test holds it to scikit-learn.
+        plain = LogisticRegression(C=2.0)
+        solution = plain._solve(K, y)
+        return K_new @ solution["dual_coef_"][0] + solution["intercept_"][0]
+
+
 class TestKernelRidgeCV(MachineContract):
     has_gamma = False
     targets = "numbers"
@@ -57,12 +82,17 @@ class TestKernelRidgeCV(MachineContract):
         (SVCCV(Cs=(0.5, 5.0), class_weight="balanced"), SVC(class_weight="balanced"), {"C": None}),
         (SVRCV(Cs=(0.5, 5.0), epsilons=(0.1, 0.5)), SVR(), {"C": None, "epsilon": None}),
         (KernelRidgeCV(alphas=(0.1, 1.0)), KernelRidge(), {"alpha": None}),
+        (
+            LogisticRegressionCV(Cs=(0.5, 5.0), fit_intercept=False),
+            LogisticRegression(fit_intercept=False),
+            {"C": None},
+        ),
     ],
-    ids=["SVC", "SVR", "KernelRidge"],
+    ids=["SVC", "SVR", "KernelRidge", "LogisticRegression"],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_same_scores_and_choice_as_a_grid_search(ours, plain, grid, weighted):
-    kind = "classes" if isinstance(plain, SVC) else "numbers"
+    kind = "classes" if is_classifier(plain) else "numbers"
     X, y, new = table(48, seed=1), targets_of(kind, 48), table(10, seed=2)
     weights = {"sample_weight": np.linspace(0.2, 2.0, 48)} if weighted else {}
     values = {name: list(getattr(ours, name + "s")) for name in grid}

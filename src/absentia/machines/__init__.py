@@ -14,7 +14,7 @@ from absentia.machines.large_scale import (
 from absentia.machines.logistic import LogisticRegression
 from absentia.machines.ridge import KernelRidge
 from absentia.machines.robust import RobustSVC
-from absentia.machines.selection import SVCCV, SVRCV, KernelRidgeCV
+from absentia.machines.selection import SVCCV, SVRCV, KernelRidgeCV, LogisticRegressionCV
 from absentia.machines.shift import MissingnessShiftWarning
 from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
@@ -31,6 +31,7 @@ __all__ = [
     "LargeScaleRidge",
     "LargeScaleSVC",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "MissingnessShiftWarning",
     "NuSVC",
     "NuSVR",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from absentia.machines.documentation import documented
+from absentia.machines.logistic import LogisticRegression
 from absentia.machines.ridge import KernelRidge, KernelRidgeSolver
 from absentia.machines.search import GramSearch
 from absentia.machines.support_vectors import SupportVectorClassifier, SupportVectorRegressor
 from absentia.machines.svm import SVC, SVR
 
-__all__ = ["KernelRidgeCV", "SVCCV", "SVRCV"]
+__all__ = ["KernelRidgeCV", "LogisticRegressionCV", "SVCCV", "SVRCV"]
 
 #: The penalties of Section 5.2 of [Smieja2018]_, from 1/32 to 512 in steps of four.
 _PENALTIES = tuple(2.0**k for k in range(-5, 10, 2))
@@ -243,6 +244,89 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
         self.scoring = scoring
         self.refit = refit
         self.progress = progress
+        self.density = density
+        self.kernel = kernel
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+
+@documented
+class LogisticRegressionCV(GramSearch, LogisticRegression):
+    """:class:`LogisticRegression` with ``C``, ``gamma`` and the mask weight by cross-validation.
+
+    As :class:`SVCCV`: the choice of a grid search over :class:`LogisticRegression`, with densities
+    and Gram matrices shared.
+
+    Parameters
+    ----------
+    Cs : sequence of float, default=(1/32, 1/8, ..., 512)
+        Weights of the data against the penalty to try.
+    {search_parameters}
+    fit_intercept : bool, default=True
+        Whether there is a constant, which is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
+    tol : float, default=1e-6
+        When Newton's method stops, as in :class:`LogisticRegression`.
+    max_iter : int, default=100
+        Most Newton steps.
+    {search_common_parameters}
+
+    Attributes
+    ----------
+    {search_attributes}
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : ndarray of int, shape (1,)
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X[:, 0] > 0
+    >>> X[::3, 1] = np.nan
+    >>> search = LogisticRegressionCV(Cs=(1, 10), gammas=(0.1, 1.0), cv=3, scoring="neg_log_loss")
+    >>> search.fit(X, y).predict_proba([[2.0, np.nan]]).round()
+    array([[0., 1.]])
+    """
+
+    _plain_class = LogisticRegression
+    _grids = (("Cs", "C"),)
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = _PENALTIES,
+        gammas: Any = 7,
+        mask_weights: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        progress: bool = False,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.Cs = Cs
+        self.gammas = gammas
+        self.mask_weights = mask_weights
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.progress = progress
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
         self.density = density
         self.kernel = kernel
         self.n_jobs = n_jobs
