@@ -73,7 +73,7 @@ class Prior:
 
     @cached_property
     def _inverses(self) -> tuple[FloatArray, FloatArray]:
-        precisions = np.empty_like(self.covariances)
+        precisions = np.empty(self.covariances.shape)
         log_determinants = np.empty(self.n_components)
         for c, covariance in enumerate(self.covariances):
             precisions[c], log_determinants[c] = inverse_and_log_determinant(covariance)
@@ -166,11 +166,11 @@ class ConditionalCovariances(CovarianceTable):
 
     def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
         """Return the matrices of some patterns."""
-        masks = np.atleast_2d(self.masks[groups])
+        masks = np.array(self.masks[groups])  # writeable like all others: compiled only once
         prior = self.prior
         out = np.zeros((self.n_components, len(masks), self.n_features, self.n_features))
         for c in range(self.n_components):
-            S, G = prior.covariances[c], prior.precisions[c]
+            S, G = np.ascontiguousarray(prior.covariances[c]), prior.precisions[c]
             if not conditional_covariances(S, G, masks, out[c]):
                 raise np.linalg.LinAlgError(_SINGULAR)
         return np.ascontiguousarray(out.transpose(1, 0, 2, 3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,19 @@ def test_no_moments_under_a_singular_covariance():
     X = np.array([[0.0, 1.0], [1.0, np.nan]])
     singular = Prior(np.ones(1), np.zeros((1, 2)), np.ones((1, 2, 2)))
     assert Expectation(X, sum_patterns=True)(singular) is None
+
+
+def test_a_step_holds_a_few_blocks_in_memory_whatever_the_number_of_rows():
+    rng = np.random.default_rng(0)
+    X = with_holes(rng, rng.standard_normal((150_000, 12)), 0.3)
+    expectation = Expectation(X, sum_patterns=False)
+    prior = random_prior(rng, 2, 12)
+    expectation(prior)
+    tracemalloc.start()
+    try:
+        expectation(prior)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    block = module._ROWS_PER_BLOCK * 12 * 8
+    assert peak < 30 * block < X.nbytes

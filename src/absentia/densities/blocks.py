@@ -135,7 +135,7 @@ class RowsGiven:
             quadratics = whole - quadratics
             log_determinants += prior.log_determinants[component]
         else:
-            S = prior.covariances[component]
+            S = np.ascontiguousarray(prior.covariances[component])
             sides = vectors
             vectors = np.zeros((n, d))
             solve_principal(S, *shape, sides, vectors, quadratics, log_determinants, inverses)
