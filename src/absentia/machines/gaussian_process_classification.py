@@ -16,7 +16,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.evidence import Bounds
 from absentia.machines.gaussian_process import GaussianProcess
 from absentia.machines.hyperparameters import KernelFamily, is_free
-from absentia.machines.laplace import LaplaceApproximation, average_sigmoid
+from absentia.machines.laplace import LaplaceApproximation, average_sigmoid, latent
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.parameters import check_count
 from absentia.tables import BoolArray, FloatArray, as_table
@@ -59,8 +59,12 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         Their logarithms.
     log_marginal_likelihood_value_ : float
         The approximate evidence there, summed over the problems of two classes.
-    approximations_ : list of LaplaceApproximation
-        One for two classes, else one to each class.
+    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+        The coefficients of the mode, ``f = scale K dual_coef``, of each problem of two classes.
+    root_curvatures_ : ndarray of the same shape
+        Square roots of the second derivatives ``W`` of the negative log-likelihood there.
+    L_ : ndarray of shape (n_problems, n_samples, n_samples)
+        The lower Cholesky factors of ``I + W^(1/2) scale K W^(1/2)``.
     {common_attributes}
 
     See Also
@@ -93,7 +97,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     hyperparameter_names_: list[str]
     theta_: FloatArray
     log_marginal_likelihood_value_: float
-    approximations_: list[LaplaceApproximation]
+    dual_coef_: FloatArray
+    root_curvatures_: FloatArray
+    L_: FloatArray
 
     def __init__(
         self,
@@ -171,7 +177,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             "hyperparameter_names_": [*family.names, *(["scale"] if is_free(self.scale) else [])],
             "theta_": theta,
             "log_marginal_likelihood_value_": sum(a.log_evidence for a in approximations),
-            "approximations_": approximations,
+            "dual_coef_": np.stack([a.coefficients for a in approximations]),
+            "root_curvatures_": np.stack([a.root for a in approximations]),
+            "L_": np.stack([a.factor for a in approximations]),
             "_positive": signs.T > 0,
         }
         kernel = family.at(logarithms)
@@ -192,8 +200,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         beliefs = self._believe(X)
         K = self.scale_ * self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
         diagonal = self.scale_ * self.kernel_.diag(beliefs)
-        latents = [approximation.latent(K, diagonal) for approximation in self.approximations_]
-        columns = [average_sigmoid(mean, variance) for mean, variance in latents]
+        problems = zip(self.dual_coef_, self.root_curvatures_, self.L_, strict=True)
+        columns = [average_sigmoid(*latent(*problem, K, diagonal)) for problem in problems]
         if len(columns) == 1:
             columns = [1.0 - columns[0], *columns]
         probabilities = np.column_stack(columns)
@@ -210,8 +218,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes)
         """
-        K = self.scale_ * self._gram_rows(X)
-        values = K @ np.column_stack([a.coefficients for a in self.approximations_])
+        K = self._gram_rows(X)
+        values = self.scale_ * K @ self.dual_coef_.T
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> np.ndarray:

@@ -130,7 +130,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         -------
         ndarray of shape (n_samples, n_components)
         """
-        centred = self.centerer_.transform(self._gram_rows(X))
+        K = self._gram_rows(X)
+        centred = self.centerer_.transform(K)
         roots = np.sqrt(self.eigenvalues_)
         inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
         components: FloatArray = centred @ (self.eigenvectors_ * inverse)

@@ -147,10 +147,9 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         check_fraction("alpha", self.alpha)
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
-        y = super()._check_targets(y, n_samples)
-        if not (y != -1).any():
+        if y is not None and np.size(y) and np.all(np.asarray(y) == -1):
             raise ValueError("No row has a label: y is -1 everywhere. Label at least one row.")
-        return y
+        return super()._check_targets(y, n_samples)
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None

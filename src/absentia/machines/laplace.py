@@ -17,7 +17,7 @@ from scipy.special import expit, ndtr
 from absentia.machines.logistic_newton import LogisticSolution, factor_identity_plus, fit_binary
 from absentia.tables import BoolArray, FloatArray
 
-__all__ = ["LaplaceApproximation", "average_sigmoid"]
+__all__ = ["LaplaceApproximation", "average_sigmoid", "latent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +79,6 @@ class LaplaceApproximation:
         )
         return cls(c, root, L, float(log_evidence), mode.converged)
 
-    def latent(self, K_new: FloatArray, diagonal: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the latent value of new rows.
-
-        Parameters
-        ----------
-        K_new : ndarray of shape (n_new, n_samples)
-        diagonal : ndarray of shape (n_new,)
-            The prior variance of each new row.
-        """
-        explained = solve_triangular(
-            self.factor, self.root[:, None] * K_new.T, lower=True, check_finite=False
-        )
-        variance = np.maximum(diagonal - (explained**2).sum(axis=0), 0.0)
-        return K_new @ self.coefficients, variance
-
     def gradient(self, K: FloatArray, derivatives: Iterable[FloatArray]) -> FloatArray:
         """Return the derivatives of the evidence, given those of ``K``: Algorithm 5.1.
 
@@ -114,6 +99,28 @@ class LaplaceApproximation:
             return float(explicit + push @ (moved - K @ (R @ moved)))
 
         return np.array([along(dK) for dK in derivatives])
+
+
+def latent(
+    coefficients: FloatArray,
+    root: FloatArray,
+    factor: FloatArray,
+    K_new: FloatArray,
+    diagonal: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of the latent value of new rows.
+
+    Parameters
+    ----------
+    coefficients, root, factor : ndarray
+        Of a :class:`LaplaceApproximation`.
+    K_new : ndarray of shape (n_new, n_samples)
+    diagonal : ndarray of shape (n_new,)
+        The prior variance of each new row.
+    """
+    explained = solve_triangular(factor, root[:, None] * K_new.T, lower=True, check_finite=False)
+    variance = np.maximum(diagonal - (explained**2).sum(axis=0), 0.0)
+    return K_new @ coefficients, variance
 
 
 _NORMAL_NODES = np.arange(-34, 35) * 0.25
