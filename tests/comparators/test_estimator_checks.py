@@ -1,11 +1,9 @@
 """scikit-learn's own checks, and why a few of them do not apply."""
 
-import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from absentia import RobustSVC
 from absentia.comparators import (
     ChainedEquationsImputer,
     ConditionalMeanImputer,
@@ -22,8 +20,6 @@ from absentia.comparators import (
     SVRImputer,
 )
 
-pytest.importorskip("clarabel", reason="RobustSVC needs the extra absentia[robust]")
-
 ESTIMATORS = [
     ChainedEquationsImputer(2, max_iter=2, random_state=0),
     ConditionalMeanImputer(),
@@ -36,7 +32,6 @@ ESTIMATORS = [
     MissForestImputer(n_estimators=3, max_iter=2, random_state=0),
     MultipleImputationClassifier(SVC(), n_draws=2, random_state=0),
     MultipleImputationRegressor(SVR(), n_draws=2, random_state=0),
-    RobustSVC(tau=0.3),
     SVRImputer(),
     SampledImputer("gaussian", random_state=0),
 ]
@@ -45,12 +40,6 @@ ESTIMATORS = [
 def expected_failures(estimator):
     if isinstance(estimator, MissForestImputer):
         return {"check_transformer_n_iter": "the check's table has no holes, so there is no round"}
-    if isinstance(estimator, RobustSVC):
-        return {
-            "check_sample_weight_equivalence_on_dense_data": (
-                "equal up to the tolerance of the cone solver, 2e-6 here; the check asks for 1e-7"
-            )
-        }
     return {}
 
 

@@ -58,8 +58,7 @@ def test_grids_name_parameters_that_there_are(name, task):
     estimator, grid = ALL[name].make(task), ALL[name].grid(task)
     assert grid
     for parameter, values in grid.items():
-        assert parameter in estimator.get_params()
-        clone(estimator).set_params(**{parameter: values[-1]})
+        clone(estimator).set_params(**{parameter: values[-1]})  # raises for an unknown name
 
 
 @pytest.mark.parametrize("name", list(registry("classification", multiclass=True)))

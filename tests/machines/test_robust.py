@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from absentia import (
     SVC,
@@ -197,6 +198,18 @@ def test_tau_by_cross_validation_on_beliefs(data):
     X, y = data
     P = GaussianDensity().fit(X).condition(X)
     assert RobustSVC(tau="cv", taus=(0.0, 0.5), cv=2).fit(P, y).tau_ in (0.0, 0.5)
+
+
+@parametrize_with_checks(
+    [RobustSVC(tau=0.3)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "equal up to the tolerance of the cone solver, 2e-6 here; the check asks for 1e-7"
+        )
+    },
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
 
 
 # What goes wrong is said ---------------------------------------------------------------------
