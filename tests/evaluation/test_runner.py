@@ -167,3 +167,15 @@ def test_seeds_pair_the_methods_and_differ_otherwise():
     assert one.method_seed(0) != other.method_seed(0)
     assert one.holes_seed(0) != one.holes_seed(1)
     assert one.holes_seed(0) != Cell("p", "iris", "mean", "mcar", 0.2).holes_seed(0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_cells_can_run_on_a_dask_cluster(results, behave):
+    distributed = pytest.importorskip("distributed")
+    context = behave(trouble="raise")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
+        summary = run(TOY, results, context, dask=cluster.scheduler_address, progress=False)
+    assert (summary.done, summary.failed) == (24, 2)
+    assert len(results.finished("toy", context)) == 22

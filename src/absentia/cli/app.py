@@ -178,7 +178,11 @@ def compare(
     from absentia.cli.comparison import compare_table, comparison_text
     from absentia.cli.files import read_table, table_name
     from absentia.cli.learning import as_dataset, split_target
+    from absentia.evaluation.methods import methods_for
 
+    wanted = _words(methods)
+    if wanted is not None:
+        methods_for("classification", wanted)  # names are checked before anything takes time
     name = table_name(file)
     data = as_dataset(split_target(read_table(file), target, task), name, max_rows)
     if not quiet:
@@ -186,7 +190,7 @@ def compare(
             _note(note)
     outcome = compare_table(
         data,
-        methods=_words(methods),
+        methods=wanted,
         folder=report or Path(f"{name}-report"),
         repeats=repeats,
         jobs=jobs,

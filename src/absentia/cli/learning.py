@@ -53,7 +53,9 @@ def split_target(frame: Any, target: str, task: str | None = None) -> LearningTa
     notes = []
     known = frame[target].notna().to_numpy()
     if not known.all():
-        notes.append(f"{int((~known).sum())} rows have no {target} and were left out.")
+        n_unknown = int((~known).sum())
+        without = "1 row has" if n_unknown == 1 else f"{n_unknown} rows have"
+        notes.append(f"{without} no {target}, left out.")
         frame = frame.loc[known]
     if len(frame) < 10:
         raise ValueError(f"{len(frame)} rows with a target are too few to learn from.")
@@ -77,8 +79,8 @@ def split_target(frame: Any, target: str, task: str | None = None) -> LearningTa
             keep = ~np.isin(values, rare)
             shown = ", ".join(str(name) for name in rare[:5])
             notes.append(
-                f"{int((~keep).sum())} rows of classes with fewer than {_FEWEST_OF_A_CLASS} rows "
-                f"({shown}) were left out."
+                f"Classes with fewer than {_FEWEST_OF_A_CLASS} rows ({shown}) were left out: "
+                f"{int((~keep).sum())} rows."
             )
             values, features = values[keep], features.loc[keep]
         if len(np.unique(values)) < 2:

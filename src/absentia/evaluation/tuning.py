@@ -28,6 +28,7 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 __all__ = [
     "Grid",
     "Trained",
+    "fit_quietly",
     "inner_splits",
     "seen_columns",
     "tune_estimator",
@@ -186,7 +187,7 @@ def tune_estimator(
         for train, validation in splits:
             seen = seen_columns(X[train])
             model = clone(estimator).set_params(**candidate)
-            _fit_quietly(model, X[train][:, seen], y[train])
+            fit_quietly(model, X[train][:, seen], y[train])
             rows = X[validation][:, seen]
             predicted = model.predict(rows)
             values = _values(model, rows, predicted)
@@ -196,7 +197,7 @@ def tune_estimator(
             best_score, best, best_values = total, candidate, values_of_row
     seen = seen_columns(X)
     model = clone(estimator).set_params(**best)
-    _fit_quietly(model, X[:, seen], y)
+    fit_quietly(model, X[:, seen], y)
     rows = X_test[:, seen]
     prediction = model.predict(rows)
     probabilities = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
@@ -220,7 +221,7 @@ def _solved(
     decisions, probabilities, classes, model = [], [], None, None
     for K, K_new in pairs:
         model = learner(task, C, grid)
-        _fit_quietly(model, K, y)
+        fit_quietly(model, K, y)
         classes = getattr(model, "classes_", None)
         decisions.append(
             model.decision_function(K_new) if classes is not None else model.predict(K_new)
@@ -317,7 +318,7 @@ def _values(model: Any, rows: FloatArray, predicted: np.ndarray) -> FloatArray:
     return np.asarray(predicted)
 
 
-def _fit_quietly(model: Any, X: FloatArray, y: np.ndarray) -> None:
+def fit_quietly(model: Any, X: FloatArray, y: np.ndarray) -> None:
     """Fit without the warning that the iterations were used up: extreme candidates lose anyway."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

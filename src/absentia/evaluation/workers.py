@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
@@ -30,10 +31,12 @@ _READY = "ready"
 
 
 def attempt(work: Work, cell: Cell, context: Context) -> CellResult:
-    """Run one cell; an error becomes part of the result."""
+    """Run one cell; an error becomes part of the result, and so do warnings."""
     started = time.perf_counter()
     try:
-        scores, facts = work(cell, context)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")  # each once per place, however often it is raised
+            scores, facts = work(cell, context)
     except Exception as error:
         return CellResult(
             cell,
@@ -41,6 +44,9 @@ def attempt(work: Work, cell: Cell, context: Context) -> CellResult:
             error=f"{type(error).__name__}: {error}",
             traceback=traceback.format_exc(),
         )
+    if caught:
+        kinds = {f"{warning.category.__name__}: {warning.message}"[:200] for warning in caught}
+        facts = {**facts, "warnings": sorted(kinds)}
     return CellResult(cell, time.perf_counter() - started, tuple(scores), facts)
 
 

@@ -14,7 +14,7 @@ from absentia.amputation import mcar
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.protocols.preparation import Result, dataset, powers_of_two
-from absentia.evaluation.tuning import Grid, inner_splits
+from absentia.evaluation.tuning import Grid, fit_quietly, inner_splits
 from absentia.tables import FloatArray
 
 __all__ = ["ANDERSON"]
@@ -93,14 +93,14 @@ def _best_tau(
     for train, validation in inner_splits(y, "classification", folds, seed):
         for k, tau in enumerate(taus):
             model = METHODS[method].estimator("classification", seed, **{**chosen, "tau": tau})
-            model.fit(X[train], y[train])
+            fit_quietly(model, X[train], y[train])
             totals[k] += accuracy_score(y[validation], model.predict(X[validation]))
     return float(taus[int(totals.argmax())])
 
 
 def _seconds_to_fit(model: Any, X: FloatArray, y: np.ndarray) -> float:
     started = time.perf_counter()
-    model.fit(X, y)
+    fit_quietly(model, X, y)
     return time.perf_counter() - started
 
 

@@ -42,7 +42,10 @@ def dataset(
     else:
         data = _loaded(cell.dataset, context.folder, context.verify)
     if complete and np.isnan(data.X).any():
-        data = data.columns(np.flatnonzero(~np.isnan(data.X).any(axis=0)))
+        whole = np.flatnonzero(~np.isnan(data.X).any(axis=0))
+        if not len(whole):
+            raise ValueError(f"{cell.dataset} has holes in every column: none can be made in it.")
+        data = data.columns(whole)
     if context.size == "smoke":
         max_rows = min(_SMOKE_ROWS, max_rows or _SMOKE_ROWS)
     if max_rows is not None and len(data.y) > max_rows:

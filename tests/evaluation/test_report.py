@@ -1,0 +1,128 @@
+"""The report: every part of it, from results of all kinds, as a page that stands alone."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.evaluation.cells import Cell, CellResult, Context, Score
+from absentia.evaluation.page import Page, table_html
+from absentia.evaluation.protocols import PROTOCOLS
+from absentia.evaluation.report import write_report, write_reports
+from absentia.evaluation.runner import run
+from absentia.evaluation.store import Results
+from evaluation.toy_protocol import TOY
+
+CONTEXT = Context(size="smoke")
+
+
+class _Balanced(HTMLParser):
+    """Complain about tags that are not closed in their order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check_page(path):
+    page = path.read_text(encoding="utf-8")
+    parser = _Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    # Nothing is fetched from anywhere: the page is whole.
+    assert not re.search(r"(src|href)=\"(?!data:|#)", page)
+    return page
+
+
+def stored(results, protocol, make_scores):
+    """Fill results with the cells of a protocol and invented scores."""
+    number = results.start_run(protocol.name, CONTEXT)
+    for k, cell in enumerate(protocol.cells(CONTEXT)):
+        scores = make_scores(cell)
+        error = "ValueError: <no> luck" if k == 1 else ""
+        facts = {"C": 1.0, "gamma": 0.5, "gamma_edge": "low", "calibration": [[30, 25.0, 24]] * 10}
+        found = () if error else tuple(Score(m, v, cell.rate) for m, v in scores.items())
+        results.add(number, CONTEXT, CellResult(cell, 0.5, found, facts, error))
+
+
+@pytest.mark.parametrize("name", ["smieja-classification", "real-holes", "mesquita", "anderson"])
+def test_protocols_of_every_shape(name, tmp_path):
+    rng = np.random.default_rng(0)
+    protocol = PROTOCOLS[name]
+    with Results(":memory:") as results:
+
+        def scores(cell: Cell):
+            return {protocol.metric: rng.random(), "log_loss": rng.random(), "brier": rng.random()}
+
+        stored(results, protocol, scores)
+        path = write_report(results, protocol, "smoke", 0, tmp_path / name)
+    page = check_page(path)
+    assert protocol.title in page
+    assert "&lt;no&gt; luck" in page
+    folder = tmp_path / name
+    for file in ("scores.csv", "cells.csv", "summary.csv", "choices.csv", "failures.csv",
+                 "heat-map.png", "times.png", "runs.csv"):  # fmt: skip
+        assert (folder / file).stat().st_size > 30
+    if name in ("mesquita", "anderson"):
+        assert (folder / "ranking.png").exists()
+        assert (folder / "nemenyi.csv").exists()
+    if name == "real-holes":
+        assert (folder / "calibration.png").exists()
+    if name == "smieja-classification":
+        assert (folder / "curves-accuracy-mnar.png").exists()
+
+
+def test_all_that_a_file_holds_is_reported(tmp_path):
+    rng = np.random.default_rng(0)
+    with Results(tmp_path / "r.sqlite") as results:
+        with pytest.raises(ValueError, match="holds no results yet"):
+            write_reports(results, tmp_path)
+        for name in ("mesquita", "shift"):
+            metric = PROTOCOLS[name].metric
+            stored(results, PROTOCOLS[name], lambda cell, m=metric: {m: rng.random()})
+        pages = write_reports(results, tmp_path / "all")
+    assert [page.parent.name for page in pages] == ["mesquita-smoke-0", "shift-smoke-0"]
+
+
+def test_a_run_in_which_everything_failed_still_has_a_report(tmp_path):
+    with Results(":memory:") as results:
+        number = results.start_run("toy", CONTEXT)
+        for cell in TOY.cells(CONTEXT):
+            results.add(number, CONTEXT, CellResult(cell, 0.1, error="OSError: gone"))
+        page = check_page(write_report(results, TOY, "smoke", 0, tmp_path))
+    assert "No cell has finished without an error yet" in page
+    assert "OSError: gone" in page
+
+
+def test_two_methods_are_enough_for_a_report(tmp_path):
+    with Results(":memory:") as results:
+        run(TOY, results, CONTEXT, progress=False)
+        page = check_page(write_report(results, TOY, "smoke", 0, tmp_path))
+    assert "good has the best accuracy on average: 0.871" in page
+
+
+def test_tables_escape_and_mark_the_best():
+    frame = pd.DataFrame({"name": ["<b>"], "x": [0.5], "y": [float("nan")], "n": [3]})
+    text = table_html(frame, best="min")
+    assert "&lt;b&gt;" in text
+    assert '<td class="number best" data-value="0.5">0.500</td>' in text
+    assert '<td class="number">–</td>' in text
+    assert '<td class="number" data-value="3">3</td>' in text
+
+
+def test_a_page_of_text():
+    page = Page("A < B", "why")
+    page.section("One & two")
+    page.paragraph("x < y")
+    text = page.render()
+    assert "<h1>A &lt; B</h1>" in text
+    assert "<p>x &lt; y</p>" in text

@@ -1,0 +1,132 @@
+"""Tuning is what a plain grid search over the registry's estimators would do, only faster."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import GridSearchCV
+
+from absentia.amputation import mcar
+from absentia.evaluation.methods import METHODS, methods_for
+from absentia.evaluation.sources import source_of
+from absentia.evaluation.tuning import Grid, inner_splits, tune_kernel
+
+GRID = Grid((0.5, 8.0), (0.02, 0.2), folds=3, widen=False)
+
+
+def rows(task="classification", n=70, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * [1, 2, 3, 4]
+    signal = X[:, 0] + X[:, 1] * X[:, 2] / 4
+    y = np.where(signal > 0, "yes", "no") if task == "classification" else signal
+    return mcar(X, 0.2, random_state=seed), y
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("name", ["genrbf", "expected-rbf", "mean-indicator", "conditional-mean"])
+def test_the_choice_is_that_of_a_plain_grid_search(name, task):
+    X, y = rows(task)
+    grid = Grid(GRID.penalties, GRID.gammas, 3, "accuracy" if task != "regression" else "r2", False)
+    trained = METHODS[name].train(X[:50], y[:50], X[50:], task, grid, seed=1)
+    machine = "svc" if task == "classification" else "svr"
+    search = GridSearchCV(
+        METHODS[name].estimator(task, 1),
+        {f"{machine}__C": grid.penalties, f"{machine}__gamma": grid.gammas},
+        cv=inner_splits(y[:50], task, 3, 1),
+    ).fit(X[:50], y[:50])
+    scores = {
+        (p[f"{machine}__C"], p[f"{machine}__gamma"]): s
+        for p, s in zip(
+            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+        )
+    }
+    assert trained.facts["inner_score"] == pytest.approx(search.best_score_, abs=1e-4)
+    chosen = trained.facts["C"], trained.facts["gamma"]
+    # Of candidates with equal scores either may be taken.
+    assert scores[chosen] == pytest.approx(search.best_score_, abs=1e-4)
+    plain = METHODS[name].estimator(task, 1, C=chosen[0], gamma=chosen[1]).fit(X[:50], y[:50])
+    if task == "classification":
+        assert (plain.predict(X[50:]) == trained.prediction).all()
+    else:
+        # The solver stops at 1e-3, wherever the last bits of the matrix have led it by then.
+        np.testing.assert_allclose(plain.predict(X[50:]), trained.prediction, atol=2e-3)
+
+
+def test_draws_are_pooled_as_the_registry_pools_them():
+    X, y = rows()
+    trained = METHODS["mice"].train(X[:50], y[:50], X[50:], "classification", GRID, seed=3)
+    plain = METHODS["mice"].estimator(
+        "classification", 3, C=trained.facts["C"], gamma=trained.facts["gamma"]
+    )
+    agreement = (plain.fit(X[:50], y[:50]).predict(X[50:]) == trained.prediction).mean()
+    # The draws come from other places of the random stream, so only nearly all rows agree.
+    assert agreement >= 0.9
+
+
+def test_test_rows_change_nothing_but_their_own_prediction():
+    X, y = rows()
+    for name in ("genrbf", "genrbf-mask", "knn", "karma", "hist-gradient-boosting"):
+        one = METHODS[name].train(X[:50], y[:50], X[50:], "classification", GRID, seed=0)
+        more = np.vstack([X[50:], 100 * np.ones((5, 4))])
+        other = METHODS[name].train(X[:50], y[:50], more, "classification", GRID, seed=0)
+        assert one.facts == other.facts
+        assert (one.prediction == other.prediction[:20]).all()
+
+
+def test_the_grid_is_widened_where_the_best_lies_on_its_edge():
+    X, y = rows()
+    tiny = Grid((8.0,), (50.0, 200.0), folds=3)
+    found = METHODS["mean"].train(X[:50], y[:50], X[50:], "classification", tiny, seed=0)
+    assert found.facts["gamma_edge"] == "low"
+    assert found.facts["gammas_added"] >= 1
+    kept = Grid((8.0,), (50.0, 200.0), folds=3, widen=False)
+    stays = METHODS["mean"].train(X[:50], y[:50], X[50:], "classification", kept, seed=0)
+    assert stays.facts["gamma"] >= 50
+    assert found.facts["inner_score"] >= stays.facts["inner_score"]
+
+
+def test_empty_columns_and_rare_classes_do_no_harm():
+    X, y = rows()
+    X = np.column_stack([X, np.full(len(X), np.nan)])
+    y = y.copy()
+    y[:3] = "odd"
+    for name in ("genrbf", "mean", "mice"):
+        trained = METHODS[name].train(X[:50], y[:50], X[50:], "classification", GRID, seed=0)
+        assert len(trained.prediction) == 20
+
+
+#: Slow to start, and trained by the same code as others that are tried.
+_SLOW = ("missforest", "random-forest", "lightgbm", "xgboost", "catboost", "svr-imputation")
+
+
+@pytest.mark.parametrize("name", [m for m in methods_for("classification") if m not in _SLOW])
+def test_every_method_learns_something(name):
+    X, y = rows(n=150)
+    grid = Grid((8.0,), (0.1,), folds=2, widen=False, candidates=1)
+    trained = METHODS[name].train(X[:90], y[:90], X[90:], "classification", grid, seed=0)
+    assert accuracy_score(y[90:], trained.prediction) > 0.55
+
+
+@pytest.mark.parametrize("name", ["karma", "mice", "hist-gradient-boosting", "genrbf-mixture"])
+def test_quantities_too(name):
+    X, y = rows("regression", n=120)
+    grid = Grid((8.0,), (0.1,), folds=2, metric="r2", widen=False, candidates=1)
+    trained = METHODS[name].train(X[:90], y[:90], X[90:], "regression", grid, seed=0)
+    assert r2_score(y[90:], trained.prediction) > 0.1
+
+
+def test_names_are_checked():
+    with pytest.raises(ValueError, match="There is no method 'magic'"):
+        methods_for("classification", ["magic"])
+    assert "geom" not in methods_for("regression")
+    assert methods_for("regression", ["mean", "geom"]) == ["mean"]
+    assert source_of(METHODS["geom"].estimator("classification", 0)) is None
+
+
+def test_several_draws_of_one_seed_are_one_result():
+    X, y = rows()
+    source = METHODS["mice"].source("classification", 5)
+    one, two = (
+        tune_kernel(source, X[:50], y[:50], X[50:], "classification", GRID, 0).decision
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, two)

@@ -1,0 +1,166 @@
+"""The command line, as a user meets it: files nobody has seen, mistakes, and exit codes."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.cli import main
+from absentia.cli.files import read_table
+
+
+def hospital(n: int = 120) -> pd.DataFrame:
+    """A table as hospitals keep them: dates as text, words, an empty column, a constant one."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(n, 3))
+    table = pd.DataFrame(
+        {
+            "patient": [f"P{i:04d}" for i in range(n)],
+            "age": (50 + 12 * z[:, 0]).round(),
+            "pressure": [f"{v:.1f}".replace(".", ",") for v in 120 + 15 * z[:, 1]],
+            "admitted": pd.date_range("2021-03-01", periods=n).strftime("%d/%m/%Y"),
+            "ward": rng.choice(["A", "B", "C"], n),
+            "unused": np.nan,
+            "hospital": "St Mary",
+        }
+    )
+    for name in ("age", "pressure", "admitted", "ward"):
+        table.loc[rng.random(n) < 0.15, name] = None
+    table["outcome"] = np.where(z[:, 0] + z[:, 1] > 0, "relapse", "healthy")
+    table.loc[2, "outcome"] = None
+    return table
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "hospital.csv"
+    hospital().to_csv(path, index=False)
+    return str(path)
+
+
+def test_describe_prints_and_draws(file, capsys, tmp_path):
+    assert main(["describe", file, "--plot", str(tmp_path / "holes.png")]) == 0
+    out, err = capsys.readouterr()
+    assert "120 rows, 8 columns" in out
+    assert "unused" in out
+    assert "Little's test needs numbers" in err
+    assert (tmp_path / "holes.png").stat().st_size > 5000
+
+
+def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_path):
+    model = str(tmp_path / "model.skops")
+    assert main(["train", file, "--target", "outcome", "-o", model]) == 0
+    notes = capsys.readouterr().err
+    for phrase in ("1 row has no outcome", "dates written as text", "cross-validated accuracy"):
+        assert phrase in notes
+    new = hospital().iloc[:30].drop(columns=["outcome", "hospital", "unused"])
+    new.loc[0, "ward"] = "Z"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", model, str(tmp_path / "new.csv")]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert (printed["prediction"] == hospital()["outcome"].iloc[:30]).mean() > 0.7
+    out = tmp_path / "out.parquet"
+    assert main(["predict", model, str(tmp_path / "new.csv"), "--keep", "-o", str(out)]) == 0
+    kept = pd.read_parquet(out)
+    assert list(kept["prediction"]) == list(printed["prediction"])
+    assert "age" in kept.columns
+    assert main(["predict", model, file, "-o", str(tmp_path / "x.doc")]) == 1
+    new.drop(columns="age").to_csv(tmp_path / "less.csv", index=False)
+    capsys.readouterr()
+    assert main(["predict", model, str(tmp_path / "less.csv")]) == 1
+    assert "lacks 'age'" in capsys.readouterr().err
+
+
+def test_a_quantity_is_learned_in_its_own_units(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
+    table["price"] = 1000 + 200 * table["a"] - 50 * table["b"]
+    table.loc[::7, "b"] = None
+    table.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    model = str(tmp_path / "m")
+    assert main(["train", str(tmp_path / "t.csv"), "-t", "price", "-o", model, "--quiet"]) == 0
+    assert main(["predict", model, str(tmp_path / "t.csv")]) == 0
+    predicted = pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"]
+    assert np.corrcoef(predicted, table["price"])[0, 1] > 0.95
+
+
+def test_compare_on_a_table_nobody_has_seen(file, capsys, tmp_path):
+    command = ["compare", file, "--target", "outcome", "--methods", "genrbf,mean", "--quiet"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "classification of outcome: 119 rows" in out
+    assert "genrbf" in out
+    assert "failed" not in out
+    page = (tmp_path / "hospital-report" / "index.html").read_text()
+    assert "Which method suits this table" in page
+    assert (tmp_path / "hospital-report" / "scores.csv").exists()
+
+
+def test_standard_input(file, capsys, monkeypatch):
+    with open(file, "rb") as stream:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stream.read())))
+    assert main(["describe", "-"]) == 0
+    assert "120 rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "sentence"),
+    [
+        (["describe", "nowhere.csv"], 1, "There is no file nowhere.csv"),
+        (["describe", "."], 1, "is a folder"),
+        (["train", "{file}", "-t", "nope", "-o", "m"], 1, "There is no column 'nope'"),
+        (["train", "{file}", "-t", "outcome", "-o", "no/m"], 1, "There is no folder"),
+        (["train", "{file}", "-t", "patient", "-o", "m"], 1, "too many for classes"),
+        (["train", "{file}", "-t", "outcome", "-o", "m", "--task", "x"], 1, "classification or"),
+        (["train", "{file}", "-t", "outcome", "-o", "m", "--method", "x"], 1, "no method 'x'"),
+        (["predict", "{file}", "{file}"], 1, "no model file"),
+        (["compare", "{file}", "-t", "outcome", "--methods", "magic"], 1, "no method 'magic'"),
+        (["bench", "run", "nothing"], 1, "There is no protocol 'nothing'"),
+        (["bench", "run", "shift", "--size", "huge"], 1, "smoke, small, full"),
+        (["bench", "run", "shift", "--data", "nowhere"], 1, "There is no folder nowhere"),
+        (["bench", "report", "nowhere.sqlite"], 1, "There is no file"),
+        (["train"], 2, "Missing argument"),
+        (["fly"], 2, "No such command"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_an_exit_code(file, capsys, command, code, sentence):
+    assert main([word.format(file=file) for word in command]) == code
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert "Traceback" not in err
+    if code == 1:
+        assert err.count("\n") == 1
+
+
+def test_lists_and_help(capsys):
+    assert main(["bench", "list"]) == 0
+    assert "smieja-classification" in capsys.readouterr().out
+    assert main(["bench", "methods"]) == 0
+    assert "conditional-mean" in capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert "compare" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["a;b\n1;2\n3;\n", "a\tb\n1\t2\n3\t\n", "\ufeffa,b\n1,2\n3,?\n"])
+def test_separators_and_byte_order_marks(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    table = read_table(str(path))
+    assert list(table.columns) == ["a", "b"]
+    assert table["b"].isna().tolist() == [False, True]
+
+
+def test_without_typer_there_is_a_hint(tmp_path):
+    program = (
+        "import sys; sys.modules['typer'] = None\n"
+        "from absentia.cli import main\n"
+        "sys.exit(main(['describe', 'x.csv']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "needs typer: pip install 'absentia[cli]'" in done.stderr
+    assert "Traceback" not in done.stderr
