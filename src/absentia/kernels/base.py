@@ -34,6 +34,22 @@ class Kernel(BaseEstimator, ABC):
     Kernels add, multiply and scale: ``0.5 * GenRBF() + GenRBF() * MaskKernel()``. Two kernels are
     equal when they are of one kind with equal parameters. ``get_params`` and ``set_params`` reach
     inside, so that a grid search can name ``kernel__gamma`` or ``kernel__left__gamma``.
+
+    To make one of your own, derive from this class and write ``__init__``, ``_gram`` and ``_diag``.
+
+    Examples
+    --------
+    >>> from absentia import Beliefs, ExpectedLinear, GenRBF
+    >>> kernel = 0.5 * GenRBF(gamma=1.0) + ExpectedLinear()
+    >>> kernel
+    0.5 * GenRBF(gamma=1) + ExpectedLinear()
+    >>> P = Beliefs.from_moments([[0.0], [1.0], [2.0]], [[0.0], [0.0], [0.5]])
+    >>> kernel(P).round(2)
+    array([[0.5 , 0.18, 0.06],
+           [0.18, 1.5 , 2.28],
+           [0.06, 2.28, 4.5 ]])
+    >>> kernel.set_params(left__kernel__gamma=2.0)
+    0.5 * GenRBF(gamma=2) + ExpectedLinear()
     """
 
     #: Whether every Gram matrix is positive semidefinite, as a theorem and not as a hope.

@@ -14,7 +14,7 @@ from absentia.tables import FloatArray
 
 __all__ = ["MaskKernel"]
 
-_BLOCK = 2048
+_BLOCK = 512
 
 
 class MaskKernel(Kernel):
@@ -78,7 +78,7 @@ class MaskKernel(Kernel):
             # Both terms are sums of weights with nothing cancelled, so equal patterns give 0.
             differing = (A[ours] * weights) @ (1 - B[theirs]).T
             differing += (1 - A[ours]) @ (B[theirs] * weights).T
-            return np.exp(-differing)[row_of[:, None], column_of]
+            return np.take(np.exp(-differing)[row_of], column_of, axis=1)
 
         shape = (len(left), len(right))
         return assembled(block, shape, symmetric=Q is None, block_rows=_BLOCK, n_jobs=n_jobs)

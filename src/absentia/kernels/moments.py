@@ -79,9 +79,9 @@ class Moments:
         self._packing = np.where(self._upper[0] == self._upper[1], 1.0, np.sqrt(2.0))
         floats_per_row = beliefs.n_components * beliefs.n_features**2
         self.block_rows = min(_LARGEST_BLOCK, max(1, _FLOATS // max(1, floats_per_row)))
-        self._kept: dict[tuple[int, int], tuple[FloatArray, IntArray]] | None = (
-            {} if len(beliefs) * len(self._packing) <= 2 * _FLOATS else None
-        )
+        # A block of rows meets many others; where all blocks fit, each is prepared once.
+        self._keeps = len(beliefs) * floats_per_row <= 2 * _FLOATS
+        self._kept: dict[tuple[str, int, int], tuple[FloatArray, IntArray]] = {}
 
     def __len__(self) -> int:
         return len(self.beliefs)
@@ -127,23 +127,27 @@ class Moments:
 
     def packed(self, rows: slice) -> tuple[FloatArray, IntArray]:
         """Return the covariances as vectors, (n_different, n_packed), and which each row has."""
-        key = (rows.start, rows.stop)
-        if self._kept is not None and key in self._kept:
-            return self._kept[key]
-        different, index = self.covariances(rows)
-        if self.coordinatewise:
-            vectors = np.diagonal(different, axis1=1, axis2=2)[:, self.columns].copy()
-        else:
-            i, j = self._upper
-            vectors = different[:, self.columns[i], self.columns[j]] * self._packing
-        if self._kept is not None:
-            self._kept[key] = vectors, index
-        return vectors, index
+        return self._prepared("packed", rows)
 
     def restricted(self, rows: slice) -> tuple[FloatArray, IntArray]:
         """Return the covariances on ``columns`` alone, and which of them each row has."""
+        return self._prepared("restricted", rows)
+
+    def _prepared(self, form: str, rows: slice) -> tuple[FloatArray, IntArray]:
+        key = (form, rows.start, rows.stop)
+        if key in self._kept:
+            return self._kept[key]
         different, index = self.covariances(rows)
-        return different[:, self.columns[:, None], self.columns], index
+        if form == "restricted":
+            values = different[:, self.columns[:, None], self.columns]
+        elif self.coordinatewise:
+            values = np.diagonal(different, axis1=1, axis2=2)[:, self.columns].copy()
+        else:
+            i, j = self._upper
+            values = different[:, self.columns[i], self.columns[j]] * self._packing
+        if self._keeps:
+            self._kept[key] = values, index
+        return values, index
 
     def packed_outer(self, rows: slice) -> FloatArray:
         """Return the outer products of the means with themselves as vectors, (b, n_packed)."""
