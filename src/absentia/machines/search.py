@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from inspect import signature
 from typing import Any
 
@@ -178,7 +179,10 @@ class GramSearch(KernelMachine):
         ) -> None:
             train, test = splits[fold]
             start = time.perf_counter()
-            model = clone(plain).set_params(**candidates[index])
+            model = copy(plain)  # not a clone: that would cost more than some of the solutions
+            for name, value in candidates[index].items():
+                if "__" not in name:  # the kernel's own parameters are in the matrix already
+                    setattr(model, name, value)
             fold_weights = None if weights is None else weights[train]
             for name, value in model._solve(K_train, targets[train], fold_weights).items():
                 setattr(model, name, value)
