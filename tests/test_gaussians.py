@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from absentia.densities.conditioning import condition
 from absentia.gaussians import (
     ConditionalCovariances,
     ExplicitCovariances,
@@ -99,3 +100,23 @@ def test_row_blocks_cover_all_rows_once_within_budget(n, floats, budget):
     covered = [i for block in blocks for i in range(n)[block]]
     assert covered == list(range(n))
     assert all((block.stop - block.start) * floats <= max(budget, floats) for block in blocks)
+
+
+@pytest.mark.parametrize(("left", "expected"), [(1e-3, True), (1e-14, False), (0.0, False)])
+def test_conditioning_is_judged_by_what_the_other_columns_leave(left, expected):
+    """The second column is the first, up to a share ``left`` of its variance."""
+    correlation = np.sqrt(1 - left)
+    S = np.array([[1.0, correlation], [correlation, 1.0]]) * np.outer([1e-8, 1e8], [1e-8, 1e8])
+    prior = Prior(np.ones(1), np.zeros((1, 2)), S[None])
+    assert prior.well_conditioned is expected
+
+
+def test_badly_conditioned_priors_are_factored_with_care():
+    """Where eight at once would not notice a failure, one by one still conditions."""
+    S = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + 1e-13, 0.0], [0.0, 0.0, 2.0]])
+    prior = Prior(np.ones(1), np.zeros((1, 3)), S[None])
+    assert not prior.well_conditioned
+    X = np.array([[0.5, np.nan, np.nan], [0.5, np.nan, 1.0], [np.nan, np.nan, 1.0]])
+    beliefs, scores = condition(prior, X)
+    np.testing.assert_allclose(beliefs.mean()[:, 1], [0.5, 0.5, 0.0], atol=1e-2)
+    assert np.isfinite(scores).all()

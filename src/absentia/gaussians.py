@@ -72,6 +72,20 @@ class Prior:
         return self._inverses[1]
 
     @cached_property
+    def well_conditioned(self) -> bool:
+        """Whether no column is all but determined by the others, in any component.
+
+        True where each column keeps more than 1e-11 of its variance given all others. Beyond that
+        rounding drowns likelihoods, and a submatrix may fail to be positive definite.
+        """
+        try:
+            precisions = np.diagonal(self.precisions, axis1=1, axis2=2)
+        except np.linalg.LinAlgError:
+            return False
+        variances = np.diagonal(self.covariances, axis1=1, axis2=2)
+        return bool((precisions * variances < 1e11).all())
+
+    @cached_property
     def _inverses(self) -> tuple[FloatArray, FloatArray]:
         precisions = np.empty(self.covariances.shape)
         log_determinants = np.empty(self.n_components)

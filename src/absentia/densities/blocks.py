@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from absentia.engine.conditioning_principal import solve_principal
+from absentia.engine.em_inverses import invert_principal, multiply_principal
 from absentia.engine.em_moments import centre_rows
 from absentia.gaussians import Prior
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["PatternBlock", "RowsGiven", "blocks_of"]
 
@@ -73,18 +75,25 @@ def blocks_of(patterns: Patterns, rows_per_block: int = 4096) -> list[PatternBlo
             masks = patterns.masks[order[first : last + 1]]
             flags = masks if of_missing else ~masks
             sizes = flags.sum(axis=1)
-            members = np.argsort(~flags, axis=1, kind="stable")[:, : sizes.max()]
             starts = np.searchsorted(ranks[start:stop], np.arange(first, last + 2))
             blocks.append(
                 PatternBlock(
                     rows[start:stop],
                     starts,
-                    np.ascontiguousarray(members),
+                    _listed_columns(flags, sizes),
                     sizes,
                     members_are_missing=of_missing,
                 )
             )
     return blocks
+
+
+def _listed_columns(flags: BoolArray, sizes: IntArray) -> IntArray:
+    """List the true columns of each row, ascending, padded with zeros."""
+    rows, columns = np.nonzero(flags)
+    listed = np.zeros((len(flags), sizes.max()), dtype=np.intp)
+    listed[rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = columns
+    return listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +108,7 @@ class RowsGiven:
     log_densities : ndarray of shape (n_rows,)
         ``log N(x[O] | mean[O], S[O,O])``; NaN where ``S[O,O]`` is not positive definite.
     inverses : ndarray of shape (n_patterns, most, most)
-        Of the submatrices of the block's patterns; empty unless asked for.
+        Of the submatrices of the block's patterns.
     """
 
     vectors: FloatArray
@@ -113,31 +122,54 @@ class RowsGiven:
         X: FloatArray,
         prior: Prior,
         component: int,
-        *,
-        keep_inverses: bool = False,
     ) -> RowsGiven:
-        """Condition one component of a prior on what was observed of the rows ``X`` of a block."""
+        """Condition one component of a prior on what was observed of the rows ``X`` of a block.
+
+        Eight patterns are inverted at once, unless the prior is so badly conditioned that one of
+        them might fail to be positive definite; then they are factored one by one, failures show
+        as NaN in the log-densities, and no inverses are kept.
+        """
         n, d = X.shape
-        n_patterns, most = block.members.shape
         vectors = np.empty((n, d))
-        quadratics = np.empty(n)
-        log_determinants = np.empty(n_patterns)
-        inverses = np.empty((n_patterns, most, most) if keep_inverses else (0, 0, 0))
         shape = block.members, block.sizes, block.starts
-        mean = prior.means[component]
-        centre_rows(X, mean, *shape, block.members_are_missing, vectors)
+        centre_rows(X, prior.means[component], *shape, block.members_are_missing, vectors)
         if block.members_are_missing:
             G = prior.precisions[component]
             # The minus makes the solutions the completed values: y[L] = -inv(G[L,L]) (G y)[L].
             sides = vectors @ -G
             whole = -np.einsum("ij,ij->i", vectors, sides)
-            solve_principal(G, *shape, sides, vectors, quadratics, log_determinants, inverses)
-            quadratics = whole - quadratics
-            log_determinants += prior.log_determinants[component]
+            solved = _solve(block, G, sides, vectors, prior.well_conditioned)
+            quadratics = whole - solved.quadratics
+            log_determinants = solved.log_determinants + prior.log_determinants[component]
         else:
             S = np.ascontiguousarray(prior.covariances[component])
-            sides = vectors
-            vectors = np.zeros((n, d))
-            solve_principal(S, *shape, sides, vectors, quadratics, log_determinants, inverses)
+            sides, vectors = vectors, np.zeros((n, d))
+            solved = _solve(block, S, sides, vectors, prior.well_conditioned)
+            quadratics, log_determinants = solved.quadratics, solved.log_determinants
         constants = log_determinants + _LOG_2_PI * block.n_observed(d)
-        return cls(vectors, -0.5 * (constants[block.pattern_of_row] + quadratics), inverses)
+        log_densities = -0.5 * (constants[block.pattern_of_row] + quadratics)
+        return cls(vectors, log_densities, solved.inverses)
+
+
+class _Solved(NamedTuple):
+    quadratics: FloatArray
+    log_determinants: FloatArray
+    inverses: FloatArray
+
+
+def _solve(
+    block: PatternBlock, A: FloatArray, sides: FloatArray, X: FloatArray, by_inverses: bool
+) -> _Solved:
+    """Solve with the submatrices of ``A`` of the block's patterns, writing to their members."""
+    n_patterns, most = block.members.shape
+    quadratics = np.empty(len(sides))
+    log_determinants = np.empty(n_patterns)
+    shape = block.members, block.sizes, block.starts
+    if by_inverses:
+        inverses = np.empty((n_patterns, most, most))
+        invert_principal(A, block.members, block.sizes, inverses, log_determinants)
+        multiply_principal(inverses, *shape, sides, X, quadratics)
+    else:
+        inverses = np.empty((0, most, most))
+        solve_principal(A, *shape, sides, X, quadratics, log_determinants)
+    return _Solved(quadratics, log_determinants, inverses)

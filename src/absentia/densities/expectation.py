@@ -18,7 +18,6 @@ __all__ = ["Expectation", "Moments"]
 
 _LOG_2_PI = float(np.log(2 * np.pi))
 _ROWS_PER_BLOCK = 4096
-_MOST_EXPLAINED = 1e11
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +117,7 @@ class Expectation:
 
     def __call__(self, prior: Prior) -> Moments | None:
         """Take expectations under a prior; None where a covariance of it is all but singular."""
-        try:
-            precisions = prior.precisions
-        except np.linalg.LinAlgError:
-            return None
-        # The share of a column's variance that the others leave unexplained: below this, rounding
-        # would drown the likelihood, and a climb could be led astray by noise.
-        variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
-        if (np.diagonal(precisions, axis1=1, axis2=2) * variances > _MOST_EXPLAINED).any():
+        if not prior.well_conditioned:  # a climb could be led astray by noise
             return None
         parts = self._of_blocks(prior)
         if any(part is None for part in parts):
@@ -186,7 +178,7 @@ def _part_of_block(
     block: PatternBlock, X: FloatArray, weights: FloatArray | None, prior: Prior
 ) -> _Part | None:
     k, d = prior.means.shape
-    givens = [RowsGiven.of(block, X, prior, c, keep_inverses=True) for c in range(k)]
+    givens = [RowsGiven.of(block, X, prior, c) for c in range(k)]
     log_joint = np.column_stack([given.log_densities for given in givens])
     if np.isnan(log_joint).any():
         return None

@@ -74,7 +74,6 @@ def solve_principal(
     X: Floats,
     quadratics: Floats,
     log_determinants: Floats,
-    inverses: Floats,
 ) -> None:
     """Solve ``A[K,K] x = v[K]`` for the rows of every pattern, with ``K`` its members.
 
@@ -93,15 +92,12 @@ def solve_principal(
         ``v[K]' x``.
     log_determinants : (P,)
         ``log det A[K,K]``; NaN where it is not positive definite, whose rows are left alone.
-    inverses : (P, m, m), or (0, 0, 0) for none
-        ``inv(A[K,K])``.
     """
     most = members.shape[1]
     root = np.empty((most, most))
     scratch = np.empty((most, most))
     inverse = np.empty((most, most))
     values = np.empty(most)
-    keep = len(inverses) > 0
     for p in range(len(sizes)):
         size = sizes[p]
         columns = members[p]
@@ -109,13 +105,9 @@ def solve_principal(
         if np.isnan(log_determinants[p]):
             continue
         # A row costs size^2 either way; the inverse costs size^3 / 2 once and has longer loops.
-        by_inverse = keep or starts[p + 1] - starts[p] > size
+        by_inverse = starts[p + 1] - starts[p] > size
         if by_inverse:
             invert_from_root(root, size, scratch, inverse)
-            if keep:
-                for i in range(size):
-                    for j in range(size):
-                        inverses[p, i, j] = inverse[i, j]
         for r in range(starts[p], starts[p + 1]):
             quadratic = 0.0
             if by_inverse:
