@@ -10,6 +10,7 @@ from numba import njit
 
 from absentia.engine.lanes import (
     LANES,
+    add8,
     divide8,
     exponent8,
     load8,
@@ -89,7 +90,7 @@ def factor(matrix, stride, index, size, work, pivots, determinant):
             k += 2
         since_extraction += 2
         if since_extraction >= _PIVOTS_PER_EXTRACTION:
-            exponent = multiply_add8(exponent8(mantissa), one, exponent)
+            exponent = add8(exponent8(mantissa), exponent)
             mantissa = mantissa8(mantissa)
             since_extraction = 0
     store8(determinant, 0, mantissa)
@@ -114,43 +115,39 @@ def solve(work, pivots, size, vector, corner):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def sweep(matrix, stride, active, scratch, determinant):
+def sweep(matrix, size, scratch, determinant):
     """Replace eight symmetric matrices by *minus* their inverses, in place.
 
-    Only the pivots where ``active`` is true are swept: elsewhere the matrices must be the identity
-    in that row and column, and its diagonal entry is left at one. The lower triangle is used and
-    updated. ``determinant`` (two groups) receives mantissa and exponent, as in :func:`factor`.
+    The lower triangles are read and updated. ``scratch`` takes ``size`` groups; ``determinant``
+    (two groups) receives mantissa and exponent, as in :func:`factor`.
     """
     one = splat8(1.0)
     mantissa = one
     exponent = splat8(0.0)
-    for k in range(stride):
-        if not active[k]:
-            continue
-        pivot = load8(matrix, (k * stride + k) * LANES)
+    for k in range(size):
+        pivot = load8(matrix, (k * size + k) * LANES)
         mantissa = multiply8(mantissa, pivot)
-        exponent = multiply_add8(exponent8(mantissa), one, exponent)
+        exponent = add8(exponent8(mantissa), exponent)
         mantissa = mantissa8(mantissa)
         inverse = divide8(one, pivot)
-        for r in range(stride):
-            if active[r]:
-                place = r * stride + k if r > k else k * stride + r
-                store8(scratch, r * LANES, load8(matrix, place * LANES))
-        for r in range(stride):
-            if not active[r] or r == k:
-                continue
-            factor_r = negate8(multiply8(load8(scratch, r * LANES), inverse))
+        # The pivot's row and column, and zero in place of the pivot: its own row stays as it is.
+        for c in range(k):
+            store8(scratch, c * LANES, load8(matrix, (k * size + c) * LANES))
+        store8(scratch, k * LANES, splat8(0.0))
+        for r in range(k + 1, size):
+            store8(scratch, r * LANES, load8(matrix, (r * size + k) * LANES))
+        for r in range(size):
+            ratio = negate8(multiply8(load8(scratch, r * LANES), inverse))
+            row = r * size * LANES
             for c in range(r + 1):
-                if active[c] and c != k:
-                    place = (r * stride + c) * LANES
-                    updated = multiply_add8(
-                        factor_r, load8(scratch, c * LANES), load8(matrix, place)
-                    )
-                    store8(matrix, place, updated)
-        for r in range(stride):
-            if active[r] and r != k:
-                place = r * stride + k if r > k else k * stride + r
-                store8(matrix, place * LANES, multiply8(load8(scratch, r * LANES), inverse))
-        store8(matrix, (k * stride + k) * LANES, negate8(inverse))
+                entry = multiply_add8(
+                    ratio, load8(scratch, c * LANES), load8(matrix, row + c * LANES)
+                )
+                store8(matrix, row + c * LANES, entry)
+        for c in range(k):
+            store8(matrix, (k * size + c) * LANES, multiply8(load8(scratch, c * LANES), inverse))
+        for r in range(k + 1, size):
+            store8(matrix, (r * size + k) * LANES, multiply8(load8(scratch, r * LANES), inverse))
+        store8(matrix, (k * size + k) * LANES, negate8(inverse))
     store8(determinant, 0, mantissa)
     store8(determinant, LANES, exponent)

@@ -179,14 +179,14 @@ def gram_rows(
             any_missing = True
     matrix = np.empty(d * d * LANES)
     inverse = np.empty(d * d * LANES if any_observed else 0)
-    active = np.empty(d, dtype=np.bool_)
+    index_scratch = np.empty(d, dtype=np.intp)
     scratch = np.empty(d * LANES)
     determinant = np.empty(2 * LANES)
     log_norm = np.zeros(LANES)
     constant = np.empty(2 * LANES)
     means = np.empty(d * LANES)
     shrunk = np.empty(d * LANES)
-    vector = np.empty(d * LANES)
+    vector = np.empty((d + 1) * LANES)
     work = np.empty(d * d * LANES)
     pivots = np.empty(d * LANES)
     products = np.empty((LANES, d * TILE))
@@ -214,7 +214,16 @@ def gram_rows(
                     block_masks[lane, k] = True
         if conditioned:
             euclidean_information(
-                block_masks, row_precision, base, matrix, active, scratch, determinant, log_norm
+                block_masks,
+                row_precision,
+                base,
+                matrix,
+                vector,
+                index_scratch,
+                work,
+                scratch,
+                determinant,
+                log_norm,
             )
         else:
             given_information(row_information, groups, matrix)
@@ -235,7 +244,6 @@ def gram_rows(
                 precision,
                 means,
                 inverse,
-                active,
                 scratch,
                 determinant,
                 vector,

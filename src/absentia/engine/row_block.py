@@ -16,11 +16,14 @@ from numba import njit
 from absentia.engine.elimination import sweep
 from absentia.engine.lanes import (
     LANES,
+    add8,
     load8,
+    multiply8,
     multiply_add8,
     negate8,
     splat8,
     store8,
+    subtract8,
 )
 
 __all__ = ["euclidean_information", "given_information", "observed_parts"]
@@ -29,64 +32,76 @@ _LOG_2 = math.log(2.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def euclidean_information(masks, precision, base, matrix, active, scratch, determinant, log_norm):
+def euclidean_information(
+    masks, precision, base, matrix, missing, index, work, scratch, determinant, log_norm
+):
     """Fill ``matrix`` with ``U`` of eight conditioned rows, in the Euclidean metric.
 
     ``inv(U[K,K]) = I / base + inv(G[K,K])`` on what a row misses, ``base * I`` elsewhere: two
     inversions, both of sums of positive definite matrices, so that nothing cancels whether
-    ``base`` is large or small beside ``G``.
+    ``base`` is large or small beside ``G``. The lanes miss different columns: on those that any
+    of them misses, each matrix is embedded in the identity, which inverts to itself.
 
     Parameters
     ----------
     masks : bool array of shape (LANES, d)
     precision : array of shape (d, d), ``G`` of the rows' own density
     matrix : flat lanes of d * d groups, to be filled (both triangles)
+    missing : flat lanes of d groups, scratch for the masks as ones and zeros
+    index : int array of shape (d,), scratch for the columns that any lane misses
+    work : flat lanes of d * d groups, scratch
     log_norm : array of LANES doubles, to be filled with ``log det(I + base * S)``
     """
     d = precision.shape[0]
+    one = splat8(1.0)
+    size = 0
     for k in range(d):
-        active[k] = False
+        any_lane = False
         for lane in range(LANES):
-            if masks[lane, k]:
-                active[k] = True
-    for r in range(d):
-        for c in range(r + 1):
-            place = (r * d + c) * LANES
-            unit = 1.0 if r == c else 0.0
-            entry = precision[r, c]
-            for lane in range(LANES):
-                inside = masks[lane, r] and masks[lane, c]
-                matrix[place + lane] = entry if inside else unit
-    sweep(matrix, d, active, scratch, determinant)
-    for r in range(d):
-        for c in range(r + 1):
-            place = (r * d + c) * LANES
-            for lane in range(LANES):
-                if masks[lane, r] and masks[lane, c]:
-                    matrix[place + lane] = -matrix[place + lane]
-                    if r == c:
-                        matrix[place + lane] += 1.0 / base
-                else:
-                    matrix[place + lane] = 1.0 if r == c else 0.0
-    sweep(matrix, d, active, scratch, determinant)
+            missing[size * LANES + lane] = 1.0 if masks[lane, k] else 0.0
+            any_lane = any_lane or masks[lane, k]
+        if any_lane:
+            index[size] = k
+            size += 1
+    for r in range(size):
+        row = load8(missing, r * LANES)
+        for c in range(r):
+            both = multiply8(row, load8(missing, c * LANES))
+            entry = splat8(precision[index[r], index[c]])
+            store8(work, (r * size + c) * LANES, multiply8(entry, both))
+        # G on the diagonal where missing, one elsewhere.
+        excess = splat8(precision[index[r], index[r]] - 1.0)
+        store8(work, (r * size + r) * LANES, multiply_add8(excess, row, one))
+    sweep(work, size, scratch, determinant)
+    for r in range(size):
+        row = load8(missing, r * LANES)
+        for c in range(r):
+            place = (r * size + c) * LANES
+            store8(work, place, negate8(load8(work, place)))
+        place = (r * size + r) * LANES
+        spread = multiply8(row, subtract8(splat8(1.0 / base), load8(work, place)))
+        store8(work, place, add8(spread, subtract8(one, row)))
+    sweep(work, size, scratch, determinant)
     log_base = math.log(base)
     for lane in range(LANES):
-        n_missing = 0
-        for k in range(d):
-            if masks[lane, k]:
-                n_missing += 1
+        n_missing = 0.0
+        for r in range(size):
+            n_missing += missing[r * LANES + lane]
         log_norm[lane] = (
             math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2 + n_missing * log_base
         )
-    for r in range(d):
-        for c in range(r + 1):
-            place = (r * d + c) * LANES
-            for lane in range(LANES):
-                if masks[lane, r] and masks[lane, c]:
-                    matrix[place + lane] = -matrix[place + lane]
-                else:
-                    matrix[place + lane] = base if r == c else 0.0
-                matrix[(c * d + r) * LANES + lane] = matrix[place + lane]
+    matrix[:] = 0.0
+    for k in range(d):
+        store8(matrix, (k * d + k) * LANES, splat8(base))
+    for r in range(size):
+        row = load8(missing, r * LANES)
+        for c in range(r):
+            entry = negate8(load8(work, (r * size + c) * LANES))
+            store8(matrix, (index[r] * d + index[c]) * LANES, entry)
+            store8(matrix, (index[c] * d + index[r]) * LANES, entry)
+        inside = multiply8(row, load8(work, (r * size + r) * LANES))
+        entry = subtract8(multiply8(splat8(base), subtract8(one, row)), inside)
+        store8(matrix, (index[r] * d + index[r]) * LANES, entry)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -109,13 +124,13 @@ def add_precision(matrix, precision):
             store8(
                 matrix,
                 place,
-                multiply_add8(splat8(precision[r, c]), splat8(1.0), load8(matrix, place)),
+                add8(splat8(precision[r, c]), load8(matrix, place)),
             )
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def observed_parts(
-    information, precision, means, inverse, active, scratch, determinant, weighted, shrunk, constant
+    information, precision, means, inverse, scratch, determinant, weighted, shrunk, constant
 ):
     """Fill ``J``, and per row ``w = J U a`` and ``a' inv(C) a``, for the observed side.
 
@@ -129,14 +144,12 @@ def observed_parts(
     constant : array of 2 * LANES doubles, to be filled with ``a' inv(C) a`` and ``log det H``
     """
     d = precision.shape[0]
-    for k in range(d):
-        active[k] = True
     for r in range(d):
         for c in range(r + 1):
             place = (r * d + c) * LANES
-            entry = multiply_add8(splat8(precision[r, c]), splat8(1.0), load8(information, place))
+            entry = add8(splat8(precision[r, c]), load8(information, place))
             store8(inverse, place, entry)
-    sweep(inverse, d, active, scratch, determinant)
+    sweep(inverse, d, scratch, determinant)
     for lane in range(LANES):
         constant[LANES + lane] = math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2
     for r in range(d):
