@@ -175,9 +175,9 @@ def compare(
     Prints a table of scores and writes a page with pictures. Every method is tuned on the
     training rows of each fold alone.
     """
-    from absentia.cli.comparison import compare_table, comparison_text
     from absentia.cli.files import read_table, table_name
     from absentia.cli.learning import as_dataset, split_target
+    from absentia.evaluation.comparison import compare_table, comparison_text
     from absentia.evaluation.methods import methods_for
 
     wanted = _words(methods)

@@ -1,1 +1,49 @@
-"""Experiments: protocols, the runner that keeps their results, statistics and the report."""
+"""Experiments: protocols, the runner that keeps their results, statistics and the report.
+
+The road of a result: a :class:`Protocol` is a list of cells; :func:`run` works through those that a
+file of :class:`Results` does not have yet; :func:`compare_ranks` tells which differences are more
+than luck; :func:`write_report` makes a page of it. :func:`compare_table` goes the whole road for a
+table of the user's own. The command ``absentia bench`` does the same from a shell.
+"""
+
+from absentia.evaluation.cells import Cell, CellResult, Context, Protocol, Score
+from absentia.evaluation.comparison import Outcome, compare_table, comparison_text
+from absentia.evaluation.methods import METHODS, Method, methods_for
+from absentia.evaluation.protocols import PROTOCOLS, protocol_named
+from absentia.evaluation.report import write_report, write_reports
+from absentia.evaluation.runner import RunSummary, run
+from absentia.evaluation.statistics import (
+    Comparison,
+    compare_ranks,
+    paired_table,
+    summary_table,
+)
+from absentia.evaluation.store import Results
+from absentia.evaluation.tuning import Grid, Trained
+
+__all__ = [
+    "Cell",
+    "CellResult",
+    "Comparison",
+    "Context",
+    "Grid",
+    "METHODS",
+    "Method",
+    "Outcome",
+    "PROTOCOLS",
+    "Protocol",
+    "Results",
+    "RunSummary",
+    "Score",
+    "Trained",
+    "compare_ranks",
+    "compare_table",
+    "comparison_text",
+    "methods_for",
+    "paired_table",
+    "protocol_named",
+    "run",
+    "summary_table",
+    "write_report",
+    "write_reports",
+]

@@ -26,6 +26,7 @@ __all__ = ["attempt", "run_in_processes"]
 #: A function from a cell and a context to scores and facts.
 Work = Callable[[Cell, Context], tuple[Sequence[Any], dict[str, Any]]]
 _ORPHAN_CHECK_SECONDS = 1.0
+_LONGEST_ERROR = 300
 #: What a process sends once it has imported everything: only then its clock starts.
 _READY = "ready"
 
@@ -41,7 +42,7 @@ def attempt(work: Work, cell: Cell, context: Context) -> CellResult:
         return CellResult(
             cell,
             time.perf_counter() - started,
-            error=f"{type(error).__name__}: {error}",
+            error=" ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR],
             traceback=traceback.format_exc(),
         )
     if caught:

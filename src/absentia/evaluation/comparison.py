@@ -49,7 +49,27 @@ def compare_table(
     folder : path
         Of the report.
     repeats, jobs, seed, time_limit, progress
-        As for ``absentia compare``.
+        How often the folds are drawn anew, and as for :func:`absentia.evaluation.run`.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from absentia.amputation import mcar
+    >>> from absentia.datasets import Dataset
+    >>> from absentia.evaluation import compare_table
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y = np.where(X[:, 0] > 0, "up", "down")
+    >>> data = Dataset("mine", "classification", mcar(X, 0.1, random_state=0), y, ("a", "b", "c"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     outcome = compare_table(
+    ...         data, methods=["mean", "zero"], folder=pathlib.Path(folder), progress=False
+    ...     )
+    >>> sorted(outcome.table.index)
+    ['mean', 'zero']
     """
     names = methods_for(data.task, COMPARE_METHODS if methods is None else methods)
     if not names:
