@@ -28,6 +28,7 @@ from absentia.machines import (
     SVCCV,
     SVR,
     SVRCV,
+    ConjugateGradientRidge,
     GaussianProcessClassifier,
     GaussianProcessRegressor,
     KernelKMeans,
@@ -55,6 +56,7 @@ from absentia.persistence import load, save
 __all__ = [
     "Beliefs",
     "Chunks",
+    "ConjugateGradientRidge",
     "EmbeddingRBF",
     "ExpectedDistanceRBF",
     "ExpectedLinear",

@@ -1,6 +1,7 @@
 """scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
 
 from absentia.machines.clustering import KernelKMeans, SpectralClustering
+from absentia.machines.conjugate_gradient import ConjugateGradientRidge
 from absentia.machines.gaussian_process_classification import GaussianProcessClassifier
 from absentia.machines.gaussian_process_regression import GaussianProcessRegressor
 from absentia.machines.kernel_matrix import KernelMatrix
@@ -19,6 +20,7 @@ from absentia.machines.shift import MissingnessShiftWarning
 from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 __all__ = [
+    "ConjugateGradientRidge",
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "KernelKMeans",
