@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
 
 from absentia import GaussianDensity
+from absentia.densities import expectation
 from densities.examples import gaussian_table, tables, with_holes
 from oracles import densities as oracles
 
@@ -228,7 +230,17 @@ def test_warns_when_stopped_early_and_says_what_to_do():
     assert density.n_iter_ == 2
 
 
-def test_threads_change_nothing():
+def test_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr(expectation, "_ROWS_PER_BLOCK", 50)
     X = gaussian_table(np.random.default_rng(0), 300, 6, 0.5)
     alone, together = GaussianDensity().fit(X), GaussianDensity(n_jobs=2).fit(X)
     assert np.array_equal(alone.covariance_, together.covariance_)
+
+
+def test_blas_has_its_threads_back_after_a_fit():
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    GaussianDensity().fit(gaussian_table(np.random.default_rng(0), 20, 3, 0.3))
+    assert threads() == before

@@ -109,6 +109,7 @@ class Expectation:
         in_sums = summed[patterns.pattern_of_row]
         self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
         rest = np.flatnonzero(~in_sums)
+        self._n_rows = len(rest)
         self._blocks: list[tuple[PatternBlock, FloatArray, FloatArray | None]] = []
         for block in blocks_of(patterns[rest], _ROWS_PER_BLOCK) if len(rest) else []:
             rows = rest[block.rows]
@@ -128,7 +129,8 @@ class Expectation:
         parts: list[_Part | None] = []
         if len(self._summed.counts):
             parts.append(_part_of_sums(self._summed, prior))
-        if effective_n_jobs(self.n_jobs) == 1 or len(self._blocks) < 2:
+        # Starting threads takes about as long as the rows of one block.
+        if effective_n_jobs(self.n_jobs) == 1 or self._n_rows <= _ROWS_PER_BLOCK:
             parts += [_part_of_block(*block, prior) for block in self._blocks]
         else:
             parts += Parallel(n_jobs=self.n_jobs, backend="threading")(

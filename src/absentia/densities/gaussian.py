@@ -8,6 +8,7 @@ import numpy as np
 
 from absentia.densities.acceleration import Ascent
 from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_converged
+from absentia.densities.blas import one_blas_thread
 from absentia.densities.checks import check_em_parameters, require
 from absentia.densities.penalty import Penalty, climb
 from absentia.densities.spread_rows import SpreadRows, remember_any_columns, training_rows
@@ -131,15 +132,16 @@ class GaussianDensity(Density):
         """
         check_em_parameters(self)
         training = training_rows(X, sample_weight)
-        prior, ascent, shrinkage = fit_gaussian(
-            training,
-            self.shrinkage,
-            self.reg_covar,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            accelerate=self.accelerate,
-            n_jobs=self.n_jobs,
-        )
+        with one_blas_thread():
+            prior, ascent, shrinkage = fit_gaussian(
+                training,
+                self.shrinkage,
+                self.reg_covar,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                accelerate=self.accelerate,
+                n_jobs=self.n_jobs,
+            )
         if not ascent.converged:
             warn_not_converged(self, len(ascent.objectives), ascent.residual)
         self.prior_ = training.scaling.backward(prior)

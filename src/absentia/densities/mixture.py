@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.densities.base import Density, warn_not_converged
+from absentia.densities.blas import one_blas_thread
 from absentia.densities.checks import (
     check_count,
     check_em_parameters,
@@ -171,24 +172,25 @@ class MixtureDensity(Density):
         self
         """
         self._check_parameters()
-        search = MixtureSearch(
-            training_rows(X, sample_weight),
-            shrinkage=self.shrinkage,
-            pooling=self.pooling,
-            reg_covar=self.reg_covar,
-            init=self.init,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            accelerate=self.accelerate,
-            n_jobs=self.n_jobs,
-            rng=check_random_state(self.random_state),
-        )
-        if self.n_components == "bic":
-            best, bics = search.best_by_bic(self.max_components)
-        else:
-            best = search.fit(int(self.n_components))
-            bics = np.array([best.bic])
+        with one_blas_thread():
+            search = MixtureSearch(
+                training_rows(X, sample_weight),
+                shrinkage=self.shrinkage,
+                pooling=self.pooling,
+                reg_covar=self.reg_covar,
+                init=self.init,
+                n_init=self.n_init,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                accelerate=self.accelerate,
+                n_jobs=self.n_jobs,
+                rng=check_random_state(self.random_state),
+            )
+            if self.n_components == "bic":
+                best, bics = search.best_by_bic(self.max_components)
+            else:
+                best = search.fit(int(self.n_components))
+                bics = np.array([best.bic])
         training = search.training
         if not best.ascent.converged:
             warn_not_converged(self, len(best.ascent.objectives), best.ascent.residual)
