@@ -15,9 +15,9 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.gaussians import Prior
-from absentia.kernels.base import Kernel, check_diagonal, resolve_gamma, with_params
+from absentia.kernels.base import Kernel, check_diagonal
 from absentia.kernels.expected_gram import expected_gram, log_self_similarities
-from absentia.kernels.metric import resolve_metric
+from absentia.kernels.metric import with_gamma_and_metric
 from absentia.kernels.smoothing import Smoothing
 from absentia.tables import FloatArray
 
@@ -88,7 +88,7 @@ class ExpectedRBF(Kernel):
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with numbers in place of words."""
         check_diagonal(self.diagonal)
-        return _resolved(self, prior)
+        return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
@@ -139,7 +139,7 @@ class GenRBF(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with numbers in place of words."""
-        return _resolved(self, prior)
+        return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
@@ -152,15 +152,6 @@ class GenRBF(Kernel):
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.ones(len(P))
-
-
-def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:
-    metric = resolve_metric(kernel.metric, prior)
-    return with_params(
-        kernel,
-        gamma=resolve_gamma(kernel.gamma, prior, metric),
-        metric="euclidean" if metric is None else metric,
-    )
 
 
 def _smoothing(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> Smoothing:
