@@ -173,8 +173,6 @@ def _robust(
         {"classification": grid},
         handles_nan=True,
         own=True,
-        extra="robust",
-        requires="clarabel",
     )
 
 

@@ -1,27 +1,31 @@
 """The robust support vector machine as a second-order cone program, Eq. (5) of [Anderson2011]_.
 
-Arrays in, arrays out; Clarabel solves. The problem in its variables ``(c, b, xi)``:
+Arrays in, arrays out. The problem in its variables ``(c, b, xi)``:
 
     minimise    1/2 c'Kc + penalties' xi
     subject to  signs[i] (k_i'c + b) >= 1 - xi[i] + tau |S_i^(1/2) c|,   xi >= 0
 
-Each row whose ``S_i`` is not zero is one cone. Two things keep the program small. A variance that
-is zero (both rows complete) leaves no entry in the cone of its row, and a row without any leaves
-the cones for the ordinary inequalities. And where all ``S_i`` are the identity, all rows share one
-cone: ``t >= |c|`` once, and ``tau t`` in each row.
+It is solved by the method made for it or by Clarabel, a general conic solver, to which it is posed
+sparsely. Each row whose ``S_i`` is not zero is one cone. A variance that is zero (both rows
+complete) leaves no entry in the cone of its row, and a row without any leaves the cones for the
+ordinary inequalities. Where all ``S_i`` are the identity, all rows share one cone: ``t >= |c|``
+once, and ``tau t`` in each row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
+from absentia.machines.robust_interior import InteriorPoint, solve_interior
 from absentia.tables import FloatArray
 
 __all__ = ["RobustSolution", "robust_objective", "solve_robust"]
+
+Solver = Literal["interior", "clarabel"]
 
 # Variances below this part of a squared kernel value count as zero. They are no larger than what
 # rounding leaves of a difference, and their roots move a margin by less than a millionth.
@@ -47,8 +51,8 @@ class RobustSolution:
         The solver's word: "Solved", "AlmostSolved", ...
     n_cones : int
         Rows that made a cone.
-    n_nonzeros : int
-        Entries of the constraints.
+    n_entries : int
+        Pairs of rows whose variance counts.
     """
 
     coefficients: FloatArray
@@ -58,7 +62,7 @@ class RobustSolution:
     n_iter: int
     status: str
     n_cones: int
-    n_nonzeros: int
+    n_entries: int
 
 
 def solve_robust(
@@ -68,6 +72,7 @@ def solve_robust(
     penalties: FloatArray,
     tau: float,
     *,
+    solver: Solver = "interior",
     tol: float = 1e-8,
     max_iter: int = 200,
     verbose: bool = False,
@@ -85,6 +90,9 @@ def solve_robust(
     penalties : ndarray of shape (n,)
         ``C`` times the weight of each row.
     tau : float
+    solver : {"interior", "clarabel"}, default="interior"
+        The method made for this program, :mod:`absentia.machines.robust_interior`, or the general
+        conic solver Clarabel.
     tol : float, default=1e-8
         Of feasibility and duality gap.
     max_iter : int, default=200
@@ -95,50 +103,44 @@ def solve_robust(
     -------
     RobustSolution
     """
-    clarabel = _clarabel()
     # In units of a typical kernel value all numbers of the program are near 1: with K = u K',
     # c = c' / u, the objective is that of (K', c', u penalties) divided by u.
     unit = float(np.mean(np.diagonal(K))) or 1.0
     K_unit = (K + K.T) / (2 * unit)
     if variances is None:
-        program = _with_shared_cone(K_unit, signs, tau / unit)
+        counted, roots = np.ones_like(K, dtype=bool), np.full_like(K, tau / unit)
     else:
-        program = _with_row_cones(K_unit, variances / unit**2, signs, tau)
-    n = len(signs)
-    linear = np.zeros(program.constraints.shape[1])
-    linear[n + 1 : 2 * n + 1] = penalties * unit
-    quadratic = sparse.block_diag(
-        [np.triu(K_unit), sparse.csc_matrix((len(linear) - n, len(linear) - n))], format="csc"
-    )
-    settings = clarabel.DefaultSettings()
-    settings.verbose = verbose
-    # One thread: the threaded solver is no faster here, and much slower on a busy machine.
-    settings.direct_solve_method = "qdldl"
-    settings.max_iter = max_iter
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+        in_units = variances / unit**2
+        counted = in_units > _NEGLIGIBLE
+        roots = tau * np.sqrt(np.where(counted, in_units, 0.0))
+    counted &= tau > 0
     if verbose:
         print(
-            f"robust SVM: {n} rows, {program.n_cones} cones, {program.constraints.nnz} non-zeros",
+            f"robust SVM: {len(signs)} rows, {counted.any(axis=1).sum()} cones with "
+            f"{counted.sum()} entries",
             flush=True,
         )
-    cones = [clarabel.NonnegativeConeT(program.n_inequalities)]
-    cones += [clarabel.SecondOrderConeT(int(size)) for size in program.cone_sizes]
-    found = clarabel.DefaultSolver(
-        quadratic, linear, program.constraints, program.bounds, cones, settings
-    ).solve()
-    solution = np.asarray(found.x)
-    coefficients, bias = solution[:n] / unit, float(solution[n])
-    objective = robust_objective(K, variances, signs, penalties, tau, coefficients, bias)
-    lower = float(found.obj_val_dual) / unit
+    if solver == "interior":
+        found = solve_interior(
+            K_unit, roots, signs, penalties * unit, tol=tol, max_iter=max_iter, verbose=verbose
+        )
+    else:
+        shared = tau / unit if variances is None and tau > 0 else None
+        found = _solve_with_clarabel(
+            K_unit, roots, shared, signs, penalties * unit, tol, max_iter, verbose
+        )
+    coefficients = found.coefficients / unit
+    objective = robust_objective(K, variances, signs, penalties, tau, coefficients, found.bias)
     return RobustSolution(
         coefficients=coefficients,
-        bias=bias,
+        bias=found.bias,
         objective=objective,
-        relative_gap=(objective - lower) / max(abs(objective), np.finfo(float).tiny),
-        n_iter=int(found.iterations),
-        status=str(found.status),
-        n_cones=program.n_cones,
-        n_nonzeros=int(program.constraints.nnz),
+        relative_gap=(objective - found.dual_objective / unit)
+        / max(abs(objective), np.finfo(float).tiny),
+        n_iter=found.n_iter,
+        status=found.status,
+        n_cones=int(counted.any(axis=1).sum()),
+        n_entries=int(counted.sum()),
     )
 
 
@@ -169,7 +171,47 @@ class _Program:
     bounds: FloatArray
     n_inequalities: int
     cone_sizes: np.ndarray
-    n_cones: int
+
+
+def _solve_with_clarabel(
+    K: FloatArray,
+    roots: FloatArray,
+    shared: float | None,
+    signs: FloatArray,
+    penalties: FloatArray,
+    tol: float,
+    max_iter: int,
+    verbose: bool,
+) -> InteriorPoint:
+    """Pose the program sparsely; ``shared`` is the factor of the one norm that all rows share."""
+    clarabel = _clarabel()
+    n = len(signs)
+    program = _with_row_cones(K, roots, signs)
+    if shared is not None:
+        program = _with_shared_cone(K, signs, shared)
+    linear = np.zeros(program.constraints.shape[1])
+    linear[n + 1 : 2 * n + 1] = penalties
+    quadratic = sparse.block_diag(
+        [np.triu(K), sparse.csc_matrix((len(linear) - n, len(linear) - n))], format="csc"
+    )
+    settings = clarabel.DefaultSettings()
+    settings.verbose = verbose
+    # One thread: the threaded solver is no faster here, and much slower on a busy machine.
+    settings.direct_solve_method = "qdldl"
+    settings.max_iter = max_iter
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+    cones = [clarabel.NonnegativeConeT(program.n_inequalities)]
+    cones += [clarabel.SecondOrderConeT(int(size)) for size in program.cone_sizes]
+    found = clarabel.DefaultSolver(
+        quadratic, linear, program.constraints, program.bounds, cones, settings
+    ).solve()
+    return InteriorPoint(
+        coefficients=np.asarray(found.x)[:n],
+        bias=float(found.x[n]),
+        dual_objective=float(found.obj_val_dual),
+        n_iter=int(found.iterations),
+        status=str(found.status),
+    )
 
 
 def _margins(K: FloatArray, signs: FloatArray) -> Any:
@@ -186,24 +228,21 @@ def _slack_is_not_negative(n: int, n_more: int = 0) -> Any:
     )
 
 
-def _with_row_cones(
-    K: FloatArray, variances: FloatArray, signs: FloatArray, tau: float
-) -> _Program:
-    """Give each uncertain row a cone: its margin, then ``tau sqrt(variance) c``."""
+def _with_row_cones(K: FloatArray, roots: FloatArray, signs: FloatArray) -> _Program:
+    """Give each uncertain row a cone: its margin, then ``roots * c``."""
     n = len(signs)
     margins = _margins(K, signs)
-    counted = (variances > _NEGLIGIBLE) & (tau > 0)
-    uncertain = np.flatnonzero(counted.any(axis=1))
+    uncertain = np.flatnonzero(roots.any(axis=1))
     certain = np.setdiff1d(np.arange(n), uncertain)
-    sizes = 1 + counted[uncertain].sum(axis=1)
     # Rows of the cones, each the margin and then its tail; tails have one entry to a row.
+    cone_of, column = np.nonzero(roots[uncertain])
+    sizes = 1 + np.bincount(cone_of, minlength=len(uncertain))
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    cone_of, column = np.nonzero(counted[uncertain])
     is_tail = np.ones(starts[-1], dtype=bool)
     is_tail[starts[:-1]] = False
-    roots = -tau * np.sqrt(variances[uncertain[cone_of], column])
     tails = sparse.csr_matrix(
-        (roots, (np.flatnonzero(is_tail), column)), shape=(starts[-1], 2 * n + 1)
+        (-roots[uncertain[cone_of], column], (np.flatnonzero(is_tail), column)),
+        shape=(starts[-1], 2 * n + 1),
     )
     heads = sparse.csr_matrix(
         (np.ones(len(uncertain)), (starts[:-1], np.arange(len(uncertain)))),
@@ -218,7 +257,6 @@ def _with_row_cones(
         bounds=bounds,
         n_inequalities=len(certain) + n,
         cone_sizes=sizes,
-        n_cones=len(uncertain),
     )
 
 
@@ -239,7 +277,6 @@ def _with_shared_cone(K: FloatArray, signs: FloatArray, tau: float) -> _Program:
         bounds=np.concatenate([-np.ones(n), np.zeros(n + n + 1)]),
         n_inequalities=2 * n,
         cone_sizes=np.array([n + 1]),
-        n_cones=1,
     )
 
 
@@ -248,6 +285,7 @@ def _clarabel() -> Any:
         import clarabel
     except ImportError as error:
         raise ImportError(
-            "RobustSVC solves a cone program and needs Clarabel: pip install 'absentia[robust]'."
+            "solver='clarabel' needs Clarabel: pip install 'absentia[robust]', or use the solver "
+            "'interior', which needs nothing more."
         ) from error
     return clarabel
