@@ -207,7 +207,7 @@ class KernelMachine(BaseEstimator):
             return None, X
         density = make_density(self.density)
         weighs = sample_weight is not None and has_fit_parameter(density, "sample_weight")
-        density.fit(X, **({"sample_weight": sample_weight} if weighs else {}))
+        density.fit(X, None, **({"sample_weight": sample_weight} if weighs else {}))
         return density, condition_on(density, as_table(X))
 
     def _make_kernel(self, gamma: Any) -> Kernel:
