@@ -19,13 +19,20 @@ from absentia import (
     SVR,
     SVRCV,
     GaussianDensity,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelKMeans,
     KernelMatrix,
+    KernelPCA,
     KernelRidge,
     KernelRidgeCV,
+    LabelSpreading,
+    LogisticRegression,
     LogisticRegressionCV,
     NuSVC,
     NuSVR,
     OneClassSVM,
+    SpectralClustering,
 )
 
 #: A few EM steps do for checks of interfaces; what EM finds is tested with the densities.
@@ -48,6 +55,13 @@ MACHINES: list[tuple[BaseEstimator, dict[str, str]]] = [
     (SVRCV(density=QUICK, Cs=(1.0,), gammas=(0.1,), cv=2), {}),
     (LogisticRegressionCV(density=QUICK, Cs=(1.0,), gammas=(0.1,), cv=2), {}),
     (KernelRidgeCV(density=QUICK, alphas=(1.0,), gammas=(0.1,), cv=2), {}),
+    (LogisticRegression(density=QUICK), {}),
+    (GaussianProcessRegressor(density=QUICK, gamma="scale"), {}),
+    (GaussianProcessClassifier(density=QUICK, gamma="scale", scale=1.0), {}),
+    (KernelPCA(density=QUICK), {}),
+    (SpectralClustering(density=QUICK, n_init=2), {}),
+    (KernelKMeans(density=QUICK, n_init=2), {}),
+    (LabelSpreading(density=QUICK), {}),
 ]
 
 EXPECTED_FAILURES = {type(machine).__name__: failures for machine, failures in MACHINES}

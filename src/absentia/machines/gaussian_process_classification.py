@@ -44,7 +44,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         Variance of the process.
     scale_bounds : pair of float, default=(1e-2, 1e4)
         Where to look for ``scale``.
-    max_iter : int, default=100
+    max_iter_predict : int, default=100
         Most Newton steps to the mode.
     {process_parameters}
 
@@ -106,7 +106,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         *,
         scale: float | str = "optimize",
         scale_bounds: Bounds = (1e-2, 1e4),
-        max_iter: int = 100,
+        max_iter_predict: int = 100,
         n_restarts_optimizer: int = 0,
         gamma_bounds: Bounds = (1e-4, 1e4),
         random_state: Any = None,
@@ -119,7 +119,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     ):
         self.scale = scale
         self.scale_bounds = scale_bounds
-        self.max_iter = max_iter
+        self.max_iter_predict = max_iter_predict
         self.n_restarts_optimizer = n_restarts_optimizer
         self.gamma_bounds = gamma_bounds
         self.random_state = random_state
@@ -149,7 +149,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         classes, signs = class_signs(y)
         training = self._prepare(X, y)
         family = self._family(training)
-        problems = _Problems(family, training.beliefs, signs.T > 0, int(self.max_iter), self.n_jobs)
+        problems = _Problems(
+            family, training.beliefs, signs.T > 0, int(self.max_iter_predict), self.n_jobs
+        )
 
         start, bounds = family.start, family.bounds
         if is_free(self.scale):
@@ -166,8 +168,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         approximations = problems.approximate(logarithms, log_scale)[1]
         if not all(approximation.converged for approximation in approximations):
             warnings.warn(
-                f"GaussianProcessClassifier did not find the mode in max_iter={self.max_iter} "
-                "Newton steps. Raise max_iter, or lower the upper one of scale_bounds.",
+                "GaussianProcessClassifier did not find the mode in "
+                f"max_iter_predict={self.max_iter_predict} Newton steps. Raise it, or lower the "
+                "upper one of scale_bounds.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -197,18 +200,15 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        beliefs = self._believe(X)
-        K = self.scale_ * self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
-        diagonal = self.scale_ * self.kernel_.diag(beliefs)
-        problems = zip(self.dual_coef_, self.root_curvatures_, self.L_, strict=True)
-        columns = [average_sigmoid(*latent(*problem, K, diagonal)) for problem in problems]
-        if len(columns) == 1:
-            columns = [1.0 - columns[0], *columns]
-        probabilities = np.column_stack(columns)
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
+        means, variances = self._latents(X)
+        columns = average_sigmoid(means, variances)
+        if columns.shape[1] == 1:
+            columns = np.column_stack([1.0 - columns, columns])
+        probabilities: FloatArray = columns / columns.sum(axis=1, keepdims=True)
+        return probabilities
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the mean of the log-odds: of the second class, or of each of more classes.
+    def latent_mean_and_variance(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the log-odds: of the second class, or of each of more.
 
         Parameters
         ----------
@@ -216,11 +216,19 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes)
+        mean, variance : ndarray of shape (n_samples,), or (n_samples, n_classes)
         """
-        K = self._gram_rows(X)
-        values = self.scale_ * K @ self.dual_coef_.T
-        return values[:, 0] if values.shape[1] == 1 else values
+        means, variances = self._latents(X)
+        return (means[:, 0], variances[:, 0]) if means.shape[1] == 1 else (means, variances)
+
+    def _latents(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the log-odds, a column to each problem of two classes."""
+        beliefs = self._believe(X)
+        K = self.scale_ * self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
+        diagonal = self.scale_ * self.kernel_.diag(beliefs)
+        problems = zip(self.dual_coef_, self.root_curvatures_, self.L_, strict=True)
+        means, variances = zip(*(latent(*p, K, diagonal) for p in problems), strict=True)
+        return np.column_stack(means), np.column_stack(variances)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.
@@ -233,10 +241,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.intp)])
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: np.ndarray = self.classes_[best]
+        return labels
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """Return the approximate logarithm of the probability of the training labels.
@@ -262,7 +269,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             )
         names = tuple(name for name in self.hyperparameter_names_ if name != "scale")
         family = KernelFamily(self.kernel_, names, np.empty((len(names), 2)))
-        problems = _Problems(family, self.beliefs_, self._positive, int(self.max_iter), self.n_jobs)
+        problems = _Problems(
+            family, self.beliefs_, self._positive, int(self.max_iter_predict), self.n_jobs
+        )
         value, gradient = problems.evidence(*self._split(theta, family), central=True)
         return (value, gradient[: len(theta)]) if eval_gradient else value
 
@@ -273,7 +282,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter_predict", self.max_iter_predict)
 
 
 class _Problems:

@@ -147,7 +147,8 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         check_fraction("alpha", self.alpha)
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
-        if y is not None and np.size(y) and np.all(np.asarray(y) == -1):
+        given = np.asarray(y)
+        if given.size and (given == -1).all():
             raise ValueError("No row has a label: y is -1 everywhere. Label at least one row.")
         return super()._check_targets(y, n_samples)
 
