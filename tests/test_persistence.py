@@ -10,11 +10,14 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+import absentia
 from absentia import SVC, Beliefs, GaussianDensity, GenRBF, MaskKernel, load, save
 from absentia.gaussians import Prior
+from absentia.kernels import Kernel
 from absentia.persistence import trusted_types
 from machines.contract import table, targets_of
 
@@ -47,6 +50,30 @@ def test_pipelines_densities_kernels_and_beliefs_come_back(tmp_path):
                 again.decision_function(rows), model.decision_function(rows)
             )
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]
+
+
+def public_estimators():
+    public = [getattr(absentia, name) for name in absentia.__all__]
+    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
+    return [kind for kind in kinds if not issubclass(kind, Kernel)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
+def test_every_estimator_comes_back(kind, tmp_path):
+    X, y = table(), targets_of("classes")
+    model = kind()
+    quick = {"gammas": (0.3,), "cv": 2, "n_components": 2, "n_clusters": 2}
+    known = model.get_params(deep=False)
+    model.set_params(**{name: value for name, value in quick.items() if name in known})
+    model.fit(X, y)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert type(again) is kind
+    assert repr(again) == repr(model)
+    outputs = [name for name in ("predict", "transform", "score_samples") if hasattr(model, name)]
+    for name in outputs:
+        np.testing.assert_array_equal(getattr(again, name)(X), getattr(model, name)(X))
 
 
 def test_an_unfitted_machine_comes_back_and_a_file_is_replaced(tmp_path):
