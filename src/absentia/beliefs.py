@@ -285,14 +285,18 @@ class Beliefs:
             uniforms = rng.uniform(size=(n_draws, n, 1)) * cumulative[:, -1:]
             component = (uniforms > cumulative[:, :-1]).sum(axis=2)
         draws = self.means[np.arange(n), component]
-        order = np.argsort(self.group_of_row, kind="stable")
-        starts = np.searchsorted(self.group_of_row[order], np.arange(self.covariances.n_groups + 1))
-        certain = self.covariances.is_zero()
-        for g in np.flatnonzero(~certain):
-            rows = order[starts[g] : starts[g + 1]]
-            roots = np.stack([_root(S) for S in self.covariances.dense(np.array([g]))[0]])
-            noise = rng.standard_normal((n_draws, len(rows), d))
-            draws[:, rows] += np.einsum("sijl,sil->sij", roots[component[:, rows]], noise)
+        uncertain = np.flatnonzero(~self.covariances.is_zero()[self.group_of_row])
+        # Rows of one group stand together, so that few groups' matrices are needed at a time.
+        rows_in_order = uncertain[np.argsort(self.group_of_row[uncertain], kind="stable")]
+        floats_per_row = d * (n_draws + self.n_components * d)
+        for block in row_blocks(len(rows_in_order), floats_per_row):
+            rows = rows_in_order[block]
+            groups, local = np.unique(self.group_of_row[rows], return_inverse=True)
+            roots = _roots(self.covariances.dense(groups))
+            noise = rng.standard_normal((n_draws, len(rows), d)).transpose(1, 2, 0)
+            for c in range(self.n_components):
+                offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
+                draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
         return draws[0] if size is None else draws
 
     def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
@@ -395,14 +399,17 @@ def _covariances_by_group(
     return (values + values.transpose(0, 2, 1)) / 2, group_of_row
 
 
-def _root(covariance: FloatArray) -> FloatArray:
-    """Return R with ``R R' = covariance``, zero rows where the covariance has them."""
-    root = np.zeros_like(covariance)
-    spread = np.flatnonzero(np.diagonal(covariance) > 0)
-    if len(spread):
-        eigenvalues, vectors = np.linalg.eigh(covariance[np.ix_(spread, spread)])
-        root[np.ix_(spread, spread)] = vectors * np.sqrt(np.maximum(eigenvalues, 0))
-    return root
+def _roots(covariances: FloatArray) -> FloatArray:
+    """Return ``R`` with ``R R' = covariance`` for a stack, with zero rows where it has them."""
+    certain = np.diagonal(covariances, axis1=-2, axis2=-1) <= 0
+    filled = covariances + certain[..., None] * np.eye(covariances.shape[-1])
+    try:
+        roots = np.linalg.cholesky(filled)
+    except np.linalg.LinAlgError:  # singular, as after a map to more columns
+        eigenvalues, vectors = np.linalg.eigh(filled)
+        roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
+    cleared: FloatArray = np.where(certain[..., None], 0.0, roots)
+    return cleared
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.densities.blas import one_blas_thread
 from absentia.densities.blocks import RowsGiven, blocks_of
 from absentia.gaussians import ConditionalCovariances, Prior
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray
 
 __all__ = ["condition", "joint_log_densities", "log_normalised"]
+
+_FEW_ROWS = 256
 
 
 def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
@@ -66,20 +71,22 @@ def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | 
     log_joint = np.empty((len(X), prior.n_components))
     with np.errstate(divide="ignore"):
         log_weights = np.log(prior.weights)
-    for block in blocks_of(patterns):
-        rows = X[block.rows]
-        for c in range(prior.n_components):
-            given = RowsGiven.of(block, rows, prior, c)
-            if np.isnan(given.log_densities).any():
-                raise np.linalg.LinAlgError(
-                    "A covariance of the density is not positive definite on what was observed; "
-                    "fit the density with a larger reg_covar or with shrinkage."
-                )
-            log_joint[block.rows, c] = log_weights[c] + given.log_densities
-            if means is not None:
-                completed = given.vectors
-                if not block.members_are_missing:
-                    completed = completed @ prior.covariances[c]
-                completed = prior.means[c] + completed
-                means[block.rows, c] = np.where(np.isnan(rows), completed, rows)
+    # Keeping BLAS to one thread takes as long as conditioning a few hundred rows.
+    with one_blas_thread() if len(X) > _FEW_ROWS else nullcontext():
+        for block in blocks_of(patterns):
+            rows = X[block.rows]
+            for c in range(prior.n_components):
+                given = RowsGiven.of(block, rows, prior, c)
+                if np.isnan(given.log_densities).any():
+                    raise np.linalg.LinAlgError(
+                        "A covariance of the density is not positive definite on what was observed; "
+                        "fit the density with a larger reg_covar or with shrinkage."
+                    )
+                log_joint[block.rows, c] = log_weights[c] + given.log_densities
+                if means is not None:
+                    completed = given.vectors
+                    if not block.members_are_missing:
+                        completed = completed @ prior.covariances[c]
+                    completed = prior.means[c] + completed
+                    means[block.rows, c] = np.where(np.isnan(rows), completed, rows)
     return log_joint
