@@ -79,8 +79,8 @@ def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | 
                 given = RowsGiven.of(block, rows, prior, c)
                 if np.isnan(given.log_densities).any():
                     raise np.linalg.LinAlgError(
-                        "A covariance of the density is not positive definite on what was observed; "
-                        "fit the density with a larger reg_covar or with shrinkage."
+                        "A covariance of the density is not positive definite on what was "
+                        "observed; fit the density with a larger reg_covar or with shrinkage."
                     )
                 log_joint[block.rows, c] = log_weights[c] + given.log_densities
                 if means is not None:
