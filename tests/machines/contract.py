@@ -37,6 +37,7 @@ from absentia import (
     load,
     save,
 )
+from absentia.machines.base import COMMON
 
 SAME_FORMULA = 1e-10
 
@@ -243,6 +244,10 @@ class MachineContract:
         assert model.n_features_in_ == 2
 
     # Parameters ----------------------------------------------------------------------------
+
+    def test_the_parameters_of_all_machines_are_there(self):
+        searched = set() if self.has_gamma else {"gamma", "mask_weight"}
+        assert set(COMMON) - searched <= set(self.make().get_params(deep=False))
 
     @pytest.mark.parametrize(
         ("params", "kind", "sentence"),
