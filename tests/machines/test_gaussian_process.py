@@ -15,6 +15,8 @@ from absentia import (
     GaussianDensity,
     GaussianProcessClassifier,
     GaussianProcessRegressor,
+    Kernel,
+    NotPositiveDefiniteWarning,
 )
 from absentia.machines.evidence import Spectrum
 from absentia.machines.laplace import LaplaceApproximation, average_sigmoid
@@ -295,3 +297,32 @@ def test_a_mode_that_is_not_found_is_told():
     X, y = table(), targets_of("classes")
     with pytest.warns(ConvergenceWarning, match="max_iter_predict=1 "):
         GaussianProcessClassifier(gamma="scale", scale=1e4, max_iter_predict=1).fit(X, y)
+
+
+class Distances(Kernel):
+    """No kernel at all: minus the distance of the means has negative eigenvalues."""
+
+    positive_definite = False
+
+    def __init__(self, factor=0.01):
+        self.factor = factor
+
+    def _gram(self, P, Q, n_jobs):
+        a, b = P.mean(), (P if Q is None else Q).mean()
+        return -self.factor * np.linalg.norm(a[:, None] - b, axis=2)
+
+    def _diag(self, P):
+        return np.zeros(len(P))
+
+
+def test_indefinite_kernels_are_told_or_refused():
+    X, y = incomplete(20)
+    with pytest.warns(NotPositiveDefiniteWarning):
+        GaussianProcessRegressor(kernel=Distances(), gamma="scale", scale=1.0, noise=5.0).fit(X, y)
+    with (
+        pytest.raises(ValueError, match="Raise noise"),
+        pytest.warns(NotPositiveDefiniteWarning),
+    ):
+        GaussianProcessRegressor(kernel=Distances(), gamma="scale", scale=9.0, noise=0.01).fit(X, y)
+    with pytest.warns(NotPositiveDefiniteWarning):
+        GaussianProcessClassifier(kernel=Distances(), gamma="scale", scale=1.0).fit(X, y > 0)

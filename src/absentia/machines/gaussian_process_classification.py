@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.kernels.repair import check_psd
 from absentia.machines.base import ClassifierTargets, Training
 from absentia.machines.documentation import documented
 from absentia.machines.evidence import Bounds
@@ -165,7 +166,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
 
         theta = self._search(evidence, start, bounds)
         logarithms, log_scale = self._split(theta, family)
-        approximations = problems.approximate(logarithms, log_scale)[1]
+        K, approximations = problems.approximate(logarithms, log_scale)
+        check_psd(K, family.kernel)
         if not all(approximation.converged for approximation in approximations):
             warnings.warn(
                 "GaussianProcessClassifier did not find the mode in "

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.kernels.repair import check_psd
 from absentia.machines.base import RegressorTargets, Training
 from absentia.machines.documentation import documented
 from absentia.machines.evidence import Bounds, Spectrum
@@ -76,8 +77,11 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     prediction of ``f`` at the true row, and the variance its mean squared error: a row that
     misses much is predicted with a larger error, and weighs less in training, as if its target
     were noisier. genRBF takes every row as one known point: its variances do not grow with what
-    is missing. ``ExpectedRBF(diagonal="independent")`` is about the *average* of ``f`` over what
-    the row could be. Any kernel may be used; variances take ``k(x, x)`` from ``kernel_.diag``.
+    is missing. The variance is about all functions that the process held possible beforehand, so
+    it also grows where a missing column turned out not to matter; the guide shows how to ask the
+    learned function instead. ``ExpectedRBF(diagonal="independent")`` is about the *average* of
+    ``f`` over what the row could be. Any kernel may be used; variances take ``k(x, x)`` from
+    ``kernel_.diag``.
 
     One eigendecomposition for each value of the kernel's parameters settles scale and noise, and a
     search by L-BFGS-B with as many dimensions as the kernel has free parameters does the rest:
@@ -183,6 +187,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
 
         best = self._search(evidence, family.start, family.bounds)
         K, spectrum, scale, noise = settled(best)
+        check_psd(K, family.kernel)
         chosen = {"scale": scale} if is_free(self.scale) else {}
         chosen |= {"noise": noise} if is_free(self.noise) else {}
         L = _factor(K, scale, noise)
