@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags
 
 from absentia.beliefs import Beliefs
 from absentia.gaussians import ExplicitCovariances
@@ -339,11 +338,6 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
                 raise ValueError(
                     f"tau must be 'cv' or a number that is not negative, found {tau!r}."
                 )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 @dataclass(frozen=True, eq=False)
