@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from absentia.distributed.blocks import Block, RowBlocks, pairwise_sum
+from absentia.engine.threads import one_blas_thread
 from absentia.tables import FloatArray
 
 __all__ = ["ArrayBlocks"]
@@ -61,7 +62,8 @@ class ArrayBlocks(RowBlocks):
         if self.n_jobs in (None, 1):
             return pairwise_sum(function(block, *shared) for block in self.blocks())
         run = Parallel(n_jobs=self.n_jobs, backend="threading", return_as="generator")
-        return pairwise_sum(run(delayed(function)(block, *shared) for block in self.blocks()))
+        with one_blas_thread():
+            return pairwise_sum(run(delayed(function)(block, *shared) for block in self.blocks()))
 
     def without_names(self) -> ArrayBlocks:
         """Return itself: arrays have no names."""

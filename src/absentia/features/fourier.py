@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.distributed import RowBlocks
+from absentia.engine.threads import n_threads, one_blas_thread
 from absentia.engine.waves import (
     LARGEST_PHASE,
     add_waves,
@@ -73,7 +74,7 @@ class FourierFeatures(BeliefFeatures):
         Multiplies the kernel with :class:`MaskKernel` of that weight, for data in which *what* is
         missing tells something; see :class:`MaskFeatures` for a sum instead of a product.
     n_jobs : int, optional
-        Threads; as everywhere in joblib.
+        Threads, as everywhere in joblib; None means every core.
     random_state : int, RandomState or None
         Draws the frequencies.
 
@@ -179,11 +180,9 @@ class FourierFeatures(BeliefFeatures):
             for fill, rows in ((self._fill_points, order[is_point]), (self._fill, order[~is_point]))
             for start in range(0, len(rows), step)
         ]
-        if self.n_jobs in (None, 1):
-            for fill, rows in tasks:
-                fill(beliefs, rows, out)
-        else:
-            Parallel(n_jobs=self.n_jobs, backend="threading")(
+        # The products of a block are too small for the threads of BLAS; blocks have threads.
+        with one_blas_thread():
+            Parallel(n_jobs=n_threads(self.n_jobs), backend="threading")(
                 delayed(fill)(beliefs, rows, out) for fill, rows in tasks
             )
         if self._n_features_out < 2 * n_frequencies:
