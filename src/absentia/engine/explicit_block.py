@@ -24,6 +24,7 @@ from absentia.engine.lanes import (
     store8,
     subtract8,
 )
+from absentia.engine.output import TILE, write_tile
 
 __all__ = ["explicit_rows"]
 
@@ -37,6 +38,7 @@ def explicit_rows(
     out,
     symmetric,
     accumulate,
+    mirror,
     scaled,
     row_means,
     row_constants,
@@ -63,7 +65,7 @@ def explicit_rows(
     vector = np.empty(d * LANES)
     determinant = np.empty(2 * LANES)
     constants = np.empty(LANES)
-    values = np.empty(LANES)
+    values = np.empty(TILE * LANES)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
         for lane in range(LANES):
@@ -76,6 +78,7 @@ def explicit_rows(
                     rows_matrix[(r * d + c) * LANES + lane] = covariance[r, c]
         last_column = min(len(columns), first + n_rows) if symmetric else len(columns)
         run = -1
+        left = 0
         for j in range(last_column):
             if j >= run_starts[run + 1]:
                 run += 1
@@ -99,14 +102,7 @@ def explicit_rows(
                 value = divide8(exp8(log_value), square_root8(load8(determinant, 0)))
             else:
                 value = exp8(log_value)
-            store8(values, 0, value)
-            for lane in range(n_rows):
-                row = first + lane
-                if symmetric and j > row:
-                    continue
-                if accumulate:
-                    out[row, j] += values[lane]
-                else:
-                    out[row, j] = values[lane]
-                if symmetric:
-                    out[j, row] = out[row, j]
+            store8(values, (j - left) * LANES, value)
+            if j + 1 == last_column or j + 1 - left == TILE:
+                write_tile(out, values, first, n_rows, left, j + 1, symmetric, accumulate, mirror)
+                left = j + 1

@@ -36,6 +36,7 @@ from absentia.engine.lanes import (
     store8,
     subtract8,
 )
+from absentia.engine.output import TILE, write_tile
 from absentia.engine.row_block import (
     add_precision,
     euclidean_information,
@@ -44,9 +45,6 @@ from absentia.engine.row_block import (
 )
 
 __all__ = ["TILE", "gram_rows"]
-
-# Columns whose products with U are made at once: four lane groups.
-TILE = 32
 
 _HALF_LOG_2 = 0.5 * math.log(2.0)
 
@@ -119,6 +117,7 @@ def gram_rows(
     out,
     symmetric,
     accumulate,
+    mirror,
     scaled,
     base,
     row_means,
@@ -142,9 +141,11 @@ def gram_rows(
     ----------
     out : array of shape (n, m)
     symmetric : bool
-        Rows and columns are the same: only columns up to the row are computed, and mirrored.
+        Rows and columns are the same: only columns up to the row are computed.
     accumulate : bool
         Add to ``out`` instead of writing it (further components of a mixture).
+    mirror : bool
+        Copy what is computed to above the diagonal (the last component of a symmetric matrix).
     scaled : bool
         Keep the determinants; without them the unscaled form of [Anderson2011]_.
     base : float
@@ -199,7 +200,7 @@ def gram_rows(
     groups = np.empty(LANES, dtype=np.intp)
     row_part = np.empty(LANES)
     observed_part = np.empty(LANES)
-    values = np.empty(LANES)
+    values = np.empty(TILE * LANES)
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
@@ -337,14 +338,5 @@ def gram_rows(
                     value = divide8(exp8(log_value), square_root8(load8(determinant, 0)))
                 else:
                     value = exp8(log_value)
-                store8(values, 0, value)
-                for lane in range(n_rows):
-                    row = first + lane
-                    if symmetric and j > row:
-                        continue
-                    if accumulate:
-                        out[row, j] += values[lane]
-                    else:
-                        out[row, j] = values[lane]
-                    if symmetric:
-                        out[j, row] = out[row, j]
+                store8(values, (j - tile) * LANES, value)
+            write_tile(out, values, first, n_rows, tile, tile_stop, symmetric, accumulate, mirror)

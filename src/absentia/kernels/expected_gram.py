@@ -65,6 +65,7 @@ def expected_gram(
     out = np.empty((len(P), len(columns_of)))
     n_popular = row_ordering.n_popular
     accumulate = False
+    last = (P.n_components - 1, columns_of.n_components - 1)
     for a in range(P.n_components):
         rows = Side.of(P, row_ordering, a, row_norms)
         for b in range(columns_of.n_components):
@@ -94,6 +95,7 @@ def expected_gram(
                     first_column=first_column,
                     symmetric=symmetric,
                     accumulate=accumulate,
+                    mirror=symmetric and (a, b) == last,
                     scaled=scaled,
                     threads=threads,
                 )

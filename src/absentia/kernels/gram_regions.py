@@ -17,7 +17,8 @@ from absentia.engine.dense_block import exponential_of_distances
 from absentia.engine.determinants import principal_log_determinants
 from absentia.engine.explicit_block import explicit_rows
 from absentia.engine.lanes import LANES
-from absentia.engine.pair_block import TILE, gram_rows
+from absentia.engine.output import TILE
+from absentia.engine.pair_block import gram_rows
 from absentia.engine.threads import (
     row_blocks,
     run_blocks,
@@ -157,12 +158,14 @@ def fill_lanes(
     first_column: int,
     symmetric: bool,
     accumulate: bool,
+    mirror: bool,
     scaled: bool,
     threads: int,
 ) -> None:
     """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on.
 
-    With ``symmetric``, only columns up to the row, and mirrored.
+    With ``symmetric``, only columns up to the row; with ``mirror`` they are copied to above the
+    diagonal too.
     """
     n, m = out.shape
     if first_row >= last_row or first_column >= m:
@@ -188,6 +191,7 @@ def fill_lanes(
             region,
             symmetric,
             accumulate,
+            mirror,
             scaled,
             row_means,
             constants,
@@ -235,6 +239,7 @@ def fill_lanes(
             region,
             symmetric,
             accumulate,
+            mirror,
             scaled,
             2 * smoothing.gamma,
             row_means,
@@ -266,6 +271,7 @@ def fill_lanes(
             region,
             symmetric,
             accumulate,
+            mirror,
             scaled,
             0.0,
             row_means,

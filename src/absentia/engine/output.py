@@ -1,0 +1,44 @@
+"""Where the results of lanes go: from tiles of eight rows into a matrix, and above its diagonal."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from absentia.engine.lanes import LANES
+
+__all__ = ["TILE", "write_tile"]
+
+# Columns that are computed before their results are written: four lane groups.
+TILE = 32
+
+
+@njit(nogil=True, cache=True)
+def write_tile(out, values, first, n_rows, left, right, symmetric, accumulate, mirror):
+    """Write the results of rows ``first`` and following against columns ``left`` to ``right``.
+
+    Parameters
+    ----------
+    out : array of shape (n, m)
+    values : flat lanes, a group to each column of the tile
+    n_rows : int
+        How many of the eight lanes stand for rows.
+    symmetric : bool
+        Write only what is on or below the diagonal.
+    accumulate : bool
+        Add to what is there.
+    mirror : bool
+        Copy what is written to above the diagonal.
+    """
+    for lane in range(n_rows):
+        row = first + lane
+        stop = min(right, row + 1) if symmetric else right
+        if accumulate:
+            for j in range(left, stop):
+                out[row, j] += values[(j - left) * LANES + lane]
+        else:
+            for j in range(left, stop):
+                out[row, j] = values[(j - left) * LANES + lane]
+    if mirror:
+        for j in range(left, right):
+            for row in range(max(first, j + 1), first + n_rows):
+                out[j, row] = out[row, j]
