@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info
 
 from absentia import GaussianDensity
 from absentia.densities import expectation
@@ -235,12 +234,3 @@ def test_threads_change_nothing(monkeypatch):
     X = gaussian_table(np.random.default_rng(0), 300, 6, 0.5)
     alone, together = GaussianDensity().fit(X), GaussianDensity(n_jobs=2).fit(X)
     assert np.array_equal(alone.covariance_, together.covariance_)
-
-
-def test_blas_has_its_threads_back_after_a_fit():
-    def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-    before = threads()
-    GaussianDensity().fit(gaussian_table(np.random.default_rng(0), 20, 3, 0.3))
-    assert threads() == before

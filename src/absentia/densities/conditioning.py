@@ -7,8 +7,8 @@ from contextlib import nullcontext
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.densities.blas import one_blas_thread
 from absentia.densities.blocks import RowsGiven, blocks_of
+from absentia.engine.threads import one_blas_thread
 from absentia.gaussians import ConditionalCovariances, Prior
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray

@@ -8,10 +8,10 @@ import numpy as np
 
 from absentia.densities.acceleration import Ascent
 from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_converged
-from absentia.densities.blas import one_blas_thread
 from absentia.densities.checks import check_em_parameters, require
 from absentia.densities.penalty import Penalty, climb
 from absentia.densities.spread_rows import SpreadRows, remember_any_columns, training_rows
+from absentia.engine.threads import one_blas_thread
 from absentia.gaussians import Prior
 from absentia.tables import FloatArray, IntArray
 

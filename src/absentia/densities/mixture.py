@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.densities.base import Density, warn_not_converged
-from absentia.densities.blas import one_blas_thread
 from absentia.densities.checks import (
     check_count,
     check_em_parameters,
@@ -18,6 +17,7 @@ from absentia.densities.checks import (
 from absentia.densities.conditioning import log_normalised
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.densities.spread_rows import remember_any_columns, training_rows
+from absentia.engine.threads import one_blas_thread
 from absentia.gaussians import Prior
 from absentia.tables import FloatArray, IntArray
 

@@ -1,17 +1,26 @@
-"""How many threads to use, and running compiled blocks on them."""
+"""How many threads to use, running compiled blocks on them, and keeping those of BLAS away."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
-__all__ = ["n_threads", "row_blocks", "run_blocks", "run_single_threaded_blas", "triangle_blocks"]
+__all__ = [
+    "n_threads",
+    "one_blas_thread",
+    "row_blocks",
+    "run_blocks",
+    "run_single_threaded_blas",
+    "triangle_blocks",
+]
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -27,6 +36,67 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cpu_count(), int(limit))) if limit.isdigit() else int(cpu_count())
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread inside a ``with`` block.
+
+    Many small products on the threads of BLAS wait for each other more than they work, the more
+    so on a machine that is busy; threads over blocks of rows (``n_jobs``) do better. The number is
+    one for the whole process, so blocks may overlap in any order: the first thread to enter takes
+    it down, the last to leave puts back what the first has found.
+    """
+    _blas.enter()
+    try:
+        yield
+    finally:
+        _blas.leave()
+
+
+class _LimitedBlas:
+    """How many ``with`` blocks hold BLAS to one thread, and what to restore after the last."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._pools: ThreadpoolController | None = None
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._inside:
+                if self._pools is None:  # found once: looking takes longer than a small fit
+                    self._pools = ThreadpoolController().select(user_api="blas")
+                self._limit = self._pools.limit(limits=1)
+                _let_any_thread_set_limits()
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+                _let_any_thread_set_limits()
+
+    def renew_lock(self) -> None:
+        """Forget that another thread held the lock: after a fork that thread is not there."""
+        self._lock = Lock()
+
+
+def _let_any_thread_set_limits() -> None:
+    """Give up a right that newer versions of threadpoolctl reserve to the first thread to use it.
+
+    The last thread to leave need not be the first that entered; what it sets must count.
+    """
+    release = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release()
+
+
+_blas = _LimitedBlas()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.renew_lock)
 
 
 def run_blocks(
@@ -45,15 +115,12 @@ def run_blocks(
 def run_single_threaded_blas(
     function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], threads: int
 ) -> None:
-    """Call ``function(*task)`` for each task on our threads, each with a BLAS of one thread.
-
-    Many small matrix products on the threads of BLAS wait for each other more than they work.
-    """
+    """Call ``function(*task)`` for each task on our threads, each with a BLAS of one thread."""
     if threads == 1 or len(tasks) == 1:
         for task in tasks:
             function(*task)
     else:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             Parallel(n_jobs=threads, backend="threading", batch_size="auto")(
                 delayed(function)(*task) for task in tasks
             )
