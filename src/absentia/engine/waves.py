@@ -3,7 +3,7 @@
 Random features ask for the sine and the cosine of a hundred million numbers; that is where their
 time goes. The library functions of C take some 15 ns each, one number at a time. Here both come
 from one range reduction and two polynomials, without a branch, so that the compiler does several
-numbers to an instruction: some 1.5 ns for the pair. They agree with the exact values to 4e-16 as
+numbers to an instruction: some 3 ns for the pair. They agree with the exact values to 4e-16 as
 long as no phase is beyond ``LARGEST_PHASE`` (:func:`numpy.cos` serves those).
 """
 
