@@ -49,7 +49,13 @@ def stored(results, protocol, make_scores):
     for k, cell in enumerate(protocol.cells(CONTEXT)):
         scores = make_scores(cell)
         error = "ValueError: <no> luck" if k == 1 else ""
-        facts = {"C": 1.0, "gamma": 0.5, "gamma_edge": "low", "calibration": [[30, 25.0, 24]] * 10}
+        facts = {
+            "C": 1.0,
+            "gamma": 0.5,
+            "inner_score": 0.9,
+            "gamma_edge": "low",
+            "calibration": [[30, 25.0, 24]] * 10,
+        }
         found = () if error else tuple(Score(m, v, cell.rate) for m, v in scores.items())
         results.add(number, CONTEXT, CellResult(cell, 0.5, found, facts, error))
 

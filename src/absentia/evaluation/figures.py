@@ -152,7 +152,7 @@ def heat_map(table: Any, metric: str, *, lower_is_better: bool = False) -> Any:
             panel.text(
                 j, i, f"{values[i, j]:.{decimals}f}", ha="center", va="center", fontsize=7.5,
                 fontweight="bold" if winner else "normal",
-                color="white" if winner or loss[i, j] > 0.85 * scale else "#1c1f24",
+                color="white" if not 0.15 < loss[i, j] / scale <= 0.85 else "#1c1f24",
             )  # fmt: skip
         else:
             panel.text(j, i, "–", ha="center", va="center", fontsize=8, color="#8a8f98")

@@ -37,7 +37,7 @@ figcaption { color: var(--soft); font-size: 13.5px; margin-top: 6px; max-width: 
 table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 12px; border-bottom: 1px solid var(--line); text-align: left;
   white-space: nowrap; }
-td.wrap { white-space: normal; min-width: 260px; }
+td.wrap { white-space: normal; min-width: 200px; }
 th.number, td.number { text-align: right; }
 th { cursor: pointer; user-select: none; position: sticky; top: 0; background: var(--paper);
   border-bottom: 2px solid #c9ced6; }
@@ -176,7 +176,7 @@ def table_html(frame: Any, *, best: str = "", decimals: int = 3) -> str:
                 cells.append(_number_cell(float(value), frame[column].dtype.kind, target, decimals))
             else:
                 text = str(value)
-                wide = ' class="wrap"' if len(text) > 60 else ""
+                wide = ' class="wrap"' if len(text) > 45 else ""
                 cells.append(f"<td{wide}>{html.escape(text)}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (

@@ -253,7 +253,8 @@ class _Report:
         rows = []
         for method, part in self.cells[self.cells["error"] == ""].groupby("method"):
             facts = list(part["facts"])
-            gammas = sorted(f["gamma"] for f in facts if isinstance(f.get("gamma"), float))
+            chosen = [f for f in facts if "inner_score" in f and isinstance(f.get("gamma"), float)]
+            gammas = sorted(f["gamma"] for f in chosen)
             if not gammas:
                 continue
             edges = Counter(f.get("gamma_edge", "") for f in facts)
@@ -281,7 +282,7 @@ class _Report:
             "Where the best kernel width lay on the edge of the grid, the grid was widened beyond "
             "it, up to four steps; the table says how often."
         )
-        self.page.table(table, decimals=4)
+        self.page.table(table)
 
     def _failures(self) -> None:
         failed = self.cells[self.cells["error"] != ""]

@@ -19,7 +19,7 @@ __all__ = ["MESQUITA"]
 
 _SETS = ("auto_mpg", "forest_fires", "haberman", "pima", "iris")
 #: The four columns of weather that the paper takes.
-_COLUMNS = {"forest_fires": ("temp", "RH", "wind", "rain")}
+_COLUMNS = {"forest_fires": ("temp", "rh", "wind", "rain")}
 _KERNELS = {
     "esd": lambda gamma: ExpectedDistanceRBF(gamma),
     "egk": lambda gamma: GammaRBF(gamma),

@@ -33,7 +33,7 @@ _SLOW = ("svr-imputation", "geom", "expected-rbf-mixture")
 
 def _cells(context: Context) -> list[Cell]:
     names = methods_for("classification")
-    samples = {"smoke": 1, "small": 3, "full": 10}[context.size]
+    samples = 1 if context.size == "smoke" else 10
     sets: Sequence[str] = ("secom", "aps_scania_9000")
     if context.size == "smoke":
         names, sets = ["genrbf", "mean"], ("secom",)

@@ -93,7 +93,7 @@ def _grid(context: Context, data: Dataset) -> Grid:
 
 
 def _run(cell: Cell, context: Context) -> Result:
-    limit = {"smoke": 90, "small": 600, "full": 2000}[context.size]
+    limit = {"smoke": 90, "small": 1000, "full": 2000}[context.size]
     data = dataset(cell, context, max_rows=limit)
     train, test = outer_fold(data.y, data.task, _FOLDS, cell.fold, cell.split_seed(context.seed))
     return _trained_on_rows(cell, context, data, train, test)
