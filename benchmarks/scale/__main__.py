@@ -7,21 +7,12 @@ tables, as they stand in ``docs/scaling.md``.
 from __future__ import annotations
 
 import argparse
-import importlib
 import multiprocessing
-import resource
 import sys
-import time
+
+from benchmarks.scale.measure import measure
 
 MEASUREMENTS = ("accuracy", "physionet", "beijing", "conjugate", "workers", "curve")
-
-
-def measure(name: str) -> None:
-    """Run one measurement and print what it took."""
-    start = time.perf_counter()
-    importlib.import_module(f"benchmarks.scale.{name}").main()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\n{name}: {time.perf_counter() - start:.0f} s, peak memory {peak:.0f} MB\n", flush=True)
 
 
 def main(arguments: list[str]) -> int:
