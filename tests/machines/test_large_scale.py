@@ -20,6 +20,8 @@ from absentia import (
     LargeScaleRidge,
     LargeScaleSVC,
     MaskFeatures,
+    load,
+    save,
 )
 from absentia.machines.losses import Logistic, Multinomial, SquaredError, SquaredHinge
 
@@ -182,6 +184,17 @@ def test_a_chunk_of_a_stream_may_lack_a_class_but_not_bring_a_new_one():
     assert machine.coef_ is before
     with pytest.raises(ValueError, match="greater than one"):
         LargeScaleSVC(**SMALL).fit(X[:3], ["a", "a", "a"])
+
+
+def test_a_stream_goes_on_from_a_file(tmp_path):
+    pytest.importorskip("skops", reason="files need the extra absentia[persistence]")
+    X, y = table()
+    machine = LargeScaleSVC(**SMALL).partial_fit(X[:200], classes(y)[:200])
+    save(machine, tmp_path / "machine")
+    again = load(tmp_path / "machine")
+    for stream in (machine, again):
+        stream.partial_fit(X[200:], classes(y)[200:])
+    assert_allclose(again.coef_, machine.coef_)
 
 
 def test_a_stream_begins_with_its_first_call():

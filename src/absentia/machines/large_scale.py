@@ -142,6 +142,9 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         widths = blocks.map_sum(widths_of).widths
         return NumberCodes(widths[0] if widths else 1), {"_flat": not widths}
 
+    def _known_codes(self) -> NumberCodes:
+        return NumberCodes(len(self.intercept_))
+
     def _loss(self, codes_of: Any) -> Loss:
         return SquaredError()
 
@@ -224,6 +227,9 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
                 f"The number of classes has to be greater than one; got {len(classes)} class."
             )
         return ClassCodes(classes), {"classes_": classes}
+
+    def _known_codes(self) -> ClassCodes:
+        return ClassCodes(self.classes_)
 
     def _penalty_weight(self) -> float:
         check_positive("C", self.C)

@@ -30,16 +30,6 @@ from absentia.tables import FloatArray, as_table, as_table_like
 __all__ = ["LargeScaleMachine"]
 
 
-@dataclass(frozen=True, eq=False)
-class _Stream:
-    """What a machine has learned from a stream, as far as new rows need to know."""
-
-    features: Any
-    codes_of: Any
-    penalty: QuadraticPenalty
-    n_passes: int
-
-
 class LargeScaleMachine(BaseEstimator):
     """Base of the machines whose cost is linear in the rows.
 
@@ -91,7 +81,7 @@ class LargeScaleMachine(BaseEstimator):
             self._penalty_weight(), design_of.n_columns, n_scores, self.fit_intercept
         )
         B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
-        self._stream: _Stream | None = None
+        self._curvature: FloatArray | None = None
         return self._keep(X, features, B, n_passes, attributes)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
@@ -103,35 +93,29 @@ class LargeScaleMachine(BaseEstimator):
         Laplace, renewed with every call.
         """
         self._check_parameters()
-        stream = getattr(self, "_stream", None)
+        known = getattr(self, "_curvature", None)
         blocks = self._blocks(X, y, sample_weight)
-        if stream is None:
+        if known is None:
             features = self._fitted_features(X, blocks)
             codes_of, attributes = self._learn_codes(blocks, classes)
         else:
-            features, codes_of, attributes = stream.features, stream.codes_of, {}
+            features, codes_of = self.features_, self._known_codes()
             self._check_columns(X)
         blocks, design_of = self._design(blocks, features)
-        penalty = (
-            QuadraticPenalty.ridge(
-                self._penalty_weight(), design_of.n_columns, codes_of.n_scores, self.fit_intercept
-            )
-            if stream is None
-            else stream.penalty
-        )
+        if known is None:
+            n_columns, n_scores = design_of.n_columns, codes_of.n_scores
+            weight = self._penalty_weight()
+            penalty = QuadraticPenalty.ridge(weight, n_columns, n_scores, self.fit_intercept)
+        else:
+            penalty = QuadraticPenalty(known, self._coefficients())
         B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
         curvature = sum_curvature(blocks, design_of, codes_of, self._loss(codes_of), B)
-        following = _Stream(
-            features,
-            codes_of,
-            QuadraticPenalty(penalty.hessians + curvature, B),
-            n_passes + (0 if stream is None else stream.n_passes),
-        )
-        if stream is None:
-            self._keep(X, features, B, following.n_passes, attributes)
+        curvature += penalty.hessians
+        if known is None:
+            self._keep(X, features, B, n_passes, attributes)
         else:
-            self._set_coefficients(B, following.n_passes)
-        self._stream = following
+            self._set_coefficients(B, self.n_iter_ + n_passes)
+        self._curvature = curvature
         return self
 
     # ------------------------------------------------------------------ what a machine writes
@@ -146,6 +130,10 @@ class LargeScaleMachine(BaseEstimator):
 
     def _learn_codes(self, blocks: RowBlocks, classes: Any) -> tuple[Any, dict[str, Any]]:
         """Return how targets become codes, and the fitted attributes that say so."""
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _known_codes(self) -> Any:
+        """Return how targets became codes when the stream began."""
         raise TypeError(f"{type(self).__name__} does not say what its targets are.")
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
@@ -259,6 +247,12 @@ class LargeScaleMachine(BaseEstimator):
         self.coef_ = B[:-1].T.copy() if self.fit_intercept else B.T.copy()
         self.intercept_ = B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1])
         self.n_iter_ = n_passes
+
+    def _coefficients(self) -> FloatArray:
+        """Return the coefficients as the solver has them, (n_columns, n_scores)."""
+        if not self.fit_intercept:
+            return self.coef_.T
+        return np.concatenate([self.coef_.T, self.intercept_[None]])
 
     def _check_columns(self, X: Any) -> None:
         blocks = as_row_blocks(X)
