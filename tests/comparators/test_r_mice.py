@@ -76,9 +76,10 @@ def test_without_r_the_way_out_is_named():
 def test_the_real_one_follows_the_regression():
     rng = np.random.default_rng(0)
     x = rng.standard_normal(100)
-    X = np.column_stack([x, 2 * x + 0.1 * rng.standard_normal(100)])
+    # Not too close: mice drops a predictor whose correlation is above 0.99.
+    X = np.column_stack([x, 2 * x + 0.5 * rng.standard_normal(100)])
     X[:20, 1] = np.nan
-    imputer = RMiceImputer(n_draws=5, method="norm", random_state=0).fit(X)
+    imputer = RMiceImputer(n_draws=20, method="norm", random_state=0).fit(X)
     draws = imputer.draws([[1.0, np.nan], [-1.0, np.nan]])[:, :, 1]
-    np.testing.assert_allclose(draws.mean(axis=0), [2.0, -2.0], atol=0.3)
+    np.testing.assert_allclose(draws.mean(axis=0), [2.0, -2.0], atol=0.5)
     assert (draws.std(axis=0) > 0).all()
