@@ -50,8 +50,19 @@ def test_moments_of_each_row(k):
     seen = ~np.isnan(X)
     covariance = beliefs.covariance()
     assert not covariance[seen].any()  # rows of what was observed
-    assert not covariance.transpose(0, 2, 1)[seen].any()
+    assert np.array_equal(covariance, covariance.transpose(0, 2, 1))
     assert np.array_equal(beliefs.mean()[seen], X[seen])
+
+
+def test_nobody_writes_to_beliefs():
+    beliefs, _ = example()
+    joined = Beliefs.concatenate([beliefs[:5], beliefs[5:]])
+    for some in (beliefs, beliefs[2:4], joined, beliefs.transform(np.eye(4)[:2])):
+        for field in (some.log_weights, some.means, some.group_of_row):
+            with pytest.raises(ValueError, match="read-only"):
+                field[0] = 0
+    beliefs.mean()[:] = 0  # what is asked for belongs to the one who asked
+    assert beliefs.mean().any()
 
 
 @given(tables(), st.integers(1, 2), st.data())
@@ -156,6 +167,21 @@ def test_scaled_columns_stay_conditioned_on_their_density():
     assert not gone.covariance()[:, 1].any()
 
 
+@pytest.mark.parametrize(
+    ("A", "b", "words"),
+    [
+        (np.eye(3), 0.0, "one column for each of the 4 features"),
+        (np.eye(4), [1.0, 2.0], "one for each of the 4 rows"),
+        (np.full((2, 4), np.nan), 0.0, "finite"),
+        (np.eye(4), np.inf, "finite"),
+    ],
+)
+def test_maps_that_do_not_fit(A, b, words):
+    beliefs, _ = example()
+    with pytest.raises(ValueError, match=words):
+        beliefs.transform(A, b)
+
+
 class TestFromMoments:
     means = np.arange(6.0).reshape(3, 2)
     matrix = np.array([[0.2, 0.1], [0.1, 0.3]])
@@ -221,6 +247,10 @@ class TestFromMoments:
     def test_means_with_holes_are_sent_to_a_density(self):
         with pytest.raises(ValueError, match=r"density.condition"):
             Beliefs.from_moments([[np.nan, 1.0]], variances=1.0)
+
+    def test_no_rows_have_no_moments(self):
+        with pytest.raises(ValueError, match=r"found shape \(0, 2\)"):
+            Beliefs.from_moments(np.zeros((0, 2)), variances=1.0)
 
 
 def test_words_about_itself():

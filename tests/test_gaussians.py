@@ -120,3 +120,12 @@ def test_badly_conditioned_priors_are_factored_with_care():
     beliefs, scores = condition(prior, X)
     np.testing.assert_allclose(beliefs.mean()[:, 1], [0.5, 0.5, 0.0], atol=1e-2)
     assert np.isfinite(scores).all()
+
+
+def test_overall_covariances_are_symmetric_to_the_last_bit():
+    prior = random_prior(np.random.default_rng(0), 5, 7)
+    A = np.random.default_rng(1).standard_normal((6, 7))
+    moved = prior.transform(A, np.zeros(6))
+    assert np.array_equal(prior.covariance(), prior.covariance().T)
+    assert np.array_equal(moved.covariances, moved.covariances.transpose(0, 2, 1))
+    np.testing.assert_allclose(moved.covariance(), A @ prior.covariance() @ A.T, rtol=1e-10)

@@ -73,6 +73,7 @@ def test_collinear_columns_do_no_harm():
         ([[np.nan, 1.0, 2.0], [3.0, 2.0, np.nan], [2.0, 1.0, 0.0]], "more rows than columns"),
         ([[1.0, np.nan], [1.0, 3.0]], "no column of the table varies"),
         ([[np.nan, np.nan]], "no column of the table varies"),
+        ([[np.nan, 1.0], [np.nan, 2.0], [3.0, np.nan], [5.0, np.nan]], "no two patterns share"),
     ],
 )
 def test_where_there_is_nothing_to_compare(X, sentence):

@@ -78,6 +78,11 @@ class Beliefs:
     patterns: Patterns
     prior: Prior
 
+    def __post_init__(self) -> None:
+        # Frozen to the last number: slices share memory with the whole.
+        for name in ("log_weights", "means", "group_of_row"):
+            object.__setattr__(self, name, _frozen(getattr(self, name).view()))
+
     @classmethod
     def from_moments(
         cls,
@@ -121,10 +126,11 @@ class Beliefs:
                [0. , 0.1]])
         """
         centres = np.array(means, dtype=np.float64, ndmin=2)
-        if centres.ndim != 2 or not np.isfinite(centres).all():
+        if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
             raise ValueError(
                 f"means must be a finite table of shape (n_samples, n_features), found shape "
-                f"{centres.shape}. Rows with missing values go through density.condition(X)."
+                f"{centres.shape}{' with NaN or infinity' * (not np.isfinite(centres).all())}. "
+                "Rows with missing values go through density.condition(X)."
             )
         values, group_of_row = _covariances_by_group(covariances, variances, centres.shape)
         n, d = centres.shape
@@ -143,7 +149,7 @@ class Beliefs:
             )
         return cls(
             log_weights=np.zeros((n, 1)),
-            means=_frozen(centres[:, None, :]),
+            means=centres[:, None, :],
             covariances=ExplicitCovariances(_frozen(values[:, None])),
             group_of_row=group_of_row,
             patterns=Patterns.of_mask(np.zeros((n, d), dtype=bool)),
@@ -254,8 +260,9 @@ class Beliefs:
         if self.n_components == 1:
             return self.covariances.dense()[self.group_of_row, 0]
         weights = self.weights()
-        offsets = self.means - self.mean()[:, None]
-        out = np.einsum("ic,icj,icl->ijl", weights, offsets, offsets)
+        # With roots of the weights both factors are the same: symmetric to the last bit.
+        offsets = np.sqrt(weights)[:, :, None] * (self.means - self.mean()[:, None])
+        out = np.einsum("icj,icl->ijl", offsets, offsets)
         for block in row_blocks(len(self), self.n_components * self.n_features**2):
             dense = self.covariances.dense(self.group_of_row[block])
             out[block] += np.einsum("ic,icjl->ijl", weights[block], dense)
@@ -321,7 +328,15 @@ class Beliefs:
                 f"A must have one column for each of the {self.n_features} features, found shape "
                 f"{A.shape}."
             )
-        b = np.broadcast_to(np.asarray(b, dtype=np.float64), (A.shape[0],))
+        b = np.asarray(b, dtype=np.float64)
+        if b.shape not in ((), (1,), (A.shape[0],)):
+            raise ValueError(
+                f"b must be one number, or one for each of the {A.shape[0]} rows of A, found shape "
+                f"{b.shape}."
+            )
+        if not (np.isfinite(A).all() and np.isfinite(b).all()):
+            raise ValueError("A and b must be finite, found NaN or infinity.")
+        b = np.broadcast_to(b, (A.shape[0],))
         prior = self.prior.transform(A, b)
         patterns, table = self.patterns, self.covariances
         diagonal = np.diagonal(A)
@@ -340,7 +355,7 @@ class Beliefs:
         else:
             values = A @ table.dense() @ A.T
             moved = ExplicitCovariances(_frozen((values + values.transpose(0, 1, 3, 2)) / 2))
-        return Beliefs(self.log_weights, _frozen(means), moved, self.group_of_row, patterns, prior)
+        return Beliefs(self.log_weights, means, moved, self.group_of_row, patterns, prior)
 
 
 def _covariances_by_group(

@@ -57,9 +57,10 @@ class Prior:
 
     def covariance(self) -> FloatArray:
         """Return the overall covariance: within components plus between their means."""
-        centred = self.means - self.mean()
+        # With roots of the weights both factors are the same: symmetric to the last bit.
+        centred = np.sqrt(self.weights)[:, None] * (self.means - self.mean())
         within = np.einsum("c,cij->ij", self.weights, self.covariances)
-        return within + np.einsum("c,ci,cj->ij", self.weights, centred, centred)
+        return within + np.einsum("ci,cj->ij", centred, centred)
 
     @cached_property
     def precisions(self) -> FloatArray:
@@ -95,7 +96,8 @@ class Prior:
 
     def transform(self, A: FloatArray, b: FloatArray) -> Prior:
         """Return the density of ``A x + b``."""
-        return Prior(self.weights, self.means @ A.T + b, A @ self.covariances @ A.T)
+        moved = A @ self.covariances @ A.T
+        return Prior(self.weights, self.means @ A.T + b, (moved + moved.transpose(0, 2, 1)) / 2)
 
     def equals(self, other: Prior) -> bool:
         """Tell whether two priors have the same parameters, bit for bit."""

@@ -76,7 +76,8 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
     Raises
     ------
     ValueError
-        When there is nothing to compare: fewer than two patterns, or no more rows than columns.
+        When there is nothing to compare: fewer than two patterns, patterns that have no column in
+        common, or no more rows than columns.
 
     Notes
     -----
@@ -112,6 +113,12 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
             f"Little's test needs more rows than columns, found {n} rows with something "
             f"observed and {d} columns that vary; drop columns."
         )
+    freedom = int((d - patterns.n_missing).sum()) - d
+    if not freedom:
+        raise ValueError(
+            "Little's test compares rows of different patterns in the columns that they share, but "
+            "no two patterns share one; there is nothing to test."
+        )
     with warnings.catch_warnings():
         # The outcome carries the same news, in a place where it is read.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -120,7 +127,6 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
         density.fit(table)
     statistic = float(patterns.counts @ _squared_distances(density, table, patterns))
     statistic *= (n - 1) / n
-    freedom = int((d - patterns.n_missing).sum()) - d
     return LittleTest(
         statistic=statistic,
         degrees_of_freedom=freedom,

@@ -153,6 +153,21 @@ def test_bad_parameters_of_mixtures(parameters):
         MixtureDensity(**parameters).fit(table())
 
 
+@pytest.mark.parametrize(
+    "values", [[1e300, -1e300, 1e307], [1e-300, 2e-300, 3e-300], [1.7e308, -1e308]]
+)
+def test_units_in_which_no_variance_can_be_computed_are_refused_by_name(density, values):
+    frame = pd.DataFrame({"mass": np.arange(1.0, len(values) + 1), "charge": values})
+    with pytest.raises(ValueError, match=r"Column 'charge' .*another unit"):
+        density.fit(frame)
+    assert not hasattr(density, "prior_")
+
+
+def test_a_constant_column_may_be_as_small_as_it_likes(density):
+    X = np.column_stack([np.arange(5.0), np.full(5, 1e-300)])
+    assert np.isfinite(density.fit(X).prior_.precisions).all()
+
+
 def test_weights_must_be_of_use(density):
     with pytest.raises(ValueError, match="non-zero"):
         density.fit(table(), sample_weight=np.zeros(40))

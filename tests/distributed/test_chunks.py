@@ -40,7 +40,8 @@ def in_pieces(*arrays, sizes=(1, 0, 450, 7)):
 def same_density(one, other):
     assert_allclose(one.prior_.weights, other.prior_.weights, rtol=1e-8, atol=1e-8)
     assert_allclose(one.prior_.means, other.prior_.means, rtol=1e-8, atol=1e-8)
-    assert_allclose(one.prior_.covariances, other.prior_.covariances, rtol=1e-8, atol=1e-8)
+    # Sums in another order: EM stops a little elsewhere, which shows in small correlations.
+    assert_allclose(one.prior_.covariances, other.prior_.covariances, rtol=1e-6, atol=1e-8)
     # The objective is a sum of a thousand terms, each with its own rounding.
     assert_allclose(one.log_likelihoods_, other.log_likelihoods_, rtol=1e-8)
     assert one.n_iter_ == other.n_iter_
@@ -59,7 +60,7 @@ def test_a_density_learns_the_same_from_chunks(density, weighted):
     assert spread.n_features_in_ == 4
     scores = spread.score_samples(pieces).concatenate()
     assert_allclose(scores, whole.score_samples(X), rtol=1e-8, atol=1e-10)
-    assert_allclose(spread.impute(pieces).concatenate(), whole.impute(X), rtol=1e-8)
+    assert_allclose(spread.impute(pieces).concatenate(), whole.impute(X), rtol=1e-6, atol=1e-8)
 
 
 def test_constant_and_empty_columns_are_treated_alike():

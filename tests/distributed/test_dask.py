@@ -162,8 +162,10 @@ def test_the_table_stays_where_it_is(client, monkeypatch):
     # What came to this process, in all passes together: statistics of a few kilobytes each.
     assert max(gathered) < X.nbytes / 100
     assert sum(gathered) < X.nbytes / 3
-    # And between the workers: partial sums, not rows.
-    assert sum(after.values()) - sum(before.values()) < X.nbytes
+    # And between the workers: partial sums, not rows in every pass. A block may move once, when
+    # an idle worker takes it from a busy one.
+    assert len(gathered) > 6
+    assert sum(after.values()) - sum(before.values()) < 3 * X.nbytes
 
 
 def test_a_worker_that_is_killed_in_the_middle_is_no_matter(client, monkeypatch):

@@ -237,7 +237,8 @@ class TrainingRows:
             used &= weights > 0
         require(used.any(), nothing_to_learn_from(weights is not None))
         kept: BoolArray = np.atleast_1d(observed[used].any(axis=0))
-        warn_of_lost_columns(kept, column_names(X, table.shape[1]))
+        names = column_names(X, table.shape[1])
+        warn_of_lost_columns(kept, names)
         columns = np.flatnonzero(kept)
         if not used.all():
             table = table[used]
@@ -245,6 +246,7 @@ class TrainingRows:
         if not kept.all():
             table = np.ascontiguousarray(table[:, columns])
         scaling = Scaling.of(table, weights)
+        scaling.check_units([names[j] for j in columns])
         return cls(
             scaling.forward(table), weights, columns, scaling, scaling.log_jacobian(table, weights)
         )

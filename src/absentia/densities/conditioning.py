@@ -37,9 +37,10 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
     k = prior.n_components
     if patterns.masks.any():
         means = np.empty((n, k, d))
-    else:  # nothing to complete: all components share the rows, and no copy of them is made
-        means = np.broadcast_to(X[:, None, :], (n, k, d))
-    log_joint = _joint(prior, X, patterns, means if patterns.masks.any() else None)
+        log_joint = _joint(prior, X, patterns, means)
+    else:  # nothing to complete: all components share one copy, which the caller cannot change
+        means = np.broadcast_to(X.copy()[:, None, :], (n, k, d))
+        log_joint = _joint(prior, X, patterns, None)
     log_weights, log_likelihoods = log_normalised(log_joint)
     beliefs = Beliefs(
         log_weights=log_weights,
@@ -62,8 +63,11 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
     largest = log_joint.max(axis=1)
     if log_joint.shape[1] == 1:
         return np.zeros_like(log_joint), largest
-    totals = largest + np.log(np.exp(log_joint - largest[:, None]).sum(axis=1))
-    return log_joint - totals[:, None], totals
+    # Relative to the largest until the end: far from all components the logarithms are so large
+    # that the sum of the weights would drown in their rounding.
+    relative = log_joint - largest[:, None]
+    log_sums = np.log(np.exp(relative).sum(axis=1))
+    return relative - log_sums[:, None], largest + log_sums
 
 
 def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:

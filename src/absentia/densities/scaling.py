@@ -11,14 +11,16 @@ from absentia.tables import FloatArray
 
 __all__ = ["Scaling"]
 
+_SMALLEST, _LARGEST = 1e-140, 1e140  # the square of a scale, and its inverse, are numbers too
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """The centre and the scale of each column, from its observed values.
 
     The scale is the standard deviation. A column whose observed values are all equal has none; it
-    gets ``sqrt(eps)`` times its value (or times one, where the value is zero), which is small
-    beside any other column of its size and yet not zero.
+    gets ``sqrt(eps)`` times its value (or times one, where the value is all but zero), which is
+    small beside any other column of its size and yet not zero.
     """
 
     centres: FloatArray
@@ -33,11 +35,12 @@ class Scaling:
         # Relative to one of its own values a constant column is zero exactly, and a column far
         # from zero loses no digits.
         anchors = X[observed.argmax(axis=0), np.arange(X.shape[1])]
-        offsets = np.where(observed, X - anchors, 0.0)
-        means = (shares * offsets).sum(axis=0) / totals
-        largest = np.maximum(np.abs(offsets).max(axis=0), np.finfo(float).tiny)
-        deviations = np.where(observed, (offsets - means) / largest, 0.0)
-        spreads = largest * np.sqrt((shares * deviations**2).sum(axis=0) / totals)
+        with np.errstate(over="ignore", invalid="ignore"):  # what that leads to is refused by name
+            offsets = np.where(observed, X - anchors, 0.0)
+            means = (shares * offsets).sum(axis=0) / totals
+            largest = np.maximum(np.abs(offsets).max(axis=0), np.finfo(float).tiny)
+            deviations = np.where(observed, (offsets - means) / largest, 0.0)
+            spreads = largest * np.sqrt((shares * deviations**2).sum(axis=0) / totals)
         return cls.from_moments(anchors, means, spreads)
 
     @classmethod
@@ -45,8 +48,20 @@ class Scaling:
         """Make a scaling of means (relative to one of each column's values) and deviations."""
         eps = np.finfo(float).eps
         constant = spreads <= 4 * eps * np.abs(anchors)
-        substitute = np.sqrt(eps) * np.where(anchors == 0, 1.0, np.abs(anchors))
+        value = np.abs(anchors)
+        substitute = np.sqrt(eps) * np.where(value * eps < _SMALLEST, 1.0, value)
         return cls(anchors + means, np.where(constant, substitute, spreads))
+
+    def check_units(self, names: list[str]) -> None:
+        """Refuse columns of which double precision cannot hold the variance or its inverse."""
+        fit = (self.scales > _SMALLEST) & (self.scales < _LARGEST)
+        if not fit.all():
+            j = int(np.argmin(fit))
+            raise ValueError(
+                f"Column {names[j]!r} has a standard deviation of about {self.scales[j]:.0e}, but "
+                f"variances can be computed only from {_SMALLEST:g} to {_LARGEST:g}. Measure it "
+                "in another unit, or drop it."
+            )
 
     def forward(self, X: FloatArray) -> FloatArray:
         """Return a table in standard units."""

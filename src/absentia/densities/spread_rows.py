@@ -76,6 +76,7 @@ class SpreadRows:
         warn_of_lost_columns(kept, names)
         columns = np.flatnonzero(kept)
         scaling = moments.scaling(columns)
+        scaling.check_units([names[j] for j in columns])
         return cls(
             blocks,
             columns,
