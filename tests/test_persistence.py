@@ -114,7 +114,10 @@ def test_damaged_files_are_refused(path, damage):
     elif damage == "cut":
         path.write_bytes(content[: len(content) // 2])
     elif damage == "flipped":
-        middle = len(content) // 3
+        # Amid an array: bytes between the entries (dates, for one) say nothing about the model.
+        with zipfile.ZipFile(path) as archive:
+            entry = max(archive.infolist(), key=lambda info: info.compress_size)
+        middle = entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2
         path.write_bytes(content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :])
     else:
         rewrite(path, lambda schema: None if damage == "no schema" else {"nonsense": 1})
