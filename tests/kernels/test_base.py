@@ -16,6 +16,7 @@ from absentia import (
     ExpectedRBF,
     GammaRBF,
     GenRBF,
+    Kernel,
     MaskKernel,
     gram_blocks,
 )
@@ -115,6 +116,18 @@ def test_a_kernel_prints_as_its_formula(kernel, text):
     assert repr(kernel) == text
 
 
+def test_a_kernel_of_ones_own_needs_no_parameters():
+    class Ones(Kernel):
+        def _gram(self, P, Q, n_jobs):
+            return np.ones((len(P), len(P if Q is None else Q)))
+
+        def _diag(self, P):
+            return np.ones(len(P))
+
+    assert repr(2 * Ones()) == "2 * Ones()"
+    assert Ones() == Ones()
+
+
 def test_equal_kernels_are_equal_by_value_and_hash_alike():
     one, two = MaskKernel(np.array([1.0, 2.0])), MaskKernel([1, 2])
     assert one == two
@@ -168,8 +181,8 @@ def test_each_name_makes_its_kernel(name):
 
 def test_an_unknown_name_lists_the_known():
     assert kernel_named("expected_rbf") == ExpectedRBF()
-    with pytest.raises(ValueError, match=r"'genrbf', 'expected-rbf'.*'egk'; found 'rbf'"):
-        kernel_named("rbf")
+    with pytest.raises(ValueError, match=r"'genrbf', 'expected-rbf'.*'poly'; found 'sigmoid'"):
+        kernel_named("sigmoid")
     with pytest.raises(TypeError, match="found 3"):
         kernel_named(3)
 

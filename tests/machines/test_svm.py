@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.svm
 
@@ -144,11 +145,12 @@ def test_rows_of_no_weight_are_as_if_absent_and_of_weight_two_as_two(machine):
     assert (weights[weighted.support_] > 0).all()
 
 
-def test_complete_rows_are_scikit_learns_own_machine():
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_complete_rows_are_scikit_learns_own_machine(kernel):
     X = np.nan_to_num(table(60, seed=5))
     y = targets_of("classes", 60)
-    ours = SVC(gamma=0.3).fit(X, y).decision_function(X)
-    theirs = sklearn.svm.SVC(gamma=0.3).fit(X, y).decision_function(X)
+    ours = SVC(kernel=kernel, gamma=0.3).fit(X, y).decision_function(X)
+    theirs = sklearn.svm.SVC(kernel=kernel, gamma=0.3).fit(X, y).decision_function(X)
     # Across methods: the solver stops at a tolerance, and the matrices differ by rounding.
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
@@ -158,6 +160,8 @@ def test_parameters_of_the_solver_are_checked_before_anything_is_computed():
         SVC(C=-1.0, density="no such density").fit(table(), targets_of("classes"))
     with pytest.raises(ValueError, match="'nu' parameter"):
         NuSVR(nu=2.0).fit(table(), targets_of("numbers"))
+    with pytest.raises(ValueError, match=r"nu=1.0 is infeasible: .* has 10 rows, the largest 20"):
+        NuSVC(nu=1.0).fit(table(), np.arange(30) < 10)
     model = SVC(break_ties=True, decision_function_shape="ovo")
     model.fit(table(), targets_of("classes"))
     with pytest.raises(ValueError, match="break_ties must be False"):
@@ -171,6 +175,8 @@ def test_parameters_of_the_solver_are_checked_before_anything_is_computed():
         (np.zeros(30), "got 1 class"),
         (np.linspace(0, 1, 30), "continuous"),
         (np.zeros(29), "inconsistent numbers"),
+        (["yes", None, "no"] * 10, "NaN or None, first in row 1"),
+        (pd.Series(["yes", "no", pd.NA] * 10, dtype="string"), "NaN or None, first in row 2"),
     ],
 )
 def test_wrong_targets_get_a_sentence(y, sentence):
@@ -182,6 +188,8 @@ def test_wrong_weights_get_a_sentence():
     X, y = table(), targets_of("classes")
     with pytest.raises(ValueError, match=r"shape \(30,\)"):
         SVC().fit(X, y, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="must not be negative, found -2 in row 7"):
+        SVC().fit(X, y, sample_weight=np.where(np.arange(30) == 7, -2.0, 1.0))
     with pytest.raises(ValueError, match="zero for every row"):
         SVC().fit(X, y, sample_weight=np.zeros(30))
     with pytest.raises(ValueError, match="got 1 class"):

@@ -136,9 +136,8 @@ class Kernel(BaseEstimator, ABC):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = []
-        for name, parameter in inspect.signature(type(self).__init__).parameters.items():
-            if name == "self":
-                continue
+        # Of the class and not of __init__: a kernel without parameters has none of its own.
+        for name, parameter in inspect.signature(type(self)).parameters.items():
             value = getattr(self, name)
             if parameter.default is inspect.Parameter.empty:
                 shown.append(_shown(value))

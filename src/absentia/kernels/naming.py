@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from absentia.kernels.base import Kernel
 from absentia.kernels.mask import MaskKernel
-from absentia.kernels.names import KERNELS_BY_NAME, kernel_named
+from absentia.kernels.names import KERNELS_BY_NAME, KERNELS_OF_SCIKIT_LEARN, kernel_named
 
 __all__ = ["make_kernel", "make_mask_kernel", "make_unmasked_kernel"]
 
@@ -37,7 +37,7 @@ def make_unmasked_kernel(kernel: Any, gamma: Any) -> Kernel:
         copy: Kernel = clone(kernel)
         return copy
     if not isinstance(kernel, str):
-        known = ", ".join(repr(name) for name in KERNELS_BY_NAME)
+        known = ", ".join(repr(name) for name in (*KERNELS_BY_NAME, *KERNELS_OF_SCIKIT_LEARN))
         raise TypeError(
             f"kernel must be one of {known} or a Kernel such as GenRBF(), found {kernel!r}."
         )

@@ -178,6 +178,21 @@ class NuSVC(SupportVectorClassifier):
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
 
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        try:
+            return super()._solve(K, y, sample_weight)
+        except ValueError as error:
+            if "infeasible" not in str(error):
+                raise
+            counts = np.unique(y, return_counts=True)[1]
+            raise ValueError(
+                f"nu={self.nu!r} is infeasible: of two classes with m and n rows at most the part "
+                f"2 min(m, n) / (m + n) can be support vectors, and the smallest class here has "
+                f"{counts.min()} rows, the largest {counts.max()}. Use a smaller nu, or SVC."
+            ) from error
+
 
 @documented
 class SVR(SupportVectorRegressor):
