@@ -110,7 +110,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         if refused:
             raise TypeError(
                 f"This {type(model).__name__} holds {', '.join(refused)}, which load would refuse "
-                "to make from a file. Remove it, or use joblib, whose files run code when opened."
+                "to make from a file. Remove it (of a GridSearchCV save the best_estimator_), or "
+                "use joblib, whose files run code when opened."
             )
         os.replace(draft, place)
 

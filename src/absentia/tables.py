@@ -21,7 +21,14 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
-__all__ = ["as_table", "as_table_like", "column_names", "remember_columns", "table_as"]
+__all__ = [
+    "as_table",
+    "as_table_like",
+    "column_names",
+    "is_absent",
+    "remember_columns",
+    "table_as",
+]
 
 _FINITE = "expected finite numbers, or NaN where a value is missing"
 _NUMBERS = (
@@ -203,7 +210,7 @@ def _values_to_array(X: Any) -> FloatArray:
 
 def _objects_to_array(values: np.ndarray) -> FloatArray:
     """Turn an array of Python objects into float64; None, pd.NA and NaT become NaN."""
-    missing = np.frompyfunc(_is_absent, 1, 1)(values)
+    missing = np.frompyfunc(is_absent, 1, 1)(values)
     values = np.where(np.asarray(missing, dtype=bool), np.nan, values)
     for value in values.flat:
         if isinstance(value, str | bytes):
@@ -218,7 +225,8 @@ def _objects_to_array(values: np.ndarray) -> FloatArray:
         raise TypeError(f"Every value must be a number: {error}.") from error
 
 
-def _is_absent(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
+    """Tell whether a Python object marks a missing value; NaN is a number and not asked about."""
     # By name, so that pandas need not be imported to recognise its markers.
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 

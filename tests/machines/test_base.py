@@ -81,6 +81,20 @@ def test_names_are_missed_once_and_kept_by_the_density():
         model.predict(model.density_.condition(frame[:3]))
 
 
+def test_a_density_that_was_fitted_elsewhere_is_held_to_its_names():
+    frame, y = pd.DataFrame(table(), columns=["a", "b", "c"]), targets_of("classes")
+    frozen = FrozenEstimator(GaussianDensity().fit(frame))
+    for machine in (
+        SVC(density=frozen),
+        SVCCV(density=frozen, gammas=(0.1,), Cs=(1.0,), cv=2),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            machine.fit(frame, y).predict(frame)
+        with pytest.raises(ValueError, match="feature names should match"):
+            machine.fit(frame.rename(columns={"a": "z"}), y)
+
+
 def test_a_fitted_density_can_be_kept_and_a_density_may_ignore_weights():
     X, y = table(), targets_of("classes")
     elsewhere = GaussianDensity().fit(table(200, seed=9))

@@ -29,6 +29,41 @@ def test_error_is_that_of_leaving_out_one_by_one():
     np.testing.assert_allclose(leave_one_out_error(K, codes, 0.3), expected, rtol=1e-10)
 
 
+def test_weighted_error_is_that_of_leaving_out_one_by_one():
+    K = GenRBF(0.4)(beliefs())
+    rng = np.random.default_rng(0)
+    codes, weights = rng.normal(size=(30, 2)), rng.uniform(0.1, 3, size=30)
+    residuals = []
+    for i in range(30):
+        others = np.arange(30) != i
+        W = np.diag(weights[others])
+        inner = K[np.ix_(others, others)]
+        coefficients = np.linalg.solve(W @ inner + 0.3 * np.eye(29), W @ codes[others])
+        residuals.append(codes[i] - K[i, others] @ coefficients)
+    expected = np.sum(weights * np.mean(np.square(residuals), axis=1)) / weights.sum()
+    np.testing.assert_allclose(leave_one_out_error(K, codes, 0.3, weights), expected, rtol=1e-10)
+
+
+def test_rows_of_no_weight_have_no_say_in_gamma():
+    X, y = table(60), targets_of("numbers", 60)
+    y[:20] = 1e3 * np.random.default_rng(0).normal(size=20)
+    weights = np.repeat([0.0, 1.0], [20, 40])
+    machine = KernelRidge(gamma="loo")
+    with_them = machine.fit(X, y, sample_weight=weights).kernel_.gamma
+    without = machine.fit(X[20:], y[20:]).kernel_.gamma
+    np.testing.assert_allclose(with_them, without, rtol=1e-6)
+
+
+def test_only_the_ratios_of_weights_matter_for_gamma():
+    P, codes = beliefs(60), codes_of_numbers(targets_of("numbers", 60))
+    ones, sevens, uneven = (
+        choose_gamma(lambda gamma, rows: GenRBF(gamma)(rows), P, codes, 0.3, weights)
+        for weights in (None, np.full(60, 7.0), np.linspace(0.01, 2, 60))
+    )
+    np.testing.assert_allclose(sevens, ones, rtol=1e-6)
+    assert abs(uneven / ones - 1) > 1e-3
+
+
 def test_a_matrix_that_cannot_be_factored_is_no_candidate():
     assert leave_one_out_error(-np.eye(3), np.ones((3, 1)), 0.5) == np.inf
 

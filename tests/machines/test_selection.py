@@ -184,6 +184,11 @@ def test_empty_grids_and_wrong_values_get_a_sentence():
         SVCCV(Cs=(1.0, -1.0), gammas=GAMMAS).fit(X, y)
     with pytest.raises(ValueError, match="gamma must be a positive number"):
         SVCCV(gammas=(1.0, 0.0)).fit(X, y)
+    for params in ({"Cs": 3.0}, {"gammas": "scale"}, {"mask_weights": 0.5}):
+        with pytest.raises(TypeError, match="must be a list of values to try, found"):
+            SVCCV(**params).fit(X, y)
+    with pytest.raises(TypeError, match="scoring must be one score"):
+        SVCCV(gammas=GAMMAS, scoring=["accuracy", "f1"]).fit(X, y)
 
 
 def test_progress_shows_a_bar_or_says_what_to_install(capsys, monkeypatch):

@@ -121,6 +121,14 @@ def test_spectral_clusters_are_those_of_scikit_learn():
     np.testing.assert_array_equal(model.labels_, labels)
 
 
+@pytest.mark.parametrize("kind", [SpectralClustering, KernelKMeans])
+def test_there_can_be_as_many_clusters_as_rows_and_no_more(kind):
+    X = np.nan_to_num(two_blobs(4)[0])
+    assert len(set(kind(8, random_state=0).fit(X).labels_)) == 8
+    with pytest.raises(ValueError, match="n_samples=8 should be at least n_clusters=9"):
+        kind(9).fit(X)
+
+
 @pytest.mark.parametrize("machine", [SpectralClustering(2), LabelSpreading()])
 def test_graphs_need_similarities_that_are_not_negative(machine):
     X, truth = two_blobs()

@@ -28,6 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -188,11 +189,16 @@ class KernelMachine(BaseEstimator):
         machine = copy(self)  # the same one, but for mask weights of columns that no row has
         machine.mask_weight = weight_of_kept(self.mask_weight, density)
         if isinstance(gamma, str) and gamma == "loo":
+            rows, targets, weights = beliefs, y, sample_weight
+            if weights is not None and not weights.all():
+                counting = np.flatnonzero(weights)
+                rows, targets, weights = beliefs[counting], y[counting], weights[counting]
             gamma = choose_gamma(
-                lambda trial, rows: machine._make_kernel(trial)(rows, n_jobs=self.n_jobs),
-                beliefs,
-                self._target_codes(y),
+                lambda trial, sample: machine._make_kernel(trial)(sample, n_jobs=self.n_jobs),
+                rows,
+                self._target_codes(targets),
                 start=resolve_gamma("scale", beliefs.prior),
+                sample_weight=weights,
             )
         return Training(density, beliefs, machine._make_kernel(gamma).resolve(beliefs.prior))
 
@@ -208,6 +214,9 @@ class KernelMachine(BaseEstimator):
         density = make_density(self.density)
         weighs = sample_weight is not None and has_fit_parameter(density, "sample_weight")
         density.fit(X, None, **({"sample_weight": sample_weight} if weighs else {}))
+        if isinstance(density, FrozenEstimator) and hasattr(X, "columns"):
+            # Fitted elsewhere: here it is seen, once, whether its columns are those of X by name.
+            return density, density.condition(X)
         return density, condition_on(density, as_table(X))
 
     def _make_kernel(self, gamma: Any) -> Kernel:
@@ -276,8 +285,8 @@ class KernelMachine(BaseEstimator):
         gamma = self.gamma
         is_word = isinstance(gamma, str)
         if (is_word and gamma not in self._gamma_words) or not (is_word or _is_positive(gamma)):
-            words = " or ".join(repr(word) for word in self._gamma_words)
-            raise ValueError(f"gamma must be a positive number, {words}, found {gamma!r}.")
+            *others, last = ("a positive number", *(repr(word) for word in self._gamma_words))
+            raise ValueError(f"gamma must be {', '.join(others)} or {last}, found {gamma!r}.")
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
         self._make_kernel(gamma if own_gamma else "scale")
         if self.shift not in ("ignore", "warn", "error"):
@@ -298,6 +307,11 @@ class KernelMachine(BaseEstimator):
                 f"sample_weight must have shape ({n_samples},), a weight to each row of X, found "
                 f"sample_weight.shape == {weights.shape}."
             )
+        if (weights < 0).any():
+            raise ValueError(
+                f"sample_weight must not be negative, found {weights.min():.6g} in row "
+                f"{int(weights.argmin())}: a row counts, or at weight zero it does not."
+            )
         counting = weights > 0
         if not counting.any():
             raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
@@ -313,7 +327,7 @@ class KernelMachine(BaseEstimator):
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and bool(0 < float(value) < np.inf)
+    return not isinstance(value, bool) and isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def condition_on(density: Any, table: FloatArray) -> Beliefs:
@@ -321,6 +335,8 @@ def condition_on(density: Any, table: FloatArray) -> Beliefs:
 
     A density that knows names would miss them in a plain table and warn, so it is asked without.
     """
+    if isinstance(density, FrozenEstimator):
+        density = density.estimator
     if "feature_names_in_" in vars(density):
         density = copy(density)
         del density.feature_names_in_

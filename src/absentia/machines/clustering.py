@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -111,6 +113,7 @@ class SpectralClustering(ClusterMixin, KernelMachine):
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
+        _check_enough_rows(K, self.n_clusters)
         check_similarities(K, self)
         names = ("n_components", "eigen_solver", "eigen_tol", "assign_labels", "n_init")
         theirs = sklearn.cluster.SpectralClustering(
@@ -119,7 +122,10 @@ class SpectralClustering(ClusterMixin, KernelMachine):
             random_state=self.random_state,
             **{name: getattr(self, name) for name in names},
         )
-        return {"labels_": theirs.fit_predict(K).astype(np.intp)}
+        with warnings.catch_warnings():
+            # As many clusters as rows take all eigenvectors, hence a dense solver, as it should be.
+            warnings.filterwarnings("ignore", "k >= N for N", RuntimeWarning)
+            return {"labels_": theirs.fit_predict(K).astype(np.intp)}
 
 
 @documented
@@ -245,11 +251,7 @@ class KernelKMeans(ClusterMixin, KernelMachine):
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
-        if len(K) < self.n_clusters:
-            raise ValueError(
-                f"n_samples={len(K)} should be at least n_clusters={self.n_clusters}: a cluster "
-                "needs a row."
-            )
+        _check_enough_rows(K, self.n_clusters)
         rng = check_random_state(self.random_state)
         runs = [_lloyd(K, int(self.n_clusters), self.max_iter, rng) for _ in range(self.n_init)]
         best = min(runs, key=lambda run: run.inertia)
@@ -337,4 +339,11 @@ def check_similarities(K: FloatArray, machine: KernelMachine) -> None:
             f"{type(machine).__name__} takes the kernel as the weights of a graph, but some are "
             f"negative (the least is {K.min():.3g}). Use a kernel that is positive everywhere, "
             "such as GenRBF."
+        )
+
+
+def _check_enough_rows(K: FloatArray, n_clusters: Any) -> None:
+    if isinstance(n_clusters, Integral) and len(K) < int(n_clusters):
+        raise ValueError(
+            f"n_samples={len(K)} should be at least n_clusters={n_clusters}: a cluster needs a row."
         )

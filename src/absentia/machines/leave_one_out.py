@@ -28,11 +28,13 @@ _FIRST_RIDGE = 0.1
 _FARTHEST = 4  # steps of gamma either side of the start; twice as many of the ridge
 
 
-def leave_one_out_error(K: FloatArray, codes: FloatArray, ridge: float) -> float:
+def leave_one_out_error(
+    K: FloatArray, codes: FloatArray, ridge: float, sample_weight: FloatArray | None = None
+) -> float:
     """Return the mean squared error of kernel ridge regression when each row is left out in turn.
 
-    With ``G = inv(K + ridge I)``, the residual of row ``i`` when it is left out is
-    ``(G codes)[i] / G[i, i]``.
+    With ``G = inv(K + ridge inv(W))``, ``W`` the weights of the rows on its diagonal, the residual
+    of row ``i`` when it is left out is ``(G codes)[i] / G[i, i]``.
 
     Parameters
     ----------
@@ -42,6 +44,9 @@ def leave_one_out_error(K: FloatArray, codes: FloatArray, ridge: float) -> float
         The targets as numbers.
     ridge : float
         Added to the diagonal.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Positive. A row of more weight is held to its target more firmly by the regression, and
+        counts for more in the mean.
 
     Returns
     -------
@@ -57,14 +62,14 @@ def leave_one_out_error(K: FloatArray, codes: FloatArray, ridge: float) -> float
     0.53125
     """
     A = K.copy(order="F")
-    A[np.diag_indices_from(A)] += ridge
+    A[np.diag_indices_from(A)] += ridge if sample_weight is None else ridge / sample_weight
     root, failed = dpotrf(A, lower=1, overwrite_a=1)
     if failed:
         return np.inf
     # With L L' = K + ridge I and R = inv(L): G = R'R, of which only the diagonal is needed.
     R, _ = dtrtri(root, lower=1, overwrite_c=1)
     residuals = (R.T @ (R @ codes)) / np.einsum("ij,ij->j", R, R)[:, None]
-    return float((residuals**2).mean())
+    return float(np.average((residuals**2).mean(axis=1), weights=sample_weight))
 
 
 def choose_gamma(
@@ -72,6 +77,7 @@ def choose_gamma(
     beliefs: Beliefs,
     codes: FloatArray,
     start: float,
+    sample_weight: FloatArray | None = None,
 ) -> float:
     """Return the gamma with the least leave-one-out error, the ridge chosen along with it.
 
@@ -89,15 +95,20 @@ def choose_gamma(
         The targets as numbers, centred.
     start : float
         Where to begin, ``"scale"`` as a number.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Of the rows in the error; positive.
 
     Returns
     -------
     float
     """
-    n_samples = len(beliefs)
+    n_samples, weights = len(beliefs), sample_weight
     if n_samples > MOST_ROWS:
         sample = np.sort(np.random.RandomState(0).permutation(n_samples)[:MOST_ROWS])
         beliefs, codes = beliefs[sample], codes[sample]
+        weights = None if weights is None else weights[sample]
+    if weights is not None:
+        weights = weights / weights.mean()  # so the ridge starts where it would without them
     best_ridge = 0.0  # in steps; carried from one gamma to the next, where it is seldom far
 
     def error(position: float) -> float:
@@ -106,7 +117,7 @@ def choose_gamma(
         size = float(np.diagonal(K).mean()) * _FIRST_RIDGE
 
         def error_with_ridge(step: float) -> float:
-            return leave_one_out_error(K, codes, size * _RIDGE_STEP**step)
+            return leave_one_out_error(K, codes, size * _RIDGE_STEP**step, weights)
 
         errors = _walk(error_with_ridge, best_ridge, 2 * _FARTHEST)
         best_ridge = min(errors, key=errors.__getitem__)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from inspect import signature
@@ -117,7 +117,7 @@ class GramSearch(KernelMachine):
 
     def _grid(self, plain: KernelMachine, rows: Any) -> dict[str, list[Any]]:
         """Return the values to try, by name of the plain machine's parameter."""
-        grid = {target: list(getattr(self, own)) for own, target in self._grids}
+        grid = {target: _values(own, getattr(self, own)) for own, target in self._grids}
         gammas = self.gammas
         if isinstance(gammas, int | np.integer):
             with warnings.catch_warnings():
@@ -126,9 +126,9 @@ class GramSearch(KernelMachine):
             steps = np.arange(gammas) - (gammas - 1) / 2
             gammas = resolve_gamma("scale", beliefs.prior) * 4.0**steps
         if gammas is not None:
-            grid[_gamma_name(plain.kernel)] = list(gammas)
+            grid[_gamma_name(plain.kernel)] = _values("gammas", gammas)
         if self.mask_weights is not None:
-            grid["mask_weight"] = list(self.mask_weights)
+            grid["mask_weight"] = _values("mask_weights", self.mask_weights)
         empty = [name for name, values in grid.items() if not values]
         if empty:
             raise ValueError(f"There is no value to try for {', '.join(empty)}: the list is empty.")
@@ -144,6 +144,11 @@ class GramSearch(KernelMachine):
         splits: list[tuple[IntArray, IntArray]],
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return scores, fit times and score times, each of shape (n_candidates, n_splits)."""
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise TypeError(
+                f"scoring must be one score, by name or as a callable, found {self.scoring!r}. "
+                "For several scores use GridSearchCV."
+            )
         scorer = check_scoring(plain, self.scoring)
         score_weights = weights if _knows_weights(scorer) else None
         by_gamma = _grouped_by_gamma(candidates)
@@ -202,6 +207,13 @@ class GramSearch(KernelMachine):
                 for gamma, masks in by_gamma
             )
         return scores, fit_times, score_times
+
+
+def _values(name: str, values: Any) -> list[Any]:
+    """Return what to try of a parameter as a list."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list of values to try, found {values!r}.")
+    return list(values)
 
 
 def _knows_weights(scorer: Any) -> bool:

@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, is_absent
 
 __all__ = [
     "ClassifierTargets",
@@ -61,6 +61,13 @@ def checked_labels(machine: Any, y: Any, n_samples: int) -> Any:
     check_consistent_length(np.empty(n_samples), y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+    objects = enumerate(y) if y.dtype.kind == "O" else ()
+    absent = [row for row, label in objects if is_absent(label) or label != label]
+    if absent:
+        raise ValueError(
+            f"Input y contains NaN or None, first in row {absent[0]}: a row without a label cannot "
+            "be learned from. Drop such rows, or spread labels to them with LabelSpreading."
+        )
     check_classification_targets(y)
     return y
 
