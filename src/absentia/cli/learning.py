@@ -62,7 +62,9 @@ def split_target(frame: Any, target: str, task: str | None = None) -> LearningTa
     column = frame[target]
     if task not in (None, "classification", "regression"):
         raise ValueError(f"The task is classification or regression, found {task!r}.")
-    chosen: Task = guess_task(column) if task is None else task  # type: ignore[assignment]
+    chosen: Task = "classification" if task == "classification" else "regression"
+    if task is None:
+        chosen = guess_task(column)
     values = target_values(column, chosen)
     features = frame.drop(columns=target)
     if not features.shape[1]:

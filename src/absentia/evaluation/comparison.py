@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from absentia.datasets import Dataset
-from absentia.evaluation.cells import Cell, Context
+from absentia.evaluation.cells import Context
 from absentia.evaluation.figures import METRIC_LABELS
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.protocols import COMPARE, COMPARE_METHODS
+from absentia.evaluation.protocols.realholes import compare_cells
 from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
@@ -76,14 +77,8 @@ def compare_table(
         raise ValueError(f"None of the methods can do {data.task}, or none of them is installed.")
     folder.mkdir(parents=True, exist_ok=True)
     context = Context(size="small", seed=seed, tables={data.name: data})
-    protocol = COMPARE.with_cells(
-        [
-            Cell(COMPARE.name, data.name, name, "real", 0.0, repeat, fold)
-            for repeat in range(repeats)
-            for fold in range(5)
-            for name in names
-        ]
-    )
+    metric = "accuracy" if data.task == "classification" else "r2"
+    protocol = replace(COMPARE, metric=metric).with_cells(compare_cells(data, names, repeats))
     with Results(folder / "results.sqlite") as results:
         results.forget(COMPARE.name)
         run(protocol, results, context, jobs=jobs, time_limit=time_limit, progress=progress)

@@ -73,9 +73,7 @@ class _Report:
         self.scores = results.scores(protocol.name, size, seed)
         self.cells = results.cells(protocol.name, size, seed)
         self.runs = results.runs(protocol.name, size, seed)
-        self.page = Page(
-            protocol.title, f"{protocol.name}, size {size}. Repeats: {protocol.source}."
-        )
+        self.page = Page(protocol.title, f"{protocol.name}, size {size}; {protocol.source}")
 
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -267,7 +265,7 @@ class _Report:
                     "best on low edge, %": 100 * edges["low"] / len(facts),
                     "best on high edge, %": 100 * edges["high"] / len(facts),
                     "mask kernel chosen, %": 100
-                    * sum(f.get("mask_weight") is not None for f in facts)
+                    * sum(bool(f.get("mask_weight")) for f in facts)
                     / len(facts),
                 }
             )

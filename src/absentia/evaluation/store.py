@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from absentia.evaluation.cells import Cell, CellResult, Context
+from absentia.evaluation.cells import CellResult, Context
 
 __all__ = ["Results", "versions"]
 
@@ -261,12 +261,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def cell_of(protocol: str, row: dict[str, Any]) -> Cell:
-    """Return the cell that a row of :meth:`Results.cells` is about."""
-    names = ("dataset", "method", "mechanism", "rate", "sample", "fold", "variant")
-    return Cell(protocol, **{name: row[name] for name in names})
 
 
 def _now() -> str:

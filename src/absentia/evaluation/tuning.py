@@ -68,14 +68,16 @@ class Trained:
 
     Attributes
     ----------
-    predict : callable
-        From nothing to predictions for the test rows.
+    prediction : ndarray
+        For the test rows.
     decision : ndarray or None
         Decision values, or predictions of a regressor, for the test rows.
     out_of_fold : ndarray or None
         The same for the training rows, each from a model that had not seen it.
     probabilities : ndarray or None
-        Where the method has probabilities of its own.
+        For the test rows, where the method has probabilities of its own.
+    classes : ndarray or None
+        The order of the columns of decision values and probabilities.
     facts : dict
         What was chosen.
     """

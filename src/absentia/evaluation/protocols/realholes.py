@@ -17,7 +17,7 @@ from absentia.evaluation.protocols.preparation import (
 from absentia.evaluation.tuning import Grid
 from absentia.tables import IntArray
 
-__all__ = ["COMPARE", "COMPARE_METHODS", "REAL_HOLES"]
+__all__ = ["COMPARE", "COMPARE_METHODS", "REAL_HOLES", "compare_cells"]
 
 _FOLDS = 5
 _CLASSIFICATION = (
@@ -88,7 +88,7 @@ def _grid(context: Context, data: Dataset) -> Grid:
     folds = 3 if context.size == "small" else 5
     # Widths relative to the number of columns: real tables have from 3 to several hundred.
     width = 1.0 / data.X.shape[1]
-    gammas = tuple(width * 4.0**k for k in range(-3, 3))
+    gammas = tuple(width * 4.0**k for k in range(-5, 2))
     return Grid(powers_of_two(-3, 9, 3), gammas, folds=folds, metric=metric)
 
 
@@ -111,14 +111,21 @@ def _trained_on_rows(
     return train_and_score(cell, context, data.X[train], y, data.X[test], y_test, data.task, grid)
 
 
-def _compare_cells(context: Context) -> list[Cell]:
-    repeats = {"smoke": 1, "small": 1, "full": 4}[context.size]
+def compare_cells(data: Dataset, methods: Sequence[str], repeats: int = 1) -> list[Cell]:
+    """Return the cells of a contest of methods on one table."""
     return [
-        Cell("compare", name, method, "real", 0.0, repeat, fold)
-        for name, data in context.tables.items()
+        Cell("compare", data.name, method, "real", 0.0, repeat, fold)
         for repeat in range(repeats)
         for fold in range(_FOLDS)
-        for method in methods_for(data.task)
+        for method in methods
+    ]
+
+
+def _compare_cells(context: Context) -> list[Cell]:
+    return [
+        cell
+        for data in context.tables.values()
+        for cell in compare_cells(data, methods_for(data.task, COMPARE_METHODS))
     ]
 
 
