@@ -7,7 +7,7 @@ which block was finished first: a fit gives the same bits on one worker and on t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,17 @@ class Block:
             None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
             number,
         )
+
+    def slices(self, n_rows: int) -> Iterator[Block]:
+        """Cut the block into smaller ones, for what needs much memory to a row."""
+        for start in range(0, max(1, len(self.X)), n_rows):
+            rows = slice(start, start + n_rows)
+            yield Block(
+                self.X[rows],
+                None if self.y is None else self.y[rows],
+                None if self.sample_weight is None else self.sample_weight[rows],
+                self.number,
+            )
 
 
 class RowBlocks(ABC):

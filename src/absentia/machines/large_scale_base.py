@@ -19,6 +19,7 @@ from absentia.features.base import remember_columns_of
 from absentia.machines.losses import Loss
 from absentia.machines.parameters import check_count, check_positive
 from absentia.machines.summed_optimum import (
+    SLICE_ROWS,
     CodesOf,
     DesignOf,
     QuadraticPenalty,
@@ -274,9 +275,7 @@ class LargeScaleMachine(BaseEstimator):
         if blocks is not None:
             check_block_columns(self, blocks)
             return blocks.map_rows(outcome_of, n_columns)
-        rows = X if isinstance(X, Beliefs) else as_table_like(self, X)
-        # In blocks, so that the features of all rows need not stand at once.
-        return ArrayBlocks(rows).map_rows(outcome_of, n_columns)
+        return outcome_of(X if isinstance(X, Beliefs) else as_table_like(self, X))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -294,4 +293,9 @@ class _Scored:
     of_scores: Any
 
     def __call__(self, rows: Any) -> Any:
+        # In slices, so that the features of all rows need not stand at once.
+        slices = ArrayBlocks(rows, block_rows=SLICE_ROWS)
+        return slices.map_rows(self._of_slice, None) if len(rows) else self._of_slice(rows)
+
+    def _of_slice(self, rows: Any) -> Any:
         return self.of_scores(self.design_of(rows) @ self.coefficients + self.intercept)

@@ -18,11 +18,15 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.distributed import Block, RowBlocks
+from absentia.distributed.blocks import pairwise_sum
 from absentia.machines.losses import Loss, SquaredError
 from absentia.machines.quasi_newton import minimise
 from absentia.tables import FloatArray
 
-__all__ = ["DesignOf", "QuadraticPenalty", "minimise_sum", "sum_curvature"]
+__all__ = ["SLICE_ROWS", "DesignOf", "QuadraticPenalty", "minimise_sum", "sum_curvature"]
+
+#: Rows whose features are held at once.
+SLICE_ROWS = 4096
 
 CodesOf = Callable[[Any], FloatArray]
 
@@ -116,7 +120,7 @@ def minimise_sum(
     max_iter : int
         The largest number of steps of L-BFGS.
     """
-    gram, cross, total = blocks.map_sum(_normal_equations, design_of, codes_of)
+    gram, cross, total = blocks.map_sum(_in_slices, _normal_equations, design_of, codes_of)
     if not total > 0:
         raise ValueError("There is nothing to learn from: no row has a positive weight.")
     pull = np.einsum("sij,js->is", penalty.hessians, penalty.centres)
@@ -131,7 +135,9 @@ def minimise_sum(
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
         B = unscale * _backward(roots, flat.reshape(start.shape))
-        value, gradient = blocks.map_sum(_loss_and_gradient, design_of, codes_of, loss, B)
+        value, gradient = blocks.map_sum(
+            _in_slices, _loss_and_gradient, design_of, codes_of, loss, B
+        )
         extra, slope = penalty.value_and_gradient(B)
         inner = unscale * _forward(roots, gradient + slope) / total
         return (float(value) + extra) / total, inner.ravel()
@@ -156,8 +162,13 @@ def sum_curvature(
     blocks: RowBlocks, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> FloatArray:
     """Return the sum of the losses' Hessians at ``B``, (n_scores, n_columns, n_columns)."""
-    hessians: FloatArray = blocks.map_sum(_curvature, design_of, codes_of, loss, B)
+    hessians: FloatArray = blocks.map_sum(_in_slices, _curvature, design_of, codes_of, loss, B)
     return hessians
+
+
+def _in_slices(block: Block, function: Callable[..., Any], *shared: Any) -> Any:
+    """Sum over slices of a block: a partition may be large, and its features larger."""
+    return pairwise_sum(function(part, *shared) for part in block.slices(SLICE_ROWS))
 
 
 def _normal_equations(
