@@ -60,7 +60,9 @@ def test_a_density_learns_the_same_from_chunks(density, weighted):
     assert spread.n_features_in_ == 4
     scores = spread.score_samples(pieces).concatenate()
     assert_allclose(scores, whole.score_samples(X), rtol=1e-8, atol=1e-10)
-    assert_allclose(spread.impute(pieces).concatenate(), whole.impute(X), rtol=1e-6, atol=1e-8)
+    # 1e-7: what differs by 1e-8 in the density is carried further by the observed values.
+    imputed = spread.impute(pieces).concatenate()
+    assert_allclose(imputed, whole.impute(X), rtol=1e-8, atol=1e-7)
 
 
 def test_constant_and_empty_columns_are_treated_alike():
