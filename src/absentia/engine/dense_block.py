@@ -13,26 +13,29 @@ _MIRROR = 32
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def exponential_of_distances(out, row_part, row_cap, column_part, column_cap):
+def exponential_of_distances(out, top, left, row_part, row_cap, column_part, column_cap):
     """Turn inner products ``z_i'z_j`` into ``exp(row_part[i] + column_part[j] + z_i'z_j)``.
+
+    In the part of ``out`` that begins at row ``top`` and column ``left``: a whole matrix and two
+    numbers, where a view would be compiled once for each layout of memory.
 
     With ``row_part = row_cap - |z_i|^2 / 2``, and the columns alike, this is the exponential of
     minus half the squared distance plus constants. Where rounding makes a distance negative, the
     exponent is cut to that of distance zero, ``row_cap[i] + column_cap[j]``.
     """
-    height, width = out.shape
+    height, width = len(row_part), len(column_part)
     whole = width - width % LANES
     for i in range(height):
-        row = out[i]
+        row = out[top + i]
         part = splat8(row_part[i])
         cap = splat8(row_cap[i])
         for j in range(0, whole, LANES):
-            exponent = add8(add8(load8(row, j), part), load8(column_part, j))
+            exponent = add8(add8(load8(row, left + j), part), load8(column_part, j))
             exponent = minimum8(exponent, add8(cap, load8(column_cap, j)))
-            store8(row, j, exp8(exponent))
+            store8(row, left + j, exp8(exponent))
         for j in range(whole, width):
-            exponent_j = row[j] + row_part[i] + column_part[j]
-            row[j] = np.exp(min(exponent_j, row_cap[i] + column_cap[j]))
+            exponent_j = row[left + j] + row_part[i] + column_part[j]
+            row[left + j] = np.exp(min(exponent_j, row_cap[i] + column_cap[j]))
 
 
 @njit(nogil=True, cache=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
-__all__ = ["principal_log_determinants"]
+from absentia.engine.conditioning_principal import factor_principal
+
+__all__ = ["log_determinants_and_lengths", "principal_log_determinants"]
 
 
 @njit(nogil=True, cache=True)
@@ -23,18 +23,7 @@ def principal_log_determinants(matrix, masks):
             if masks[p, k]:
                 index[size] = k
                 size += 1
-        total = 0.0
-        for r in range(size):
-            for c in range(r + 1):
-                entry = matrix[index[r], index[c]]
-                for k in range(c):
-                    entry -= root[r, k] * root[c, k]
-                if c < r:
-                    root[r, c] = entry / root[c, c]
-                else:
-                    root[r, r] = math.sqrt(entry)
-                    total += math.log(entry)
-        out[p] = total
+        out[p] = factor_principal(matrix, index, size, root)
     return out
 
 
@@ -55,22 +44,13 @@ def log_determinants_and_lengths(matrices, group_of_row, vectors):
     lengths = np.empty(n)
     root = np.empty((d, d))
     solved = np.empty(d)
+    whole = np.arange(d)
     factored = -1
     log_determinant = 0.0
     for i in range(n):
         group = group_of_row[i]
         if group != factored:
-            log_determinant = 0.0
-            for r in range(d):
-                for c in range(r + 1):
-                    entry = matrices[group, r, c]
-                    for k in range(c):
-                        entry -= root[r, k] * root[c, k]
-                    if c < r:
-                        root[r, c] = entry / root[c, c]
-                    else:
-                        root[r, r] = math.sqrt(entry)
-                        log_determinant += math.log(entry)
+            log_determinant = factor_principal(matrices[group], whole, d, root)
             factored = group
         length = 0.0
         for r in range(d):

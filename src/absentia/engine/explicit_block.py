@@ -6,8 +6,6 @@ time: ``d^3 / 6`` multiply-adds a pair of groups, ``d^2 / 2`` for each further c
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
@@ -15,20 +13,15 @@ from absentia.engine.elimination import factor, solve
 from absentia.engine.lanes import (
     LANES,
     add8,
-    divide8,
-    exp8,
     load8,
     multiply_add8,
     splat8,
-    square_root8,
     store8,
     subtract8,
 )
-from absentia.engine.output import TILE, write_tile
+from absentia.engine.output import TILE, over_root_of_determinant, write_tile
 
 __all__ = ["explicit_rows"]
-
-_HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -36,6 +29,7 @@ def explicit_rows(
     start,
     stop,
     out,
+    first_column,
     symmetric,
     accumulate,
     mirror,
@@ -76,7 +70,9 @@ def explicit_rows(
                 means[r * LANES + lane] = row_means[row, r]
                 for c in range(r + 1):
                     rows_matrix[(r * d + c) * LANES + lane] = covariance[r, c]
-        last_column = min(len(columns), first + n_rows) if symmetric else len(columns)
+        last_column = len(columns)
+        if symmetric:
+            last_column = min(last_column, first + n_rows - first_column)
         run = -1
         left = 0
         for j in range(last_column):
@@ -95,14 +91,18 @@ def explicit_rows(
             minus_quadratic = solve(work, pivots, d, vector, splat8(0.0))
             log_value = add8(load8(constants, 0), splat8(column_constants[j]))
             log_value = multiply_add8(splat8(0.5), minus_quadratic, log_value)
-            if scaled:
-                log_value = multiply_add8(
-                    splat8(-_HALF_LOG_2), load8(determinant, LANES), log_value
-                )
-                value = divide8(exp8(log_value), square_root8(load8(determinant, 0)))
-            else:
-                value = exp8(log_value)
+            value = over_root_of_determinant(log_value, determinant, scaled)
             store8(values, (j - left) * LANES, value)
             if j + 1 == last_column or j + 1 - left == TILE:
-                write_tile(out, values, first, n_rows, left, j + 1, symmetric, accumulate, mirror)
+                write_tile(
+                    out,
+                    values,
+                    first,
+                    n_rows,
+                    first_column + left,
+                    first_column + j + 1,
+                    symmetric,
+                    accumulate,
+                    mirror,
+                )
                 left = j + 1

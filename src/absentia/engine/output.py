@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+import math
+
 from numba import njit
 
-from absentia.engine.lanes import LANES
+from absentia.engine.lanes import (
+    LANES,
+    divide8,
+    exp8,
+    load8,
+    multiply_add8,
+    splat8,
+    square_root8,
+)
 
-__all__ = ["TILE", "write_tile"]
+__all__ = ["TILE", "over_root_of_determinant", "write_tile"]
 
 # Columns that are computed before their results are written: four lane groups.
 TILE = 32
+
+_HALF_LOG_2 = 0.5 * math.log(2.0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def over_root_of_determinant(log_value, determinant, scaled):
+    """Return ``exp(log_value) / sqrt(determinant)`` in eight lanes, without the root unscaled.
+
+    ``determinant`` holds mantissa and exponent, as ``factor`` leaves them.
+    """
+    if scaled:
+        log_value = multiply_add8(splat8(-_HALF_LOG_2), load8(determinant, LANES), log_value)
+        return divide8(exp8(log_value), square_root8(load8(determinant, 0)))
+    return exp8(log_value)
 
 
 @njit(nogil=True, cache=True)

@@ -16,8 +16,6 @@ multiply-adds and, on the missing side, ``|K|^2`` for the part of ``Ud`` that is
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
@@ -25,18 +23,15 @@ from absentia.engine.elimination import factor, solve
 from absentia.engine.lanes import (
     LANES,
     add8,
-    divide8,
-    exp8,
     gather8,
     load8,
     multiply8,
     multiply_add8,
     splat8,
-    square_root8,
     store8,
     subtract8,
 )
-from absentia.engine.output import TILE, write_tile
+from absentia.engine.output import TILE, over_root_of_determinant, write_tile
 from absentia.engine.row_block import (
     add_precision,
     euclidean_information,
@@ -45,8 +40,6 @@ from absentia.engine.row_block import (
 )
 
 __all__ = ["TILE", "gram_rows"]
-
-_HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -115,6 +108,7 @@ def gram_rows(
     start,
     stop,
     out,
+    first_column,
     symmetric,
     accumulate,
     mirror,
@@ -140,6 +134,8 @@ def gram_rows(
     Parameters
     ----------
     out : array of shape (n, m)
+    first_column : int
+        Where in ``out`` the columns begin.
     symmetric : bool
         Rows and columns are the same: only columns up to the row are computed.
     accumulate : bool
@@ -157,7 +153,7 @@ def gram_rows(
     row_precision : array of shape (d, d), of the rows' own density
     row_information : array of shape (n_groups, d, d), or empty
         ``inv(C0 + S)`` of each group, where the metric or the covariance is a general one.
-    columns : array of shape (m, d), relative to the mean of their density
+    columns : array of shape (m - first_column, d), relative to the mean of their density
     columns_by_feature : array of shape (d, m + TILE), its transpose, padded
     column_constants : array of shape (m,), added to the logarithm
     run_starts : int array of shape (n_runs + 1,)
@@ -257,7 +253,7 @@ def gram_rows(
                     observed_part[lane] -= 0.5 * constant[LANES + lane]
         add_precision(matrix, precision)
         products[:] = 0.0
-        last_column = min(m, first + n_rows) if symmetric else m
+        last_column = min(m, first + n_rows - first_column) if symmetric else m
         run = 0
         factored = -1
         for tile in range(0, last_column, TILE):
@@ -331,12 +327,16 @@ def gram_rows(
                     log_value = load8(row_part, 0)
                 log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
                 log_value = add8(log_value, splat8(column_constants[j]))
-                if scaled:
-                    log_value = multiply_add8(
-                        splat8(-_HALF_LOG_2), load8(determinant, LANES), log_value
-                    )
-                    value = divide8(exp8(log_value), square_root8(load8(determinant, 0)))
-                else:
-                    value = exp8(log_value)
+                value = over_root_of_determinant(log_value, determinant, scaled)
                 store8(values, (j - tile) * LANES, value)
-            write_tile(out, values, first, n_rows, tile, tile_stop, symmetric, accumulate, mirror)
+            write_tile(
+                out,
+                values,
+                first,
+                n_rows,
+                first_column + tile,
+                first_column + tile_stop,
+                symmetric,
+                accumulate,
+                mirror,
+            )

@@ -69,9 +69,10 @@ def euclidean_information(
             both = multiply8(row, load8(missing, c * LANES))
             entry = splat8(precision[index[r], index[c]])
             store8(work, (r * size + c) * LANES, multiply8(entry, both))
-        # G on the diagonal where missing, one elsewhere.
-        excess = splat8(precision[index[r], index[r]] - 1.0)
-        store8(work, (r * size + r) * LANES, multiply_add8(excess, row, one))
+        # G on the diagonal where missing, one elsewhere; chosen, for a sum would round a small G.
+        own = splat8(precision[index[r], index[r]])
+        chosen = multiply_add8(own, row, subtract8(one, row))
+        store8(work, (r * size + r) * LANES, chosen)
     sweep(work, size, scratch, determinant)
     for r in range(size):
         row = load8(missing, r * LANES)

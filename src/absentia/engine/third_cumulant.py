@@ -30,17 +30,19 @@ def third_cumulants(
     Parameters
     ----------
     A, B : ndarray of shape (n_different, d, d)
-        Covariances, C-contiguous; a column whose variance is zero is certain.
+        Covariances; a column whose variance is zero is certain.
     row_of, column_of : ndarray of int, shape (n,) and (m,)
         Which of the covariances each row has.
     a, b : ndarray of shape (n, d) and (m, d)
-        Means, C-contiguous.
+        Means.
 
     Returns
     -------
     ndarray of shape (n, m)
     """
     out = np.empty((len(a), len(b)))
+    # One layout of memory, so that the loops are compiled once.
+    A, B, a, b = (np.ascontiguousarray(values) for values in (A, B, a, b))
     _fill(*_compressed(A), row_of, a, *_compressed(B), column_of, b, out)
     return out
 

@@ -12,7 +12,7 @@ from absentia.engine.determinants import (
 )
 from absentia.engine.threads import n_threads, run_blocks, triangle_blocks
 from absentia.gaussians import ConditionalCovariances, row_blocks
-from absentia.kernels.gram_regions import Side, fill_lanes, fill_popular
+from absentia.kernels.gram_regions import Side, fill_lanes, fill_popular, works_from_precisions
 from absentia.kernels.ordering import Ordering
 from absentia.kernels.smoothing import Smoothing
 from absentia.tables import FloatArray
@@ -115,11 +115,17 @@ def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = Tr
     component pairs.
     """
     table = P.covariances
-    if P.n_components == 1 and scaled and isinstance(table, ConditionalCovariances):
+    if (
+        P.n_components == 1
+        and scaled
+        and isinstance(table, ConditionalCovariances)
+        and works_from_precisions(P, smoothing)
+    ):
         precision = P.prior.precisions[0]
+        masks = np.array(table.masks)  # writeable like all others: compiled only once
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
-        spread = principal_log_determinants(precision + 2 * smoothing.information, table.masks)
-        certain = principal_log_determinants(precision, table.masks)
+        spread = principal_log_determinants(precision + 2 * smoothing.information, masks)
+        certain = principal_log_determinants(precision, masks)
         by_group: FloatArray = -0.5 * (spread - certain)
         return by_group[P.group_of_row]
     out = np.full(len(P), -np.inf)

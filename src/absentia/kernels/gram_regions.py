@@ -25,13 +25,13 @@ from absentia.engine.threads import (
     run_single_threaded_blas,
     triangle_blocks,
 )
-from absentia.gaussians import ConditionalCovariances
+from absentia.gaussians import ConditionalCovariances, Prior
 from absentia.gaussians import row_blocks as workspace_blocks
 from absentia.kernels.ordering import Ordering
 from absentia.kernels.smoothing import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["Side", "fill_lanes", "fill_popular"]
+__all__ = ["Side", "fill_lanes", "fill_popular", "works_from_precisions"]
 
 # Products with popular columns are made in panels, so that they are still in the cache when their
 # exponentials are taken.
@@ -41,9 +41,16 @@ _PANEL_COLUMNS = 1024
 # Pairs below which a second thread does not pay for being started.
 _PAIRS_PER_THREAD = 40_000
 
-# Largest variance inflation at which the observed side is trusted: it subtracts squared lengths in
-# the metric of the precision, whose rounding grows with the inflation.
-_LARGEST_INFLATION = 1e6
+# The lanes work from the precision of the density, and rounding grows with its variance inflation:
+# measured, entries are off by 5e-15 times the inflation on the observed side (which subtracts
+# squared lengths in the metric of the precision) and by 1e-15 times it on the missing side. The
+# second bound is what no density exceeds that keeps a millionth of each variance as its own.
+_LARGEST_INFLATION_OBSERVED = 2e4
+_LARGEST_INFLATION = 2e6
+
+# Largest variance of a column in units of the RBF's own: the missing side subtracts two squared
+# distances of that order, and loses as many digits.
+_LARGEST_SPREAD = 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +141,12 @@ def fill_popular(
             target = out[start:stop, column_start:column_stop][:, some]
             block = np.empty(target.shape) if accumulate else target
             np.matmul(A, B[some].T, out=block)
-            exponential_of_distances(block, row_part, row_cap, column_part[some], column_cap[some])
+            limits = row_part, row_cap, column_part[some], column_cap[some]
             if accumulate:
+                exponential_of_distances(block, 0, 0, *limits)
                 target += block
+            else:
+                exponential_of_distances(out, start, column_start + left, *limits)
 
     tasks = [
         (p, q, start, min(start + _PANEL_ROWS, row_stop))
@@ -167,7 +177,7 @@ def fill_lanes(
     With ``symmetric``, only columns up to the row; with ``mirror`` they are copied to above the
     diagonal too.
     """
-    n, m = out.shape
+    m = out.shape[1]
     if first_row >= last_row or first_column >= m:
         return
     d = smoothing.n_features
@@ -175,39 +185,48 @@ def fill_lanes(
     threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
     n_blocks = 1 if threads == 1 else 8 * threads
     cut = triangle_blocks if symmetric else row_blocks
-    centre = columns.beliefs.prior.means[columns.component]
-    row_means = rows.means - centre
-    column_means = np.ascontiguousarray(columns.means[first_column:] - centre)
-    region = out[:, first_column:]
-    run_starts, run_groups = columns.ordering.runs(first_column)
-    if not columns.is_conditioned:
-        # Two explicit sides: the row groups carry C0, so that a pair only adds.
-        row_covariances = smoothing.covariance + rows.covariances(slice(None))
-        constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
-        run_blocks(
-            explicit_rows,
-            cut(first_row, last_row, n_blocks, LANES),
-            threads,
-            region,
-            symmetric,
-            accumulate,
-            mirror,
-            scaled,
-            row_means,
-            constants,
-            rows.ordering.groups,
-            row_covariances,
-            column_means,
-            columns.constants[first_column:],
-            run_starts,
-            run_groups,
-            np.ascontiguousarray(columns.covariances(slice(None))),
-        )
-        return
     prior = columns.beliefs.prior
+    centre = prior.means[columns.component]
+    row_means = np.ascontiguousarray(rows.means - centre)
+    column_means = np.ascontiguousarray(columns.means[first_column:] - centre)
+    # Whole matrices, writeable and C-contiguous: each compiled function has one signature.
+    target = (out, first_column, symmetric, accumulate, mirror, scaled)
+    if not (columns.is_conditioned and works_from_precisions(columns.beliefs, smoothing)):
+        # The row groups carry C0, so that a pair only adds.
+        row_constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
+        for left in workspace_blocks(len(column_means), d * d):
+            starts, groups = columns.ordering.runs(
+                first_column + left.start, first_column + left.stop
+            )
+            kept, run_groups = np.unique(groups, return_inverse=True)
+            column_covariances = np.array(columns.covariances(kept))
+            for block in workspace_blocks(last_row - first_row, d * d):
+                begin, end = first_row + block.start, first_row + block.stop
+                if symmetric and end <= first_column + left.start:
+                    continue
+                groups, local = _local_groups(rows, begin, end)
+                run_blocks(
+                    explicit_rows,
+                    cut(begin, end, n_blocks, LANES),
+                    threads,
+                    out,
+                    first_column + left.start,
+                    *target[2:],
+                    row_means,
+                    row_constants,
+                    local,
+                    smoothing.covariance + rows.covariances(groups),
+                    column_means[left],
+                    columns.constants[first_column:][left],
+                    starts,
+                    run_groups,
+                    column_covariances,
+                )
+        return
+    run_starts, run_groups = columns.ordering.runs(first_column)
     precision = prior.precisions[columns.component]
     masks = columns.beliefs.patterns.masks[run_groups]
-    observed = _use_observed_side(rows, masks, prior.covariances[columns.component], precision)
+    observed = _use_observed_side(rows, masks, prior)
     index = np.argsort(np.where(observed[:, None], masks, ~masks), axis=1, kind="stable")
     n_missing = masks.sum(axis=1)
     sizes = np.where(observed, d - n_missing, n_missing)
@@ -236,16 +255,12 @@ def fill_lanes(
             gram_rows,
             cut(first_row, last_row, n_blocks, LANES),
             threads,
-            region,
-            symmetric,
-            accumulate,
-            mirror,
-            scaled,
+            *target,
             2 * smoothing.gamma,
             row_means,
             rows.constants,
             rows.ordering.groups,
-            rows.beliefs.patterns.masks,
+            np.array(rows.beliefs.patterns.masks),
             row_prior.precisions[rows.component],
             np.empty((0, d, d)),
             *column_arguments,
@@ -253,11 +268,10 @@ def fill_lanes(
         return
     # A general metric, or covariances that are given: information matrices by LAPACK, for as many
     # rows at a time as the workspace holds.
-    local = np.zeros(n, dtype=np.intp)
     row_constants = rows.constants.copy()
     for block in workspace_blocks(last_row - first_row, d * d):
         begin, end = first_row + block.start, first_row + block.stop
-        groups, local[begin:end] = np.unique(rows.ordering.groups[begin:end], return_inverse=True)
+        groups, local = _local_groups(rows, begin, end)
         smoothed = smoothing.covariance + rows.covariances(groups)
         information = np.linalg.inv(smoothed)
         information = (information + information.transpose(0, 2, 1)) / 2
@@ -268,11 +282,7 @@ def fill_lanes(
             gram_rows,
             cut(begin, end, n_blocks, LANES),
             threads,
-            region,
-            symmetric,
-            accumulate,
-            mirror,
-            scaled,
+            *target,
             0.0,
             row_means,
             row_constants,
@@ -284,12 +294,30 @@ def fill_lanes(
         )
 
 
-def _use_observed_side(
-    rows: Side, masks: BoolArray, covariance: FloatArray, precision: FloatArray
-) -> BoolArray:
+def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
+    """Tell whether rounding lets the precisions of a density stand in for its covariances."""
+    prior = beliefs.prior
+    variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
+    spread = variances * np.diagonal(smoothing.information)
+    return bool(_inflation(prior) < _LARGEST_INFLATION and spread.max() < _LARGEST_SPREAD)
+
+
+def _inflation(prior: Prior) -> float:
+    """Return by how much, at most, the variance of a column exceeds what the others leave of it."""
+    variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
+    return float(np.max(variances * np.diagonal(prior.precisions, axis1=1, axis2=2)))
+
+
+def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]:
+    """Return the groups of some rows, and which of them each of these rows is in."""
+    local = np.zeros(len(rows.means), dtype=np.intp)
+    groups, local[begin:end] = np.unique(rows.ordering.groups[begin:end], return_inverse=True)
+    return groups, local
+
+
+def _use_observed_side(rows: Side, masks: BoolArray, prior: Prior) -> BoolArray:
     """Tell for which patterns of the columns the observed side is the cheaper one."""
-    inflation = np.max(np.diagonal(covariance) * np.diagonal(precision))
-    if not inflation < _LARGEST_INFLATION:
+    if not _inflation(prior) < _LARGEST_INFLATION_OBSERVED:
         return np.zeros(len(masks), dtype=bool)
     d = masks.shape[1]
     n_missing = masks.sum(axis=1).astype(float)

@@ -49,7 +49,7 @@ class Ordering:
         popular = np.flatnonzero(counts >= POPULAR)
         if not len(popular) and np.count_nonzero(counts) > 0.75 * len(group_of_row):
             # Nearly every row stands alone: nothing is gained by moving any.
-            return cls(np.arange(len(group_of_row)), group_of_row, [], True)
+            return cls(np.arange(len(group_of_row)), np.array(group_of_row), [], True)
         rank = np.arange(len(counts)) + len(counts)
         rank[popular] = np.arange(len(popular))
         rows = np.argsort(rank[group_of_row], kind="stable")
@@ -61,12 +61,12 @@ class Ordering:
         identity = bool(np.array_equal(rows, np.arange(len(rows))))
         return cls(rows, group_of_row[rows], blocks, identity)
 
-    def runs(self, start: int = 0) -> tuple[IntArray, IntArray]:
-        """Return where runs of one group start from place ``start`` on, and their groups.
+    def runs(self, start: int = 0, stop: int | None = None) -> tuple[IntArray, IntArray]:
+        """Return where runs of one group start in places ``start`` to ``stop``, and their groups.
 
         The starts count from ``start`` and end with the number of places, one more than runs.
         """
-        groups = self.groups[start:]
+        groups = self.groups[start:stop]
         changes: BoolArray = np.ones(len(groups), dtype=bool)
         changes[1:] = groups[1:] != groups[:-1]
         starts = np.flatnonzero(changes)
