@@ -14,19 +14,27 @@ def small(tmp_path_factory):
     return folder, demo.run(folder, rates=(0.1, 0.4), repeats=1)
 
 
-def test_both_contests_are_held_and_drawn(small):
-    folder, (recovered, classified) = small
+def test_all_contests_are_held_and_drawn(small):
+    folder, contests = small
     assert (folder / "demo.png").stat().st_size > 10_000
-    for contest in (recovered, classified):
+    assert len(contests) == 3
+    for contest in contests:
         assert all(values.shape == (1, 2) for values in contest.results.values())
         assert all(np.isfinite(values).all() for values in contest.results.values())
         assert contest.results.keys() == contest.seconds.keys()
 
 
 def test_the_density_recovers_more_than_column_means(small):
-    _, (recovered, _) = small
+    _, (recovered, *_) = small
     ours = recovered.results["absentia GaussianDensity"]
     assert np.all(ours < 0.8 * recovered.results["column mean"])
+
+
+def test_holes_that_come_after_training_hurt_boosting_most(small):
+    _, (*_, after_training) = small
+    assert "holes in test rows alone" in str(after_training)
+    ours, boosting = (after_training.results[k] for k in ("absentia SVC", "gradient boosting"))
+    assert ours[0, -1] > boosting[0, -1] + 0.05
 
 
 def test_the_table_marks_the_best_at_every_rate(small):
