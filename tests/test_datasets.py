@@ -163,6 +163,17 @@ def test_what_is_nowhere_gets_a_sentence(folder, monkeypatch):
         datasets.load("iris", folder)
 
 
+def test_a_sample_keeps_the_classes_also_when_one_row_goes():
+    y = np.repeat(["a", "b", "c"], [50, 30, 21])
+    data = datasets.Dataset("d", "classification", np.arange(101.0)[:, None], y, ("x",))
+    fewer = data.sample(100)
+    assert fewer.X.shape == (100, 1)
+    assert (np.diff(fewer.X[:, 0]) > 0).all()
+    counts = np.unique(data.sample(20).y, return_counts=True)[1]
+    np.testing.assert_allclose(counts, [10, 6, 4], atol=1)
+    assert data.sample(500) is data
+
+
 @pytest.mark.parametrize(
     ("values", "task"),
     [

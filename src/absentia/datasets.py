@@ -88,6 +88,28 @@ class Dataset:
             self.notes,
         )
 
+    def sample(self, n: int, *, random_state: int = 0) -> Dataset:
+        """Return ``n`` of the rows in their order, classes in proportion; all if there are fewer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y = np.repeat(["a", "b"], [80, 20])
+        >>> data = Dataset("d", "classification", np.zeros((100, 1)), y, ("x",))
+        >>> np.unique(data.sample(10).y, return_counts=True)[1].tolist()
+        [8, 2]
+        """
+        if len(self.y) <= n:
+            return self
+        rng = np.random.RandomState(random_state)
+        groups = self.y if self.task == "classification" else np.zeros(len(self.y))
+        place = np.empty(len(self.y))
+        for group in np.unique(groups):
+            members = rng.permutation(np.flatnonzero(groups == group))
+            # How far along its class a row stands: the first n of all take the same part of each.
+            place[members] = (np.arange(len(members)) + 0.5) / len(members)
+        return self.rows(np.sort(np.argsort(place, kind="stable")[:n]))
+
     def columns(self, columns: IntArray) -> Dataset:
         """Return the same data set with some of the columns only."""
         names = tuple(self.feature_names[j] for j in columns)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -94,24 +93,19 @@ def split_target(frame: Any, target: str, task: str | None = None) -> LearningTa
 
 def as_dataset(table: LearningTable, name: str, max_rows: int | None) -> Dataset:
     """Encode a table for a comparison of methods, and take a sample if it is large."""
-    features, target, notes = table.features, table.target, list(table.notes)
-    if max_rows is not None and len(target) > max_rows:
-        stratify = target if table.task == "classification" else None
-        rows, _ = train_test_split(
-            np.arange(len(target)), train_size=max_rows, random_state=0, stratify=stratify
-        )
-        rows = np.sort(rows)
-        notes.append(f"A sample of {max_rows} of the {len(target)} rows was taken (--max-rows).")
-        features, target = features.iloc[rows], target[rows]
-    encoder = TableEncoder().fit(features)
-    return Dataset(
+    encoder = TableEncoder().fit(table.features)
+    data = Dataset(
         name,
         table.task,
-        encoder.transform(features),
-        target,
+        encoder.transform(table.features),
+        table.target,
         tuple(encoder.get_feature_names_out()),
-        notes=(*notes, *encoder.notes_),
+        notes=(*table.notes, *encoder.notes_),
     )
+    if max_rows is None or len(data.y) <= max_rows:
+        return data
+    note = f"A sample of {max_rows} of the {len(data.y)} rows was taken (--max-rows)."
+    return replace(data.sample(max_rows), notes=(*data.notes, note))
 
 
 def new_model(task: Task, method: str, *, progress: bool = False, seed: int = 0) -> Any:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia import amputation, datasets
 from absentia.datasets import Dataset, Task
@@ -48,15 +48,7 @@ def dataset(
         data = data.columns(whole)
     if context.size == "smoke":
         max_rows = min(_SMOKE_ROWS, max_rows or _SMOKE_ROWS)
-    if max_rows is not None and len(data.y) > max_rows:
-        stratify = data.y if data.task == "classification" else None
-        if stratify is not None and np.unique(stratify, return_counts=True)[1].min() < 2:
-            stratify = None
-        rows, _ = train_test_split(
-            np.arange(len(data.y)), train_size=max_rows, random_state=0, stratify=stratify
-        )
-        data = data.rows(np.sort(rows))
-    return data
+    return data if max_rows is None else data.sample(max_rows)
 
 
 @lru_cache(maxsize=4)
