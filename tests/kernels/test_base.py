@@ -207,3 +207,23 @@ def test_a_large_matrix_is_mirrored_block_by_block():
     K = np.random.default_rng(0).normal(size=(1100, 1100))
     expected = np.tril(K) + np.tril(K, -1).T
     np.testing.assert_array_equal(symmetrised(K), expected)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "sentence"),
+    [
+        (ExpectedPolynomial(coef0="one"), ValueError, "coef0 must be a finite number"),
+        (ExpectedPolynomial(coef0=None), ValueError, "coef0 must be a finite number"),
+        (MaskKernel("much"), ValueError, "weight must be a number"),
+        (EmbeddingRBF("genrbf"), TypeError, "must be a Kernel"),
+        (ExpectedRBF(scaled="no"), ValueError, "scaled must be True or False"),
+    ],
+)
+def test_parameters_of_the_wrong_kind_are_refused_in_a_sentence(kernel, error, sentence):
+    with pytest.raises(error, match=sentence):
+        kernel(example("gaussian"))
+
+
+def test_streaming_wants_a_kernel():
+    with pytest.raises(TypeError, match="must be a Kernel"):
+        gram_blocks("genrbf", example("gaussian"))

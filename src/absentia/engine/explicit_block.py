@@ -1,4 +1,4 @@
-"""Rows times columns where both sides have covariances of their own: measurement error.
+"""Rows times columns from covariances: measurement error, and where precisions cost digits.
 
 Nothing is shared between pairs here, so every pair of groups is factored whole, eight rows at a
 time: ``d^3 / 6`` multiply-adds a pair of groups, ``d^2 / 2`` for each further column of a group.

@@ -3,7 +3,7 @@
 Write ``B = C0 + S`` for the smoothed covariance of a row's belief, ``U = inv(B)``, ``G`` for the
 precision of the density behind the *columns* and ``H = G + U``. Each pair then needs only a
 principal submatrix of ``H`` (what the column misses) or of ``J = inv(H)`` (what it has):
-docs/architecture.md derives it. In the Euclidean metric ``C0 = I / base`` with ``base = 2 gamma``,
+docs/engine.md derives it. In the Euclidean metric ``C0 = I / base`` with ``base = 2 gamma``,
 and ``U`` differs from ``base * I`` only inside the columns that the row misses.
 """
 

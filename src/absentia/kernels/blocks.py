@@ -64,6 +64,8 @@ def gram_blocks(
         raise TypeError(f"block_rows must be a whole number, found {block_rows!r}.")
     if block_rows < 1:
         raise ValueError(f"block_rows must be at least 1, found {block_rows!r}.")
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a Kernel such as GenRBF(), found {kernel!r}.")
     resolved = kernel._resolved_for(P, Q)
     return _stream(resolved, P, Q, int(block_rows), n_jobs)
 

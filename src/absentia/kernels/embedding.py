@@ -70,6 +70,10 @@ class EmbeddingRBF(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with numbers in place of words, inside and out."""
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(
+                f"kernel must be a Kernel such as ExpectedRBF(), found {self.kernel!r}."
+            )
         inner = self.kernel.resolve(prior)
         theta: Any = self.theta
         if isinstance(theta, str):

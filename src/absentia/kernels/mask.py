@@ -88,7 +88,12 @@ class MaskKernel(Kernel):
 
 
 def checked_weight(weight: Any, n_features: int) -> float | FloatArray:
-    weights = np.asarray(weight, dtype=np.float64)
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"weight must be a number, or a list of one number for each column, found {weight!r}."
+        ) from None
     if weights.ndim > 1 or (weights.ndim == 1 and len(weights) != n_features):
         raise ValueError(
             f"weight must be one number or one for each of the {n_features} columns, found shape "
