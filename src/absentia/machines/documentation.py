@@ -18,11 +18,14 @@ density : {"gaussian", "mixture"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used where rows come as :class:`~absentia.Beliefs`.
 kernel : str or Kernel, default="genrbf"
-    The similarity of beliefs, by name or as an object, which then brings its own ``gamma``.
+    The similarity of beliefs: ``"genrbf"``, ``"expected-rbf"``, ``"expected-linear"``,
+    ``"expected-polynomial"``, ``"esd"`` or ``"egk"``; scikit-learn's ``"rbf"``, ``"linear"`` or
+    ``"poly"`` for those that equal them on complete rows; or an object, which then brings its
+    own ``gamma``.
 gamma : float, "scale" or "loo", default="scale"
     Width of the kernel: a positive number; ``"scale"``, one over the trace of the data's
-    covariance; ``"loo"``, chosen on the training rows by the closed-form leave-one-out error of
-    kernel ridge regression.
+    covariance; ``"loo"``, where there are targets, chosen on the training rows by the
+    closed-form leave-one-out error of kernel ridge regression.
 mask_weight : float, array-like of shape (n_features,) or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that is not missing at random. None and 0

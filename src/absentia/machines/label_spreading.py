@@ -50,8 +50,9 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
     -----
     Exact, by one Cholesky factor, O(n^3 / 3), where scikit-learn's
     :class:`~sklearn.semi_supervised.LabelSpreading` iterates up to a tolerance. Every row is a
-    neighbour of every other, so choose ``gamma`` large enough that only near rows count;
-    ``gamma="loo"`` needs labels for all rows and is not offered.
+    neighbour of every other, so choose ``gamma`` large enough that only near rows count, four to
+    ten times ``"scale"`` in trials; ``gamma="loo"``, which suits regression and comes out far
+    smaller, is not offered.
 
     Examples
     --------
