@@ -81,6 +81,14 @@ class GramSearch(KernelMachine):
 
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = list(splitter.split(np.empty((len(rows), 1)), targets, groups))
+        for fold, (train, _) in enumerate(splits):
+            try:
+                self._check_targets(targets[train], len(targets[train]))
+            except ValueError as error:
+                raise ValueError(
+                    f"Fold {fold} of {len(splits)} has nothing to learn: {error} Shuffle or "
+                    "stratify the folds, or use fewer."
+                ) from error
         with warnings.catch_warnings():
             # Once is enough: the final fit says it again, of all rows and by name.
             warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
