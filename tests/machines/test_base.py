@@ -17,6 +17,7 @@ from absentia import (
     SVCCV,
     ExpectedRBF,
     GaussianDensity,
+    KernelMatrix,
     KernelRidge,
     MixtureDensity,
     NotPositiveDefiniteWarning,
@@ -50,8 +51,11 @@ def test_threads_give_the_same_to_the_last_bit():
 
 def test_an_indefinite_matrix_is_told():
     X, y = 4 * table(60), targets_of("classes", 60)
+    kernel = ExpectedRBF(gamma=1.0, scaled=False)
     with pytest.warns(NotPositiveDefiniteWarning, match="smallest eigenvalue"):
-        SVC(kernel=ExpectedRBF(gamma=1.0, scaled=False)).fit(X, y)
+        SVC(kernel=kernel).fit(X, y)
+    with pytest.warns(NotPositiveDefiniteWarning, match="smallest eigenvalue"):
+        KernelMatrix(kernel=kernel).fit_transform(X)
 
 
 def test_mask_weights_follow_the_columns_that_are_kept():

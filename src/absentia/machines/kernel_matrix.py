@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 
+from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
@@ -103,7 +104,9 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         two independent draws the matrix to train with.
         """
         self.fit(X, y)
-        return self.kernel_(self.beliefs_, n_jobs=self.n_jobs)
+        K = self.kernel_(self.beliefs_, n_jobs=self.n_jobs)
+        check_psd(K, self.kernel_)
+        return K
 
     def _target_codes(self, y: Any) -> FloatArray:
         if y is None:
