@@ -46,7 +46,7 @@ _PAIRS_PER_THREAD = 40_000
 # squared lengths in the metric of the precision) and by 1e-15 times it on the missing side. The
 # second bound is what no density exceeds that keeps a millionth of each variance as its own.
 _LARGEST_INFLATION_OBSERVED = 2e4
-_LARGEST_INFLATION = 2e6
+_LARGEST_INFLATION = 1.01e6
 
 # Largest variance of a column in units of the RBF's own: the missing side subtracts two squared
 # distances of that order, and loses as many digits.

@@ -92,7 +92,8 @@ class ExpectedPolynomial(Kernel):
             raise ValueError(
                 f"degree must be 2 or 3, found {self.degree!r}; for degree 1 use ExpectedLinear."
             )
-        if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
+        coef0: Any = self.coef0
+        if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
             raise ValueError(f"coef0 must be a finite number, found {self.coef0!r}.")
         return with_params(self, gamma=resolve_gamma(self.gamma, prior))
 
