@@ -97,7 +97,8 @@ def checked_weight(weight: Any, n_features: int) -> float | FloatArray:
     if weights.ndim > 1 or (weights.ndim == 1 and len(weights) != n_features):
         raise ValueError(
             f"weight must be one number or one for each of the {n_features} columns, found shape "
-            f"{weights.shape}."
+            f"{weights.shape}. Columns without any observed value are left out by a density: give "
+            "weights[density.columns_] then."
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(
