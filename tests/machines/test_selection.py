@@ -162,7 +162,17 @@ def test_densities_and_matrices_are_paid_once(monkeypatch):
     assert len(fits) == 3
     assert len(grams) == 3 * 2 * 2  # folds, gammas, training and test
     assert len(search.cv_results_["params"]) == 12
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="fitted with refit=False"):
+        search.predict(X)
+
+
+@pytest.mark.parametrize("kind", [SVCCV, KernelRidgeCV])
+def test_a_search_without_refit_forgets_the_machine_of_an_earlier_one(kind):
+    X, y = table(), targets_of("classes")
+    search = kind(gammas=GAMMAS, cv=2).fit(X, y)
+    search.predict(X)
+    search.set_params(refit=False).fit(-X, y)
+    with pytest.raises(NotFittedError, match="fitted with refit=False"):
         search.predict(X)
 
 

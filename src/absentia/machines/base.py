@@ -242,7 +242,7 @@ class KernelMachine(BaseEstimator):
 
     def _believe(self, X: Any) -> Beliefs:
         """Return the beliefs about new rows, checked against training."""
-        check_is_fitted(self, "kernel_")
+        self._check_fitted("kernel_")
         if isinstance(X, Beliefs):
             if X.n_features != self.beliefs_.n_features:
                 raise ValueError(
@@ -272,13 +272,17 @@ class KernelMachine(BaseEstimator):
 
     def _gram_rows(self, X: Any) -> FloatArray:
         """Return the kernel of new rows with the training rows kept, (n_new, n_kept)."""
-        check_is_fitted(self)
+        self._check_fitted()
         if isinstance(X, GramRows):
             kept = self._kept_rows(vars(self))
             return X.values if kept is None else X.values[:, kept]
         return self.kernel_(self._believe(X), self.beliefs_, n_jobs=self.n_jobs)
 
     # ------------------------------------------------------------------ the rest
+
+    def _check_fitted(self, attribute: str | None = None) -> None:
+        """Raise where there is nothing to predict with yet."""
+        check_is_fitted(self, attribute)
 
     def _check_parameters(self) -> None:
         """Raise for parameters that can be seen to be wrong before anything is computed."""

@@ -20,6 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
@@ -109,11 +110,20 @@ class GramSearch(KernelMachine):
             machine.fit(X, y, **({} if sample_weight is None else {"sample_weight": weights}))
             found |= {name: value for name, value in vars(machine).items() if name[-1] == "_"}
             found["best_estimator_"] = machine
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        # What an earlier fit has left, column names or a whole machine, is not of this one.
+        for name in [name for name in vars(self) if name[-1] == "_" and name not in found]:
+            delattr(self, name)
         for name, value in found.items():
             setattr(self, name, value)
         return self
+
+    def _check_fitted(self, attribute: str | None = None) -> None:
+        if hasattr(self, "cv_results_") and not hasattr(self, "kernel_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} was fitted with refit=False: it knows best_params_, "
+                "but has no machine to predict with. Use refit=True, or fit a machine with them."
+            )
+        super()._check_fitted(attribute)
 
     def _plain(self) -> KernelMachine:
         """Return the plain machine with all parameters that it shares with this one."""

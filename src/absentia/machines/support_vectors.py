@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
 from absentia.tables import FloatArray, IntArray
@@ -146,7 +145,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
 (n_samples, n_classes), or (n_samples, n_classes * (n_classes - 1) / 2) for \
 ``decision_function_shape="ovo"``
         """
-        check_is_fitted(self, "classes_")
+        self._check_fitted("classes_")
         if len(self.classes_) == 2:
             return self._sum_over_support(X)
         pairs = self._decisions_of_pairs(X)
@@ -166,7 +165,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self, "classes_")
+        self._check_fitted("classes_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError(
                 "break_ties must be False when decision_function_shape is 'ovo': ties are broken "
