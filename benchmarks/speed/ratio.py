@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Row", "best_seconds"]
+from absentia.engine.threads import one_blas_thread
+
+__all__ = ["Row", "best_rival_seconds", "best_seconds"]
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,14 @@ def best_seconds(function: Callable[[], Any], repeats: int = 5) -> float:
         function()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def best_rival_seconds(function: Callable[[], Any], repeats: int = 5) -> float:
+    """Return the shortest of several runs of a rival, with the threads of BLAS or without them.
+
+    On a machine that is busy those threads wait for each other, and a rival that has them would
+    look several times slower than it is.
+    """
+    with_threads = best_seconds(function, repeats)
+    with one_blas_thread():
+        return min(with_threads, best_seconds(function, repeats))
