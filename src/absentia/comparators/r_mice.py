@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ for (k in seq_len(as.integer(arguments[2]))) {
 """
 
 
+@cache  # starting R takes a second, and what is installed does not change in between
 def r_mice_is_available(rscript: str = "Rscript") -> bool:
     """Tell whether R and its package ``mice`` (3.12 or later) can be called."""
     if shutil.which(rscript) is None:
