@@ -17,7 +17,7 @@ def main() -> None:
     labels = y > np.median(y)
     train, test = slice(0, 5000), slice(5000, 8000)
     density = FrozenEstimator(GaussianDensity().fit(X[train]))
-    gamma, C = 0.1, 10.0
+    gamma, C = 0.03, 1.0
     print(
         f"{versions()}; 5000 rows to train, 3000 to test, 20 columns, 20 % missing, gamma={gamma},"
     )
@@ -32,6 +32,8 @@ def main() -> None:
     K = GenRBF(gamma)(beliefs)
     for n_components in (32, 64, 128, 256, 512, 1024, 2048):
         for kind in (FourierFeatures, Nystroem):
+            if kind is Nystroem and n_components > 1024:
+                continue  # minutes, for no more accuracy
             scores, times, errors = [], [], []
             for seed in range(5):
                 features = kind(n_components, gamma=gamma, density=density, random_state=seed)
