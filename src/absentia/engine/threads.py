@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -35,7 +36,13 @@ def n_threads(n_jobs: int | None) -> int:
     if getattr(backend, "nesting_level", 0):
         return 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cpu_count(), int(limit))) if limit.isdigit() else int(cpu_count())
+    return max(1, min(_cores(), int(limit))) if limit.isdigit() else _cores()
+
+
+@cache
+def _cores() -> int:
+    # joblib reads files of the system each time it is asked, which a single prediction can feel.
+    return int(cpu_count())
 
 
 @contextmanager
