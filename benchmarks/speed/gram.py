@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from absentia import Beliefs, GenRBF
 from absentia.densities.conditioning import condition
 from absentia.gaussians import Prior
-from benchmarks.speed.ratio import Row, best_seconds
+from benchmarks.speed.ratio import Row, best_rival_seconds, best_seconds
 
 NOTE = "gram: genRBF, theirs is sklearn.metrics.pairwise.rbf_kernel on the complete rows"
 GAMMA = 0.02
@@ -61,7 +61,7 @@ def rows() -> Iterator[Row]:
         yield Row(
             name,
             best_seconds(lambda P=P: kernel(P)),
-            best_seconds(lambda X=complete: rbf_kernel(X, gamma=GAMMA)),
+            best_rival_seconds(lambda X=complete: rbf_kernel(X, gamma=GAMMA)),
             bar,
             aim,
             NOTE,
@@ -70,7 +70,7 @@ def rows() -> Iterator[Row]:
     yield Row(
         "500 x 5000, d=34, 30 % missing",
         best_seconds(lambda: kernel(P[:500], P[500:])),
-        best_seconds(lambda: rbf_kernel(complete[:500], complete[500:], gamma=GAMMA)),
+        best_rival_seconds(lambda: rbf_kernel(complete[:500], complete[500:], gamma=GAMMA)),
         None,
         None,
         NOTE,

@@ -96,9 +96,11 @@ def test_every_compiled_function_has_one_signature():
     prior = _prior(rng, 4, 2)
     X = _table(rng, 150, 4, "both")
     P = condition(prior, X)[0]
+    frozen = condition(Prior(prior.weights, prior.means, prior.covariances), X)[0]
+    frozen.prior.precisions.setflags(write=False)  # as after loading from a memory map
     complete = condition(prior, np.asfortranarray(rng.normal(size=(20, 4))))[0]
     moments = Beliefs.from_moments(rng.normal(size=(9, 4)), variances=rng.random((9, 4)))
-    kinds = [P, P[::2], complete, moments, P.transform(rng.normal(size=(4, 4)))]
+    kinds = [P, P[::2], frozen, complete, moments, P.transform(rng.normal(size=(4, 4)))]
     for kernel in (
         GenRBF(0.3),
         ExpectedRBF(0.3, np.eye(4) + 0.1),

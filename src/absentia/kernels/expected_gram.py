@@ -121,7 +121,7 @@ def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = Tr
         and isinstance(table, ConditionalCovariances)
         and works_from_precisions(P, smoothing)
     ):
-        precision = P.prior.precisions[0]
+        precision = P.prior.precisions[0].copy()  # never read-only, see gram_regions
         masks = np.array(table.masks)  # writeable like all others: compiled only once
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
         spread = principal_log_determinants(precision + 2 * smoothing.information, masks)

@@ -224,7 +224,9 @@ def fill_lanes(
                 )
         return
     run_starts, run_groups = columns.ordering.runs(first_column)
-    precision = prior.precisions[columns.component]
+    # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
+    # loops would be compiled once more.
+    precision = prior.precisions[columns.component].copy()
     masks = columns.beliefs.patterns.masks[run_groups]
     observed = _use_observed_side(rows, masks, prior)
     index = np.argsort(np.where(observed[:, None], masks, ~masks), axis=1, kind="stable")
@@ -261,7 +263,7 @@ def fill_lanes(
             rows.constants,
             rows.ordering.groups,
             np.array(rows.beliefs.patterns.masks),
-            row_prior.precisions[rows.component],
+            row_prior.precisions[rows.component].copy(),
             np.empty((0, d, d)),
             *column_arguments,
         )
