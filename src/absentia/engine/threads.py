@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
@@ -110,13 +111,7 @@ def run_blocks(
     function: Callable[..., Any], blocks: Sequence[tuple[int, int]], threads: int, *args: Any
 ) -> None:
     """Call ``function(start, stop, *args)`` for each block, on several threads where it pays."""
-    if threads == 1 or len(blocks) == 1:
-        for start, stop in blocks:
-            function(start, stop, *args)
-    else:
-        Parallel(n_jobs=threads, backend="threading")(
-            delayed(function)(start, stop, *args) for start, stop in blocks
-        )
+    _run(lambda block: function(*block, *args), blocks, threads)
 
 
 def run_single_threaded_blas(
@@ -124,13 +119,22 @@ def run_single_threaded_blas(
 ) -> None:
     """Call ``function(*task)`` for each task on our threads, each with a BLAS of one thread."""
     if threads == 1 or len(tasks) == 1:
-        for task in tasks:
-            function(*task)
+        _run(lambda task: function(*task), tasks, 1)
     else:
         with one_blas_thread():
-            Parallel(n_jobs=threads, backend="threading", batch_size="auto")(
-                delayed(function)(*task) for task in tasks
-            )
+            _run(lambda task: function(*task), tasks, threads)
+
+
+def _run(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> None:
+    # Not joblib.Parallel, which looks for results every ten milliseconds: as long as a whole Gram
+    # matrix of a thousand rows takes.
+    if threads == 1 or len(tasks) == 1:
+        for task in tasks:
+            function(task)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(function, tasks):
+                pass
 
 
 def row_blocks(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:

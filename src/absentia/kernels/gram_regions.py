@@ -39,7 +39,7 @@ _PANEL_ROWS = 128
 _PANEL_COLUMNS = 1024
 
 # Pairs below which a second thread does not pay for being started.
-_PAIRS_PER_THREAD = 40_000
+_PAIRS_PER_THREAD = 20_000
 
 # The lanes work from the precision of the density, and rounding grows with its variance inflation:
 # measured, entries are off by 5e-15 times the inflation on the observed side (which subtracts
@@ -154,6 +154,8 @@ def fill_popular(
         for start in range(row_start, row_stop, _PANEL_ROWS)
         for q in range(p + 1 if symmetric else len(popular_columns))
     ]
+    n_pairs = rows.ordering.n_popular * columns.ordering.n_popular
+    threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
     run_single_threaded_blas(fill_panel, tasks, threads)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
+from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.evidence import Bounds
@@ -16,6 +18,7 @@ from absentia.tables import FloatArray
 __all__ = ["GaussianProcess"]
 
 _FIRST_MASK_WEIGHT = 0.1
+_SMALL = 1000
 
 
 class GaussianProcess(KernelMachine):
@@ -59,10 +62,14 @@ class GaussianProcess(KernelMachine):
         evidence: Callable[[FloatArray], tuple[float, FloatArray]],
         start: FloatArray,
         bounds: FloatArray,
+        n_samples: int,
     ) -> FloatArray:
         if not len(start):
             return start
-        return maximise(evidence, start, bounds, self.n_restarts_optimizer, self.random_state)
+        # Threads of BLAS pay for matrices of many rows; between those of Gram matrices they cost
+        # more than they bring.
+        with one_blas_thread() if n_samples <= _SMALL else nullcontext():
+            return maximise(evidence, start, bounds, self.n_restarts_optimizer, self.random_state)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -164,7 +164,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             value, gradient = problems.evidence(*self._split(theta, family))
             return value, gradient[: len(theta)]
 
-        theta = self._search(evidence, start, bounds)
+        theta = self._search(evidence, start, bounds, len(training.beliefs))
         logarithms, log_scale = self._split(theta, family)
         K, approximations = problems.approximate(logarithms, log_scale)
         check_psd(K, family.kernel)

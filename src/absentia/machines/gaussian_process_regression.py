@@ -185,7 +185,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             gradient = spectrum.gradient(scale, noise, derivatives)
             return float(spectrum.log_likelihood(scale, noise)), gradient[: len(family.names)]
 
-        best = self._search(evidence, family.start, family.bounds)
+        best = self._search(evidence, family.start, family.bounds, n_samples)
         K, spectrum, scale, noise = settled(best)
         check_psd(K, family.kernel)
         chosen = {"scale": scale} if is_free(self.scale) else {}
