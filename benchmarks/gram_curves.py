@@ -36,6 +36,8 @@ def main(path: str) -> None:
     axes[0].set(
         xscale="log", xlabel="rows (34 columns)", ylabel="time / complete RBF kernel", yscale="log"
     )
+    axes[0].set_xticks(sizes, [str(n) for n in sizes])
+    axes[0].minorticks_off()
     axes[1].set(xlabel="columns (1000 rows)")
     axes[2].set(xlabel="share missing (1000 rows, 34 columns)")
     axes[0].legend(frameon=False)
