@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test bench docs format clean
+.PHONY: demo test bench docs format recompile clean
 
 demo: $(VENV)/.ready-demo
 	$(RUN)/python -m absentia.demo
@@ -25,6 +25,10 @@ docs: $(VENV)/.ready-docs
 format: $(VENV)/.ready-dev
 	$(RUN)/ruff check --fix .
 	$(RUN)/ruff format .
+
+# Numba sees a change in the file of a compiled function, not in those of the functions it calls.
+recompile:
+	find src -name '*.nb[ci]' -delete
 
 clean:
 	rm -rf $(VENV) docs/_build docs/api/generated demo-output
