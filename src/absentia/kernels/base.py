@@ -52,8 +52,10 @@ class Kernel(BaseEstimator, ABC):
     0.5 * GenRBF(gamma=2) + ExpectedLinear()
     """
 
-    #: Whether every Gram matrix is positive semidefinite, as a theorem and not as a hope.
-    positive_definite: bool = True
+    @property
+    def positive_definite(self) -> bool:
+        """Whether every Gram matrix is positive semidefinite, as a theorem and not as a hope."""
+        return True
 
     #: NumPy's numbers leave ``np.float64(2) * kernel`` to the kernel.
     __array_ufunc__ = None
@@ -154,7 +156,7 @@ class Sum(Kernel):
         self.right = right
 
     @property
-    def positive_definite(self) -> bool:  # type: ignore[override]
+    def positive_definite(self) -> bool:
         """A sum of positive definite kernels is one."""
         return self.left.positive_definite and self.right.positive_definite
 
@@ -182,7 +184,7 @@ class Product(Kernel):
         self.right = right
 
     @property
-    def positive_definite(self) -> bool:  # type: ignore[override]
+    def positive_definite(self) -> bool:
         """A product of positive definite kernels is one (Schur)."""
         return self.left.positive_definite and self.right.positive_definite
 
@@ -210,7 +212,7 @@ class Scaled(Kernel):
         self.kernel = kernel
 
     @property
-    def positive_definite(self) -> bool:  # type: ignore[override]
+    def positive_definite(self) -> bool:
         """A non-negative multiple of a positive definite kernel is one."""
         return self.kernel.positive_definite
 

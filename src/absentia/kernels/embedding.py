@@ -64,7 +64,7 @@ class EmbeddingRBF(Kernel):
         self.theta = theta
 
     @property
-    def positive_definite(self) -> bool:  # type: ignore[override]
+    def positive_definite(self) -> bool:
         """A Gaussian of a Hilbert space distance is positive definite."""
         return self.kernel.positive_definite
 

@@ -81,7 +81,7 @@ class ExpectedPolynomial(Kernel):
         self.diagonal = diagonal
 
     @property
-    def positive_definite(self) -> bool:  # type: ignore[override]
+    def positive_definite(self) -> bool:
         """A polynomial with non-negative coefficients of an inner product is positive definite."""
         return self.coef0 >= 0
 

@@ -82,7 +82,7 @@ class ExpectedRBF(Kernel):
         self.diagonal = diagonal
 
     @property
-    def positive_definite(self) -> bool:  # type: ignore[override]
+    def positive_definite(self) -> bool:
         """The unscaled form is not."""
         return bool(self.scaled)
 
