@@ -33,10 +33,11 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from absentia.beliefs import Beliefs
+from absentia.densities.naming import make_density
 from absentia.kernels.base import Kernel, resolve_gamma
+from absentia.kernels.naming import make_kernel
 from absentia.kernels.repair import check_psd
 from absentia.machines.leave_one_out import choose_gamma
-from absentia.machines.resolution import make_density, make_kernel
 from absentia.machines.shift import check_shift
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.tables import (

@@ -8,11 +8,11 @@ from typing import Any
 
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
+from absentia.kernels.naming import make_kernel
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.evidence import Bounds
 from absentia.machines.hyperparameters import KernelFamily, is_free, maximise
 from absentia.machines.parameters import check_bounds, check_count, check_positive
-from absentia.machines.resolution import make_kernel
 from absentia.tables import FloatArray
 
 __all__ = ["GaussianProcess"]

@@ -26,8 +26,8 @@ from sklearn.model_selection import ParameterGrid, check_cv
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, resolve_gamma, with_params
+from absentia.kernels.naming import make_mask_kernel, make_unmasked_kernel
 from absentia.machines.base import GramRows, KernelMachine, condition_on, weight_of_kept
-from absentia.machines.resolution import make_mask_kernel, make_unmasked_kernel
 from absentia.tables import FloatArray, IntArray, as_table
 
 __all__ = ["GramSearch"]
