@@ -18,6 +18,7 @@ test: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(RUN)/python -m benchmarks.speed
+	$(RUN)/python -m benchmarks.scale
 
 docs: $(VENV)/.ready-docs
 	$(RUN)/sphinx-build -W --keep-going -b html docs docs/_build/html

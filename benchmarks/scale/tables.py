@@ -17,7 +17,9 @@ def _folder() -> Path:
     named = os.environ.get("ABSENTIA_DATA")
     folder = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
     if not folder.is_dir():
-        raise SystemExit("This measurement needs the optional data sets: set ABSENTIA_DATA.")
+        # Left out with a reason, not failed: the other measurements need no data sets.
+        print("Skipped: this measurement needs the optional data sets, set ABSENTIA_DATA.")
+        raise SystemExit(0)
     return folder
 
 
