@@ -1,7 +1,7 @@
 """geom: the support vector machine whose margin is measured in each row's own subspace.
 
 Chechik, Heitz, Elidan, Abbeel and Koller, *Max-margin classification of data with absent
-features*, Journal of Machine Learning Research 9 (2008).
+features*, Journal of Machine Learning Research 9 (2008), 1-21.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.smo import solve_dual
+from absentia.comparators.subspace_norms import (
+    linear_squared_norms,
+    polynomial_squared_norms,
+    rbf_squared_norms,
+)
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.targets import ClassifierTargets
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.tables import BoolArray, FloatArray, as_table, as_table_like, remember_columns
 
 __all__ = ["GeometricMarginSVC"]
 
@@ -38,15 +43,16 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
 
     ``minimise 1/2 |w|^2 + C sum xi[i]   subject to   y[i] f(x[i]) / s[i] >= 1 - xi[i]``
 
-    and the scales depend on ``w``: the scheme of Chechik and others solves with the scales fixed,
-    takes the scales from the norms, and repeats. It need not converge, so the step with the
-    lowest objective (scales and ``w`` agreeing) is kept. With nothing missing all scales are 1 and
-    this is the ordinary support vector machine.
+    and the scales depend on ``w``: the scheme of Chechik and others starts with scales of 1,
+    solves with the scales fixed, takes the scales from the norms, and repeats. It need not
+    converge, so the step with the lowest objective (scales and ``w`` agreeing) is kept. With
+    nothing missing all scales are 1 and this is the ordinary support vector machine.
 
     Holes are zeros to the kernel, which for the linear and the polynomial kernel is the inner
     product over the columns that both rows have; standardise the columns first. In the feature
     space of a kernel ``|w_i|^2 = sum beta[j] y[j] beta[l] y[l] k(x_j on i, x_l on i)``, all rows
-    restricted to the columns that row i has.
+    restricted to the columns that row i has; ``beta[i]`` is the multiplier of row i's constraint
+    divided by ``s[i]``, at most ``C / s[i]``.
 
     Parameters
     ----------
@@ -79,8 +85,19 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     Notes
     -----
     Each update costs one support vector machine and, for P patterns and v support vectors,
-    O(P v^2 d) for the norms (O(P d) for the linear kernel). Rows with nothing observed have no
-    subspace; they are left out of training.
+    at most O(P v^2 d) for the norms, less the more columns patterns share, and O((P + v) d) for
+    the linear kernel. Rows with nothing observed have no subspace; they are left out of training.
+
+    The margin, the scales, the alternation and the kernel over common columns agree with the
+    paper's abstract and with the machine for missing features of the C++ library Shark, which
+    names the paper as its source; they are not checked against the paper's full text. Four things
+    are choices made here. The offset is divided by the scale with the rest of ``f``, so that the margin is a
+    distance and the sign of ``f`` is the class (Shark leaves the offset whole, and divides by the
+    scale of each new row). The step kept is the best one, of ten (Shark: the last of four). No
+    scale is below 0.01. And the RBF kernel is that of zero-filled rows, which is positive definite
+    with any holes, but does count a column that only one of two rows has: Shark's machine does not
+    take an RBF kernel, and [Smieja2018]_, who ran the authors' program with one, do not say how
+    absent columns enter it.
 
     Examples
     --------
@@ -205,10 +222,11 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
                     stacklevel=3,
                 )
             coefficients = solution.dual * code
-            updated = self._scales(K, filled, patterns, coefficients, gamma)
-            values = K @ coefficients + solution.bias
-            slack = np.maximum(1 - code * values / updated, 0.0)[counted]
-            objective = float(coefficients @ K @ coefficients / 2 + self.C * slack.sum())
+            products = K @ coefficients
+            whole = float(coefficients @ products)
+            updated = self._scales(whole, filled, patterns, coefficients, gamma)
+            slack = np.maximum(1 - code * (products + solution.bias) / updated, 0.0)[counted]
+            objective = whole / 2 + self.C * float(slack.sum())
             step = _Step(objective, coefficients, solution.bias, updated, n_iter)
             if best is None or objective < best.objective:
                 best = step
@@ -220,30 +238,30 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
 
     def _scales(
         self,
-        K: FloatArray,
+        whole: float,
         filled: FloatArray,
         patterns: Patterns,
         coefficients: FloatArray,
         gamma: float,
     ) -> FloatArray:
-        """Return ``|w_i| / |w|`` of each row, by pattern."""
-        support = np.flatnonzero(coefficients)
-        rows, weights = filled[support], coefficients[support]
-        whole = float(weights @ K[np.ix_(support, support)] @ weights)
+        """Return ``|w_i| / |w|`` of each row, by pattern, where ``whole`` is ``|w|^2``."""
         if not whole > 0:
             return np.ones(len(filled))
-        if self.kernel == "linear":
-            squared = (~patterns.masks) @ (weights @ rows) ** 2
-        else:
-            norms = [self._squared_norm(rows * ~mask, weights, gamma) for mask in patterns.masks]
-            squared = np.array(norms)
+        support = np.flatnonzero(coefficients)
+        squared = self._squared_norms(filled[support], coefficients[support], patterns.masks, gamma)
         # Where nothing is missing the scale is 1 by definition, not up to rounding.
         scales = np.where(patterns.n_missing == 0, 1.0, np.sqrt(np.maximum(squared, 0.0) / whole))
         by_row: FloatArray = np.maximum(scales, _SMALLEST_SCALE)[patterns.pattern_of_row]
         return by_row
 
-    def _squared_norm(self, rows: FloatArray, weights: FloatArray, gamma: float) -> float:
-        return float(weights @ self._gram(rows, rows, gamma) @ weights)
+    def _squared_norms(
+        self, rows: FloatArray, weights: FloatArray, masks: BoolArray, gamma: float
+    ) -> FloatArray:
+        if self.kernel == "linear":
+            return linear_squared_norms(rows, weights, masks)
+        if self.kernel == "rbf":
+            return rbf_squared_norms(rows, weights, masks, gamma)
+        return polynomial_squared_norms(rows, weights, masks, gamma, self.coef0, self.degree)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -55,6 +55,7 @@ def solve_dual(
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
+        Symmetric.
     signs : ndarray of shape (n_samples,)
         +1 and -1.
     margins : ndarray of shape (n_samples,)
@@ -100,6 +101,7 @@ def _minimise(K, signs, margins, upper, tol, max_iter):  # type: ignore[no-untyp
     n = len(signs)
     dual = np.zeros(n)
     gradient = -margins.copy()
+    diagonal = np.diag(K).copy()
     for n_iter in range(max_iter):
         # i: the steepest ascent along +signs.
         i, steepest = -1, -np.inf
@@ -116,12 +118,12 @@ def _minimise(K, signs, margins, upper, tol, max_iter):  # type: ignore[no-untyp
                 lowest = min(lowest, value)
                 slope = steepest - value
                 if i >= 0 and slope > 0:
-                    curvature = max(K[i, i] + K[t, t] - 2 * K[i, t], _SMALL)
+                    curvature = max(diagonal[i] + diagonal[t] - 2 * K[i, t], _SMALL)
                     if slope * slope / curvature > best:
                         best, j = slope * slope / curvature, t
         if i < 0 or j < 0 or steepest - lowest < tol:
             return dual, gradient, n_iter, True
-        curvature = max(K[i, i] + K[j, j] - 2 * K[i, j], _SMALL)
+        curvature = max(diagonal[i] + diagonal[j] - 2 * K[i, j], _SMALL)
         step = (steepest + signs[j] * gradient[j]) / curvature
         # Along +signs for i and -signs for j, as far as the box allows. A variable that reaches
         # its bound is put there exactly: a remainder of rounding would be chosen again and again.
@@ -135,5 +137,5 @@ def _minimise(K, signs, margins, upper, tol, max_iter):  # type: ignore[no-untyp
         if room_j - step <= _SMALL * upper[j]:
             dual[j] = 0.0 if signs[j] > 0 else upper[j]
         for t in range(n):
-            gradient[t] += signs[t] * step * (K[t, i] - K[t, j])
+            gradient[t] += signs[t] * step * (K[i, t] - K[j, t])
     return dual, gradient, max_iter, False
