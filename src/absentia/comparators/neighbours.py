@@ -19,10 +19,11 @@ class IncompleteCaseKNNImputer(Imputer):
 
     A training row can give its value of column ``j`` to a row that has the columns ``O`` when it
     has ``j`` and everything in ``O``: it may be incomplete itself, but the distance is never
-    guessed from fewer columns. (scikit-learn's ``KNNImputer`` measures over whatever two rows
-    share and rescales.) Van Hulse and Khoshgoftaar, *Incomplete-case nearest neighbor imputation
-    in software measurement data*, Information Sciences 259 (2014). Where no training row qualifies
-    the hole gets the column's mean.
+    guessed from fewer columns. With ``N`` the ``k`` such rows that are nearest on ``O``, the hole
+    gets ``sum_{i in N} x[i, j] / |N|``. (scikit-learn's ``KNNImputer`` measures over whatever two
+    rows share and rescales.) Van Hulse and Khoshgoftaar, *Incomplete-case nearest neighbor
+    imputation in software measurement data*, Information Sciences 259 (2014), 596-610. Where no
+    training row qualifies the hole gets the column's mean.
 
     Columns should be on one scale (``StandardScaler`` first).
 
@@ -41,6 +42,12 @@ class IncompleteCaseKNNImputer(Imputer):
     Notes
     -----
     O(n m d) for m rows to fill and n training rows.
+
+    Which rows may give, five neighbours and the fall back on the column agree with two public
+    programs for the method, those of de Bodt and others (2019) and of the MATLAB toolbox
+    ``nanclustering_toolbox``; the first averages as is done here, the second takes a median under
+    the Euclidean distance. Not checked against the paper's full text: that neighbours weigh the
+    same, and what happens where none qualifies, rest on these programs.
 
     Examples
     --------
