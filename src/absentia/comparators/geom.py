@@ -91,13 +91,13 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     The margin, the scales, the alternation and the kernel over common columns agree with the
     paper's abstract and with the machine for missing features of the C++ library Shark, which
     names the paper as its source; they are not checked against the paper's full text. Four things
-    are choices made here. The offset is divided by the scale with the rest of ``f``, so that the margin is a
-    distance and the sign of ``f`` is the class (Shark leaves the offset whole, and divides by the
-    scale of each new row). The step kept is the best one, of ten (Shark: the last of four). No
-    scale is below 0.01. And the RBF kernel is that of zero-filled rows, which is positive definite
-    with any holes, but does count a column that only one of two rows has: Shark's machine does not
-    take an RBF kernel, and [Smieja2018]_, who ran the authors' program with one, do not say how
-    absent columns enter it.
+    are choices made here. The offset is divided by the scale with the rest of ``f``, so that the
+    margin is a distance and the sign of ``f`` is the class (Shark leaves the offset whole, and
+    divides by the scale of each new row). The step kept is the best one, of ten (Shark: the last of
+    four). No scale is below 0.01. And the RBF kernel is that of zero-filled rows, which is positive
+    definite with any holes, but does count a column that only one of two rows has: Shark's machine
+    does not take an RBF kernel, and [Smieja2018]_, who ran the authors' program with one, do not
+    say how absent columns enter it.
 
     Examples
     --------
