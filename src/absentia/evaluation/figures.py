@@ -14,7 +14,15 @@ import numpy as np
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.statistics import Comparison
 
-__all__ = ["METRIC_LABELS", "calibration", "curves", "heat_map", "rank_diagram", "times"]
+__all__ = [
+    "METRIC_LABELS",
+    "calibration",
+    "curves",
+    "heat_map",
+    "rank_curves",
+    "rank_diagram",
+    "times",
+]
 
 METRIC_LABELS = {
     "accuracy": "accuracy",
@@ -202,6 +210,21 @@ def rank_diagram(comparison: Comparison) -> Any:
         1.0, 1.95, f"critical difference {comparison.critical_difference:.2f}", ha="left",
         va="bottom", fontsize=8, color="#b3261e",
     )  # fmt: skip
+    return figure
+
+
+def rank_curves(ranks: Any) -> Any:
+    """Draw mean ranks against the share of missing values, the best on top."""
+    order = _methods_in_order([str(name) for name in ranks.columns])
+    figure = _figure(8.6, 4.6)
+    panel = figure.subplots()
+    for method in order:
+        panel.plot(100 * ranks.index, ranks[method], label=method, **style_of(method, order))
+    panel.invert_yaxis()
+    panel.set_xlabel("missing values, %", fontsize=9)
+    panel.set_ylabel("mean rank", fontsize=9)
+    panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _tidy(panel)
     return figure
 
 

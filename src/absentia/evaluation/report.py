@@ -19,7 +19,9 @@ from absentia.evaluation.protocols import protocol_named
 from absentia.evaluation.statistics import (
     Comparison,
     compare_ranks,
+    means_by,
     paired_table,
+    ranks_by_rate,
     summary_table,
 )
 from absentia.evaluation.store import Results
@@ -166,6 +168,20 @@ class _Report:
         table["what it does"] = [_description(name) for name in table["method"]]
         table.to_csv(self.folder / "ranks.csv", index=False)
         self.page.table(table)
+        by_rate = ranks_by_rate(
+            self.scores,
+            self.protocol.metric,
+            self.protocol.blocks,
+            list(comparison.ranks.index),
+            lower_is_better=self.protocol.lower_is_better,
+        )
+        if len(by_rate) > 1:
+            by_rate.to_csv(self.folder / "ranks-by-rate.csv")
+            self._picture(
+                figures.rank_curves(by_rate),
+                "ranks-by-rate",
+                "Mean rank at each share of missing values; 1 is best.",
+            )
 
     def _curves(self) -> None:
         metric = self.protocol.metric
@@ -194,11 +210,12 @@ class _Report:
         self.page.section("By data set")
         rows = ["dataset"]
         rows += [c for c in ("variant", "mechanism") if self.scores[c].nunique() > 1]
-        table = paired_table(self.scores, protocol.metric, rows)
+        table = means_by(self.scores, protocol.metric, rows)
         self._picture(
             figures.heat_map(table, protocol.metric, lower_is_better=protocol.lower_is_better),
             "heat-map",
-            "Mean over everything else. Absentia's own methods in red; the best of each row in "
+            "Mean over everything else, every rate with the same weight; methods that were run "
+            "on a part only are not here. Absentia's own methods in red; the best of each row in "
             "bold on dark green.",
         )
         best = "min" if protocol.lower_is_better else "max"

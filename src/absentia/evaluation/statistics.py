@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-__all__ = ["Comparison", "compare_ranks", "paired_table", "summary_table"]
+__all__ = [
+    "Comparison",
+    "compare_ranks",
+    "means_by",
+    "paired_table",
+    "ranks_by_rate",
+    "summary_table",
+]
+
+#: A method with scores in a smaller share of the blocks is not compared.
+_ENOUGH = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +79,32 @@ def paired_table(scores: Any, metric: str, blocks: Sequence[str]) -> Any:
     return chosen.pivot_table(index=keys, columns="method", values="value", aggfunc="mean")
 
 
+def means_by(scores: Any, metric: str, rows: Sequence[str]) -> Any:
+    """Return a frame of rows by methods: the mean over rates, each rate with the same weight.
+
+    Methods that have scores in less than nine tenths of the rows and rates are left out: their
+    mean would be one over easier or harder cases than that of the others.
+    """
+    table = paired_table(scores, metric, [*rows, "rate"])
+    table = table.loc[:, table.notna().mean() >= _ENOUGH]
+    return table.groupby(level=list(rows)).mean()
+
+
+def ranks_by_rate(
+    scores: Any,
+    metric: str,
+    blocks: Sequence[str],
+    methods: Sequence[str],
+    *,
+    lower_is_better: bool = False,
+) -> Any:
+    """Return a frame of rates by methods: mean ranks over the blocks of each rate."""
+    keys = [*(column for column in blocks if column != "rate"), "rate"]
+    table = paired_table(scores, metric, keys)[list(methods)].dropna()
+    ranks = table.rank(axis=1, ascending=lower_is_better)
+    return ranks.groupby(level="rate").mean()
+
+
 def compare_ranks(
     table: Any, *, lower_is_better: bool = False, level: float = 0.05
 ) -> Comparison | None:
@@ -104,8 +140,8 @@ def compare_ranks(
     from scikit_posthocs import posthoc_nemenyi_friedman
 
     known = table.notna().mean()
-    left_out = tuple(known.index[known < 0.9])
-    table = table.loc[:, known >= 0.9].dropna()
+    left_out = tuple(known.index[known < _ENOUGH])
+    table = table.loc[:, known >= _ENOUGH].dropna()
     n_blocks, k = table.shape
     if k < 3 or n_blocks < 2:
         return None

@@ -6,6 +6,7 @@ The holes are made in the whole table before it is split, so that training and t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,15 +47,21 @@ _STRUSKI_SMOOTHING = {
     "stock": 2.0**-4,
 }
 _SMOKE_METHODS = ("genrbf", "mean")
+#: At the small size only where the paper gives their numbers.
+_ONLY_IN_TABLE_2 = ("geom", "missforest")
 #: Left out of the small size: the slowest, and near twins of others.
 _NOT_IN_SMALL = (
     "svr-imputation", "missforest", "geom", "kmeans", "expected-rbf-mixture", "icknni", "xgboost",
-    "catboost", "lightgbm",
+    "catboost", "lightgbm", "conditional-mean-mixture",
 )  # fmt: skip
 
 
 #: Nothing is tuned there, and a mask kernel has a weight to tune.
 _NOT_IN_STRUSKI = ("genrbf-mask", "missforest")
+#: Mixtures are slow to fit, and none is in the paper.
+_NOT_IN_SMALL_STRUSKI = (
+    "icknni", "egk", "gmm", "expected-rbf-mixture", "genrbf-mixture", "conditional-mean-mixture",
+)  # fmt: skip
 
 
 def _classification_cells(context: Context) -> list[Cell]:
@@ -63,11 +70,11 @@ def _classification_cells(context: Context) -> list[Cell]:
     names = methods_for("classification")
     sets: Sequence[str] = _CLASSIFICATION_SETS
     if context.size == "small":
-        rates, samples = (0.1, 0.3, 0.5, 0.7, 0.9), 1
+        rates, samples = (0.1, 0.3, 0.5, 0.7, 0.9), 3
         names = [name for name in names if name not in _NOT_IN_SMALL]
     elif context.size == "smoke":
         rates, samples, names, sets = (0.3, 0.6), 1, list(_SMOKE_METHODS), ("heart_statlog",)
-    return [
+    cells = [
         Cell("smieja-classification", data, name, mechanism, rate, sample, fold)
         for sample in range(samples)
         for data in sets
@@ -76,14 +83,28 @@ def _classification_cells(context: Context) -> list[Cell]:
         for fold in range(_FOLDS if context.size != "smoke" else 2)
         for name in names
     ]
+    if context.size == "small":
+        cells = _what_table_2_shows_first(cells)
+    return cells
+
+
+def _what_table_2_shows_first(cells: list[Cell]) -> list[Cell]:
+    """Put MAR at 30 % first, whole, with its slow methods; of the rest one sample, two folds."""
+    table = [cell for cell in cells if (cell.mechanism, cell.rate) == ("mar", 0.3)]
+    table.sort(key=lambda cell: cell.sample)
+    by_fold = {(c.dataset, c.fold): c for c in table if not c.sample and c.fold < 2}
+    slow = [replace(c, method=name) for name in _ONLY_IN_TABLE_2 for c in by_fold.values()]
+    rest = [c for c in cells if (c.mechanism, c.rate) != ("mar", 0.3)]
+    rest = [c for c in rest if not c.sample and c.fold < 2]
+    return table + sorted(rest, key=lambda c: c.fold) + slow
 
 
 def _classification_grid(context: Context) -> Grid:
     if context.size == "smoke":
         return Grid((1.0, 32.0), (2.0**-7, 2.0**-4), folds=2)
-    # The paper's grid; at the small size every second penalty of it, and three inner folds.
     if context.size == "small":
-        return Grid(powers_of_two(-3, 9, 4), powers_of_two(-9, 3, 2), folds=3)
+        # Fewer penalties, widths around those that suit standardised columns, three inner folds.
+        return Grid(powers_of_two(-1, 7, 4), powers_of_two(-8, 0, 2), folds=3)
     return Grid(powers_of_two(-5, 9, 2), powers_of_two(-5, 11, 2), folds=5)
 
 
@@ -101,7 +122,7 @@ def _regression_cells(context: Context) -> list[Cell]:
     samples, names = 10, methods_for("regression")
     sets: Sequence[str] = _REGRESSION_SETS
     if context.size == "small":
-        samples = 3
+        samples = 2
         names = [name for name in names if name not in _NOT_IN_SMALL]
     elif context.size == "smoke":
         samples, names, sets = 1, list(_SMOKE_METHODS), ("concrete",)
@@ -121,7 +142,7 @@ def _run_regression(cell: Cell, context: Context) -> Result:
     if context.size == "smoke":
         grid = Grid((1.0, 16.0), (2.0**-6, 2.0**-3), folds=2, metric="r2")
     elif context.size == "small":
-        grid = Grid(powers_of_two(-4, 4, 2), powers_of_two(-10, 0, 2), folds=3, metric="r2")
+        grid = Grid(powers_of_two(0, 4, 2), powers_of_two(-9, -1, 2), folds=3, metric="r2")
     else:
         grid = Grid(powers_of_two(-5, 4), powers_of_two(-10, 1), folds=5, metric="r2")
     return train_and_score(
@@ -139,7 +160,8 @@ def _struski_cells(context: Context) -> list[Cell]:
     sets: Sequence[str] = _REGRESSION_SETS
     variants: Sequence[str] = ("paper's gamma", "gamma=scale, target scaled")
     if context.size == "small":
-        names = [name for name in names if name not in ("icknni", "expected-rbf-mixture")]
+        rates = (0.1, 0.3, 0.4, 0.6, 0.8)
+        names = [name for name in names if name not in _NOT_IN_SMALL_STRUSKI]
     elif context.size == "smoke":
         rates, names, sets = (0.3,), ["expected-rbf", "mean"], ("laser",)
     return [

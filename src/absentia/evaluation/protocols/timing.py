@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,17 +13,20 @@ from absentia.amputation import mcar
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.protocols.preparation import Result, dataset
+from absentia.tables import FloatArray
 
 __all__ = ["SMIEJA_TIMING"]
 
 _COLUMNS_WITH_HOLES = 5
+#: What takes longer than so many seconds is timed once: little of it is chance.
+_SLOW = 2.0
 _SETTINGS = {"C=1, gamma=1/2": (1.0, 0.5), "C=100, gamma=1/8": (100.0, 0.125)}
 
 
 def _cells(context: Context) -> list[Cell]:
     rates: Sequence[float] = np.round(np.arange(10, 51, 5) / 100, 2).tolist()
     names = methods_for("classification")
-    samples = {"smoke": 1, "small": 3, "full": 10}[context.size]
+    samples = {"smoke": 1, "small": 1, "full": 10}[context.size]
     if context.size == "smoke":
         rates, names = (0.2,), ["genrbf", "mean"]
     elif context.size == "small":
@@ -47,15 +51,17 @@ def _run(cell: Cell, context: Context) -> Result:
     seed = cell.method_seed(context.seed)
     model = METHODS[cell.method].estimator(data.task, seed, C=C, gamma=gamma)
     # The first fit compiles and fills caches; a user who trains twice waits for it once.
-    clone(model).fit(X, data.y)
-    repeats = 1 if context.size == "smoke" else 3
-    seconds = []
-    for _ in range(repeats):
-        fresh = clone(model)
-        started = time.perf_counter()
-        fresh.fit(X, data.y)
-        seconds.append(time.perf_counter() - started)
-    return [Score("fit_seconds", min(seconds), cell.rate)], {"repeats": repeats}
+    first = _seconds_to_fit(model, X, data.y)
+    repeats = 1 if context.size == "smoke" or first > _SLOW else 3
+    seconds = min(_seconds_to_fit(model, X, data.y) for _ in range(repeats))
+    return [Score("fit_seconds", seconds, cell.rate)], {"repeats": repeats}
+
+
+def _seconds_to_fit(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    fresh = clone(model)
+    started = time.perf_counter()
+    fresh.fit(X, y)
+    return time.perf_counter() - started
 
 
 SMIEJA_TIMING = Protocol(
@@ -66,7 +72,8 @@ SMIEJA_TIMING = Protocol(
         "Ionosphere, holes in five columns drawn at random, the two settings of penalty and width "
         "of the paper. Measured is the whole training, from rows with holes to the machine: "
         "filling in or fitting a density, the kernel, and the solver. The best of three, after "
-        "one to warm up; run it with one job on a quiet machine."
+        "one to warm up (what takes over two seconds is measured once); run it with one job on a "
+        "quiet machine."
     ),
     metric="fit_seconds",
     cells=_cells,
