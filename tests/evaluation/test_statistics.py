@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from absentia.evaluation.statistics import compare_ranks, paired_table, summary_table
+from absentia.evaluation.statistics import (
+    compare_ranks,
+    means_by,
+    paired_table,
+    ranks_by_rate,
+    summary_table,
+)
 
 #: Accuracies of four classifiers on 14 data sets: Table 6 of Demsar (2006), whose text gives the
 #: mean ranks 3.143, 2.000, 2.893, 1.964, Friedman's statistic 9.28 and the difference 1.25.
@@ -81,3 +87,37 @@ def test_tables_average_folds_before_samples():
     assert row["sd"] == pytest.approx(0.1)
     assert row["n"] == 2
     assert paired_table(scores, "accuracy", ("dataset",)).loc["d", "m"] == pytest.approx(0.8)
+
+
+def scores_of(rows):
+    columns = ["dataset", "mechanism", "rate", "sample", "method", "value"]
+    return pd.DataFrame(rows, columns=columns).assign(metric="accuracy")
+
+
+def test_every_rate_has_the_same_weight_in_a_mean():
+    rows = [("a", "mar", 0.3, sample, "x", 0.9) for sample in range(5)]
+    scores = scores_of([*rows, ("a", "mar", 0.6, 0, "x", 0.5)])
+    assert means_by(scores, "accuracy", ["dataset"]).loc["a", "x"] == pytest.approx(0.7)
+
+
+def test_a_method_that_was_run_on_a_part_has_no_mean():
+    rows = [("a", "mar", rate, 0, "x", 0.9) for rate in (0.3, 0.6)]
+    scores = scores_of([*rows, ("a", "mar", 0.3, 0, "part", 1.0)])
+    assert list(means_by(scores, "accuracy", ["dataset"]).columns) == ["x"]
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_ranks_at_each_rate(lower):
+    rows = [
+        (data, "mar", rate, 0, method, value)
+        for data in "ab"
+        for rate, values in {0.1: (0.9, 0.8, 0.7), 0.5: (0.5, 0.6, 0.6)}.items()
+        for method, value in zip("xyz", values, strict=True)
+    ]
+    ranks = ranks_by_rate(
+        scores_of(rows), "accuracy", ("dataset", "rate"), list("xyz"), lower_is_better=lower
+    )
+    up = {0.1: [1.0, 2.0, 3.0], 0.5: [3.0, 1.5, 1.5]}
+    for rate, expected in up.items():
+        wanted = [4 - rank for rank in expected] if lower else expected
+        assert ranks.loc[rate].tolist() == wanted

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC, SVR
 
 from absentia.amputation import mcar
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.sources import source_of
-from absentia.evaluation.tuning import Grid, inner_splits, tune_kernel
+from absentia.evaluation.tuning import Grid, _decision, inner_splits, tune_kernel
 
 GRID = Grid((0.5, 8.0), (0.02, 0.2), folds=3, widen=False)
 
@@ -130,3 +132,18 @@ def test_several_draws_of_one_seed_are_one_result():
         for _ in range(2)
     )
     np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_decision_values_are_those_of_the_machine(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    K, K_new = rbf_kernel(X[:40]), rbf_kernel(X[40:], X[:40])
+    if n_classes:
+        y = np.array(["no", "yes", "perhaps"])[np.arange(40) % n_classes]
+        model = SVC(kernel="precomputed").fit(K, y)
+        expected = model.decision_function(K_new)
+    else:
+        model = SVR(kernel="precomputed").fit(K, X[:40, 0])
+        expected = model.predict(K_new)
+    np.testing.assert_allclose(_decision(model, K_new), expected, rtol=0, atol=1e-12)

@@ -1,0 +1,132 @@
+"""What a run of a suite looks like in the documentation: pictures, tables, and how it was made.
+
+The hand-written page ``docs/results/<suite>.md`` includes what is written here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from PIL import Image
+
+from absentia.evaluation import Results, write_report
+from absentia.evaluation.cells import Protocol
+from absentia.evaluation.statistics import means_by
+from benchmarks.publish.markdown import bold_best, number, table
+
+__all__ = ["publish_suite"]
+
+#: What is kept of a report beside its pictures; cells and scores are too many for a documentation.
+_KEPT = ("ranks.csv", "summary.csv", "choices.csv", "failures.csv", "probabilities.csv", "runs.csv")
+_COLOURS = 128
+
+
+def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, docs: Path) -> Path:
+    """Write pictures, tables and ``run.md`` of a suite into its folder under the results."""
+    folder = docs / protocol.name
+    report = folder / "report"
+    write_report(results, protocol, size, seed, report)
+    for name in _KEPT:
+        if (report / name).exists():
+            shutil.copy(report / name, folder / name)
+    for picture in sorted(report.glob("*.png")):
+        # Line drawings lose nothing to a palette, and half of their bytes.
+        image = Image.open(picture).convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+        image.save(folder / picture.name, optimize=True)
+    shutil.rmtree(report)
+    scores = results.scores(protocol.name, size, seed)
+    cells = results.cells(protocol.name, size, seed)
+    runs = results.runs(protocol.name, size, seed)
+    (folder / "run.md").write_text(_how_it_was_run(cells, runs, size, seed), encoding="utf-8")
+    (folder / "ranks.md").write_text(_ranks(folder / "ranks.csv"), encoding="utf-8")
+    (folder / "means.md").write_text(_means(scores, protocol), encoding="utf-8")
+    (folder / "choices.md").write_text(_choices(folder / "choices.csv"), encoding="utf-8")
+    return folder
+
+
+def _how_it_was_run(cells: Any, runs: list[dict[str, Any]], size: str, seed: int) -> str:
+    failed = int((cells["error"] != "").sum())
+    hours = cells["seconds"].sum() / 3600
+    versions = ", ".join(f"{name} {version}" for name, version in runs[-1]["versions"].items())
+    jobs = runs[-1]["settings"].get("jobs", 1)
+    times = f"{hours:.2f} hours" if hours >= 0.1 else f"{60 * hours:.1f} minutes"
+    return (
+        f"Size `{size}`, seed {seed}: {len(cells):,} cells on {cells['dataset'].nunique()} data "
+        f"sets with {cells['method'].nunique()} methods, {failed or 'none'} failed; {times} of "
+        f"computing in {jobs} process{'es' if jobs != 1 else ''} on two cores of a shared machine; "
+        f"last result {str(runs[-1]['finished'])[:10]}. Versions: {versions}.\n"
+    )
+
+
+def _ranks(path: Path) -> str:
+    if not path.exists():
+        return ""
+    frame = pd.read_csv(path)
+    rows = [
+        (row["method"], row["mean rank"], _p_value(row["p against the best"]), row["what it does"])
+        for _, row in frame.iterrows()
+    ]
+    text = table(("method", "mean rank", "p against the first", "what it does"), rows, _rank)
+    # The last column is text.
+    return text.replace("--:|--:|--:|", "--:|--:|:--|", 1)
+
+
+def _rank(value: Any) -> str:
+    return number(value, 2)
+
+
+def _p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _means(scores: Any, protocol: Protocol) -> str:
+    rows = ["dataset"]
+    rows += [c for c in ("variant", "mechanism") if scores[c].nunique() > 1]
+    means = means_by(scores, protocol.metric, rows)
+    decimals = 4 if protocol.metric in ("fit_seconds", "rmse") else 3
+    order = means.rank(axis=1, ascending=protocol.lower_is_better).mean().sort_values().index
+    means = means[order]
+    # Methods downwards: there are more of them than a page is wide.
+    columns = {
+        key: bold_best(row.tolist(), lower_is_better=protocol.lower_is_better, decimals=decimals)
+        for key, row in means.iterrows()
+    }
+    headings = ["method", *(_heading(key) for key in columns)]
+    lines = [
+        (method, *(values[k] for values in columns.values())) for k, method in enumerate(order)
+    ]
+    return table(headings, lines)
+
+
+def _heading(key: Any) -> str:
+    parts = key if isinstance(key, tuple) else (key,)
+    return " ".join(str(part).replace("_", " ") for part in parts)
+
+
+def _choices(path: Path) -> str:
+    if not path.exists():
+        return ""
+    frame = pd.read_csv(path)
+    rows = [
+        (
+            row["method"],
+            f"{row['median gamma']:.3g}",
+            f"{row['smallest']:.3g}",
+            f"{row['largest']:.3g}",
+            number(row["best on low edge, %"], 0),
+            number(row["best on high edge, %"], 0),
+        )
+        for _, row in frame.iterrows()
+    ]
+    headings = (
+        "method",
+        "median gamma",
+        "smallest",
+        "largest",
+        "at low edge, %",
+        "at high edge, %",
+    )
+    return table(headings, rows)
