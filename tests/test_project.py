@@ -22,6 +22,7 @@ STAGES = [
     "tables",
     "missingness",
     "amputation",
+    "words",
     "encoding",
     "datasets",
     "gaussians",

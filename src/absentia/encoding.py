@@ -9,7 +9,6 @@ is missing in *all* of its indicator columns, so that it stays uncertain instead
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -17,36 +16,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables import FloatArray
+from absentia.words import Words, days_since_1970, first_two_words
 
 __all__ = ["TableEncoder"]
 
-#: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
-#: date that both fit are read day first.
-_DATE_FORMATS = (
-    "ISO8601",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d.%m.%Y",
-    "%d-%m-%Y",
-    "%Y/%m/%d",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d.%m.%Y %H:%M",
-    "%Y/%m/%d %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%d %b %Y",
-    "%d-%b-%Y",
-    "%d %B %Y",
-    "%b %d, %Y",
-    "%B %d, %Y",
-    "%b %d %Y",
-)
 #: A column is read as numbers or dates when at least this share of its values is.
 _READABLE = 0.95
-_SECONDS_A_DAY = 86_400.0
-_THOUSANDS = re.compile(r"^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -79,7 +54,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Needs pandas (``pip install absentia[tables]``). Cost is O(n d).
+    Needs pandas (``pip install absentia[tables]``). Cost is O(n d); words are read once for each
+    different value of a column, not for each row.
 
     Examples
     --------
@@ -157,18 +133,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"The table lacks {_listed(absent)}, which the model was trained with; it has "
                 f"{_listed([str(name) for name in frame.columns])}."
             )
-        blocks: list[FloatArray] = []
+        # Filled column by column: a table of words is many times its size as indicators.
+        out = np.empty((len(frame), self.n_features_out_))
+        start = 0
         for name, kind in zip(self.columns_, self.kinds_, strict=True):
             if kind == "left out":
                 continue
             column = frame[name]
             if kind == "number":
-                blocks.append(_numbers(column)[:, None])
+                block = _numbers(column)[:, None]
             elif kind == "date":
-                blocks.append(_days(column, self.date_formats_[name])[:, None])
+                block = _days(column, self.date_formats_[name])[:, None]
             else:
-                blocks.append(_indicators(column, self.categories_[name]))
-        return np.hstack(blocks)
+                block = _indicators(column, self.categories_[name])
+            out[:, start : start + block.shape[1]] = block
+            start += block.shape[1]
+        return out
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
@@ -209,29 +189,30 @@ class _Reading:
 
     @classmethod
     def of(cls, column: Any, max_categories: int) -> _Reading:
-        words = _words(column)
-        n_present = sum(word is not None for word in words)
-        if n_present == 0:
+        is_number = column.dtype.kind in "iufb"
+        is_date = column.dtype.kind == "M"
+        words = None if is_number or is_date else Words(column)
+        distinct = first_two_words(column) if words is None else words.distinct
+        if not distinct:
             return cls("left out", "left out, it has no value at all")
-        distinct = sorted({word for word in words if word is not None})
         if len(distinct) == 1:
             return cls("left out", f"left out, its only value is {distinct[0]!r}")
-        if column.dtype.kind in "iufb":
+        if is_number:
             if np.isinf(_numbers(column)).any():
                 raise ValueError(
                     f"Column {column.name!r} holds an infinity. Leave the cell empty if the value "
                     "is not known."
                 )
             return cls("number")
-        if column.dtype.kind == "M":
+        if words is None:
             return cls("date", "a date, taken as days since 1970", date_format="datetime")
-        numbers = _numbers(column)
-        n_numbers = int(np.isfinite(numbers).sum())
+        n_present = int(words.counts.sum())
+        n_numbers = words.n_rows_read(words.numbers())
         if n_numbers >= _READABLE * n_present:
             lost = n_present - n_numbers
             note = f"numbers written as text; {lost} unreadable values count as missing"
             return cls("number", note if lost else "numbers written as text")
-        date_format, n_dates = _best_date_format(column, n_present)
+        date_format, n_dates = words.best_date_format()
         if n_dates >= _READABLE * n_present:
             lost = n_present - n_dates
             note = "dates written as text, taken as days since 1970"
@@ -243,8 +224,8 @@ class _Reading:
         if len(distinct) > max_categories:
             return cls("left out", f"left out, text with {len(distinct)} different values")
         # The commonest first, so that of two values the rarer one gets the indicator.
-        counts = {value: words.count(value) for value in distinct}
-        values = sorted(distinct, key=lambda value: (-counts[value], value))
+        count_of = dict(zip(distinct, words.counts.tolist(), strict=True))
+        values = sorted(distinct, key=lambda value: (-count_of[value], value))
         if len(values) > 2:
             values = sorted(values)
             note = f"text, one indicator column to each of its {len(values)} values"
@@ -264,48 +245,13 @@ def _as_frame(X: Any) -> Any:
     return X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
 
 
-def _words(column: Any) -> list[str | None]:
-    """Return the values of a column as text without outer blanks, None where missing."""
-    missing = column.isna().to_numpy()
-    words = [
-        None if gone else str(value).strip() for value, gone in zip(column, missing, strict=True)
-    ]
-    return [word or None for word in words]
-
-
 def _numbers(column: Any) -> FloatArray:
     """Read a column as numbers, NaN where it is missing or no number."""
     if column.dtype.kind in "iufb":
         values: FloatArray = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return values
-    return np.array([_number(word) for word in _words(column)], dtype=np.float64)
-
-
-def _number(word: str | None) -> float:
-    if word is None:
-        return np.nan
-    if _THOUSANDS.match(word):
-        word = word.replace(",", "")
-    for spelling in (word, word.replace(",", ".")):
-        try:
-            value = float(spelling)
-        except ValueError:
-            continue
-        return value if np.isfinite(value) else np.nan
-    if word.lower() in ("true", "false"):
-        return float(word.lower() == "true")
-    return np.nan
-
-
-def _best_date_format(column: Any, n_present: int) -> tuple[str, int]:
-    best, most = "", 0
-    for date_format in _DATE_FORMATS:
-        n_read = int(np.isfinite(_days(column, date_format)).sum())
-        if n_read > most:
-            best, most = date_format, n_read
-        if most == n_present:
-            break
-    return best, most
+    words = Words(column)
+    return words.by_row(words.numbers())
 
 
 def _days(column: Any, date_format: str) -> FloatArray:
@@ -313,25 +259,18 @@ def _days(column: Any, date_format: str) -> FloatArray:
     import pandas as pd
 
     if column.dtype.kind == "M" or date_format == "datetime":
-        dates = pd.to_datetime(column, errors="coerce", utc=True)
-    else:
-        words = pd.Series(_words(column), dtype=object)
-        dates = pd.to_datetime(words, format=date_format, errors="coerce", utc=True)
-    seconds = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _SECONDS_A_DAY
-    return days
+        return days_since_1970(pd.to_datetime(column, errors="coerce", utc=True))
+    words = Words(column)
+    return words.by_row(words.days(date_format))
 
 
 def _indicators(column: Any, values: list[str]) -> FloatArray:
     """Return one 0/1 column to each value; NaN in all of them where it is missing or new."""
+    words = Words(column)
     position = {value: k for k, value in enumerate(values)}
-    codes = np.array(
-        [-1 if word is None else position.get(word, -1) for word in _words(column)], dtype=np.intp
-    )
-    block = np.full((len(codes), len(values)), np.nan)
-    known = codes >= 0
-    block[known] = np.eye(len(values))[codes[known]]
-    return block[:, 1:] if len(values) == 2 else block
+    rows = np.vstack([np.eye(len(values)), np.full(len(values), np.nan)])
+    of_words = rows[[position.get(word, -1) for word in words.distinct]]
+    return words.by_row(of_words[:, 1:] if len(values) == 2 else of_words)
 
 
 def _listed(names: list[str]) -> str:
