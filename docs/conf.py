@@ -21,7 +21,8 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
 ]
-exclude_patterns = ["_build", "_templates", "README.md"]
+# Tables that the pages of results include are no pages of their own.
+exclude_patterns = ["_build", "_templates", "README.md", "results/*/*.md"]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "absentia"

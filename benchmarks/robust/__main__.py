@@ -55,7 +55,7 @@ def parsed() -> argparse.Namespace:
     here = os.environ.get("ABSENTIA_DATA", PROJECT.parent / "shared" / "data")
     parser = argparse.ArgumentParser(prog="python -m benchmarks.robust", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(here), help="folder of the CSV files")
-    parser.add_argument("--output", type=Path, default=PROJECT / "docs" / "results" / "anderson")
+    parser.add_argument("--output", type=Path, default=PROJECT / "docs" / "results" / "robust")
     parser.add_argument("--sets", nargs="+", choices=sorted(FILES), default=sorted(FILES))
     parser.add_argument(
         "--rates", nargs="+", type=float, default=[0.05, 0.1, 0.2, 0.3, 0.4], help="shares missing"
