@@ -116,3 +116,13 @@ def test_polars_tables_are_welcome():
     table = polars.DataFrame({"a": [1, 2, None], "b": ["x", "y", "x"]})
     out = TableEncoder().fit_transform(table)
     np.testing.assert_array_equal(out, [[1, 0], [2, 1], [np.nan, 0]])
+
+
+def test_dates_far_away_are_dates():
+    """9999-12-31 is what many tables write for "never"; nanoseconds do not reach it."""
+    frame = pd.DataFrame({"until": ["9999-12-31", "2020-01-01", "1066-10-14"]})
+    days = TableEncoder().fit_transform(frame)[:, 0]
+    never, early = np.datetime64("9999-12-31"), np.datetime64("1066-10-14")
+    start = np.datetime64("2020-01-01")
+    assert days[0] - days[1] == (never - start).astype(int)
+    assert days[1] - days[2] == (start - early).astype(int)

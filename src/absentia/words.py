@@ -139,7 +139,9 @@ def days_since_1970(dates: Any) -> FloatArray:
     """Return a series of dates with a time zone as days, NaN where there is none."""
     import pandas as pd
 
-    seconds = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    # An epoch in seconds: one in nanoseconds would not reach 9999-12-31, which people write.
+    epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
+    seconds = (dates - epoch).dt.total_seconds()
     days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _SECONDS_A_DAY
     return days
 
