@@ -47,8 +47,21 @@ def test_describe_prints_and_draws(file, capsys, tmp_path):
     out, err = capsys.readouterr()
     assert "120 rows, 8 columns" in out
     assert "unused" in out
-    assert "Little's test needs numbers" in err
+    assert "Little's test looks at numbers only" in err
     assert (tmp_path / "holes.png").stat().st_size > 5000
+
+
+def test_describe_tests_the_columns_of_numbers(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
+    frame = numbers.mask(rng.random((80, 3)) < 0.2).assign(word=rng.choice(["x", "y"], 80))
+    for table, said in (
+        (frame, "chi-square"),
+        (frame[["word"]].mask(rng.random((80, 1)) < 0.2), "nothing is missing from the columns"),
+    ):
+        table.to_csv(tmp_path / "table.csv", index=False)
+        assert main(["describe", str(tmp_path / "table.csv")]) == 0
+        assert said in capsys.readouterr().out
 
 
 def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_path):

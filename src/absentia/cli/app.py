@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from absentia.missingness_report import MissingnessReport
 
 __all__ = ["app", "run_command"]
 
@@ -67,9 +71,11 @@ def describe(
     frame = read_table(file)
     numbers, text = _as_numbers(frame)
     report = describe_missingness(numbers, mcar_test=False if text else "auto")
+    if text:
+        report = _tested_on_numbers(report, numbers.drop(columns=text))
     print(report)
     if text:
-        _note(f"Little's test needs numbers, and {_listed(text)} hold text: it was left out.")
+        _note(f"Little's test looks at numbers only: not at {_listed(text)}, which hold text.")
     if plot is not None:
         if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
             raise ValueError(f"{plot} must end in .png, .svg or .pdf.")
@@ -329,6 +335,16 @@ def _as_numbers(frame: Any) -> tuple[Any, list[str]]:
             if column.notna().any():
                 text.append(str(name))
     return pd.DataFrame(columns), text
+
+
+def _tested_on_numbers(report: MissingnessReport, numbers: Any) -> MissingnessReport:
+    """Return the report with Little's test of the columns that are numbers."""
+    from absentia import describe_missingness
+
+    if not numbers.isna().any(axis=None):
+        return replace(report, why_no_test="nothing is missing from the columns of numbers.")
+    tested = describe_missingness(numbers)
+    return replace(report, little=tested.little, why_no_test=tested.why_no_test)
 
 
 def _words(text: str | None) -> list[str] | None:
