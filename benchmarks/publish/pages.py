@@ -43,6 +43,8 @@ def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, do
     (folder / "run.md").write_text(_how_it_was_run(cells, runs, size, seed), encoding="utf-8")
     (folder / "ranks.md").write_text(_ranks(folder / "ranks.csv"), encoding="utf-8")
     (folder / "means.md").write_text(_means(scores, protocol), encoding="utf-8")
+    probabilities = _probabilities(folder / "probabilities.csv")
+    (folder / "probabilities.md").write_text(probabilities, encoding="utf-8")
     (folder / "choices.md").write_text(_choices(folder / "choices.csv"), encoding="utf-8")
     return folder
 
@@ -83,27 +85,34 @@ def _p_value(p: float) -> str:
 
 
 def _means(scores: Any, protocol: Protocol) -> str:
-    rows = ["dataset"]
-    rows += [c for c in ("variant", "mechanism") if scores[c].nunique() > 1]
-    means = means_by(scores, protocol.metric, rows)
-    decimals = 4 if protocol.metric in ("fit_seconds", "rmse") else 3
-    order = means.rank(axis=1, ascending=protocol.lower_is_better).mean().sort_values().index
-    means = means[order]
-    # Methods downwards: there are more of them than a page is wide.
-    columns = {
-        key: bold_best(row.tolist(), lower_is_better=protocol.lower_is_better, decimals=decimals)
-        for key, row in means.iterrows()
-    }
-    headings = ["method", *(_heading(key) for key in columns)]
-    lines = [
-        (method, *(values[k] for values in columns.values())) for k, method in enumerate(order)
-    ]
-    return table(headings, lines)
+    """Return a table to each variant: methods downwards, for there are more of them than sets."""
+    tables = []
+    for variant, part in scores.groupby("variant"):
+        means = means_by(part, protocol.metric, ["mechanism", "dataset"])
+        means = means.groupby(level="dataset").mean()
+        lower = protocol.lower_is_better
+        order = means.rank(axis=1, ascending=lower).mean().sort_values(kind="stable").index
+        decimals = 4 if protocol.metric in ("fit_seconds", "rmse") else 3
+        columns = {
+            _heading(name): bold_best(row.tolist(), lower_is_better=lower, decimals=decimals)
+            for name, row in means[order].iterrows()
+        }
+        rows = [(method, *(c[k] for c in columns.values())) for k, method in enumerate(order)]
+        title = f"\n*{str(variant).capitalize()}:*\n\n" if variant else ""
+        tables.append(title + table(["method", *columns], rows))
+    return "\n".join(tables)
 
 
-def _heading(key: Any) -> str:
-    parts = key if isinstance(key, tuple) else (key,)
-    return " ".join(str(part).replace("_", " ") for part in parts)
+def _heading(name: Any) -> str:
+    return str(name).replace("_", " ")
+
+
+def _probabilities(path: Path) -> str:
+    if not path.exists():
+        return ""
+    frame = pd.read_csv(path)
+    order = frame.iloc[:, 1].argsort()
+    return table(list(frame.columns), [tuple(frame.iloc[k]) for k in order])
 
 
 def _choices(path: Path) -> str:
