@@ -40,12 +40,16 @@ def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, do
     scores = results.scores(protocol.name, size, seed)
     cells = results.cells(protocol.name, size, seed)
     runs = results.runs(protocol.name, size, seed)
-    (folder / "run.md").write_text(_how_it_was_run(cells, runs, size, seed), encoding="utf-8")
-    (folder / "ranks.md").write_text(_ranks(folder / "ranks.csv"), encoding="utf-8")
-    (folder / "means.md").write_text(_means(scores, protocol), encoding="utf-8")
-    probabilities = _probabilities(folder / "probabilities.csv")
-    (folder / "probabilities.md").write_text(probabilities, encoding="utf-8")
-    (folder / "choices.md").write_text(_choices(folder / "choices.csv"), encoding="utf-8")
+    texts = {
+        "run": _how_it_was_run(cells, runs, size, seed),
+        "ranks": _ranks(folder / "ranks.csv"),
+        "means": _means(scores, protocol),
+        "probabilities": _probabilities(folder / "probabilities.csv"),
+        "choices": _choices(folder / "choices.csv"),
+    }
+    for name, text in texts.items():
+        if text:
+            (folder / f"{name}.md").write_text(text, encoding="utf-8")
     return folder
 
 

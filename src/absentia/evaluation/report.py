@@ -31,6 +31,11 @@ __all__ = ["write_report", "write_reports"]
 #: Scores that are about probabilities, and whether less is better.
 _PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
 _PNG_DPI = 144
+#: What only single protocols have.
+_DESCRIPTIONS = {
+    "egk-independent": "the same with the variance as printed, coordinates taken as independent",
+    "complete": "the same machine on rows without holes: a bound",
+}
 
 
 def write_reports(results: Results, folder: str | Path) -> list[Path]:
@@ -340,7 +345,7 @@ class _Report:
 
 
 def _description(method: str) -> str:
-    return METHODS[method].description if method in METHODS else ""
+    return METHODS[method].description if method in METHODS else _DESCRIPTIONS.get(method, "")
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:
