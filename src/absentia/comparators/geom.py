@@ -95,9 +95,8 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     margin is a distance and the sign of ``f`` is the class (Shark leaves the offset whole, and
     divides by the scale of each new row). The step kept is the best one, of ten (Shark: the last of
     four). No scale is below 0.01. And the RBF kernel is that of zero-filled rows, which is positive
-    definite with any holes, but does count a column that only one of two rows has: Shark's machine
-    does not take an RBF kernel, and [Smieja2018]_, who ran the authors' program with one, do not
-    say how absent columns enter it.
+    definite with any holes, but does count a column that only one of two rows has: how absent
+    columns enter an RBF kernel we found in no source, and [Smieja2018]_, who used one, do not say.
 
     Examples
     --------
