@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 #: A method with scores in a smaller share of the blocks is not compared.
-_ENOUGH = 0.9
+_ENOUGH = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def paired_table(scores: Any, metric: str, blocks: Sequence[str]) -> Any:
 def means_by(scores: Any, metric: str, rows: Sequence[str]) -> Any:
     """Return a frame of rows by methods: the mean over rates, each rate with the same weight.
 
-    Methods that have scores in less than nine tenths of the rows and rates are left out: their
+    Methods that have scores in less than four fifths of the rows and rates are left out: their
     mean would be one over easier or harder cases than that of the others.
     """
     table = paired_table(scores, metric, [*rows, "rate"])
@@ -113,7 +113,7 @@ def compare_ranks(
     Parameters
     ----------
     table : pandas DataFrame of blocks by methods
-        As of :func:`paired_table`. Methods without a score in more than one in ten blocks are left
+        As of :func:`paired_table`. Methods without a score in more than one in five blocks are left
         out; of the rest, blocks that lack a score are.
     lower_is_better : bool, default=False
     level : float, default=0.05
