@@ -43,7 +43,7 @@ _METHODS = (
 def _cells(context: Context) -> list[Cell]:
     rates: Sequence[float] = np.round(np.arange(1, 10) / 10, 1).tolist()
     names: Sequence[str] = _METHODS
-    trials = {"smoke": 1, "small": 6, "full": 40}[context.size]
+    trials = {"smoke": 1, "small": 4, "full": 40}[context.size]
     if context.size == "smoke":
         rates, names = (0.3,), ("expected-rbf", "mean", "complete")
     elif context.size == "small":
