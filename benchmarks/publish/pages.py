@@ -89,7 +89,7 @@ def _p_value(p: float) -> str:
 
 
 def _means(scores: Any, protocol: Protocol) -> str:
-    """Return a table to each variant: methods downwards, for there are more of them than sets."""
+    """Return a table to each variant; what there is more of, methods or sets, goes downwards."""
     tables = []
     for variant, part in scores.groupby("variant"):
         means = means_by(part, protocol.metric, ["mechanism", "dataset"])
@@ -97,13 +97,17 @@ def _means(scores: Any, protocol: Protocol) -> str:
         lower = protocol.lower_is_better
         order = means.rank(axis=1, ascending=lower).mean().sort_values(kind="stable").index
         decimals = 4 if protocol.metric in ("fit_seconds", "rmse") else 3
-        columns = {
-            _heading(name): bold_best(row.tolist(), lower_is_better=lower, decimals=decimals)
-            for name, row in means[order].iterrows()
-        }
-        rows = [(method, *(c[k] for c in columns.values())) for k, method in enumerate(order)]
+        means = means[order]
+        written = [
+            [_heading(name), *bold_best(row.tolist(), lower_is_better=lower, decimals=decimals)]
+            for name, row in means.iterrows()
+        ]
+        lines = [["data set", *order], *written]
+        if len(means) < len(order):
+            lines = [list(line) for line in zip(*lines, strict=True)]
+            lines[0][0] = "method"
         title = f"\n*{str(variant).capitalize()}:*\n\n" if variant else ""
-        tables.append(title + table(["method", *columns], rows))
+        tables.append(title + table(lines[0], lines[1:]))
     return "\n".join(tables)
 
 

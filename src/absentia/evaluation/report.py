@@ -241,12 +241,16 @@ class _Report:
         self.page.paragraph(
             "Machines without probabilities of their own get them by Platt's method from the "
             "values that the inner cross-validation gave to rows it had not seen; regressors get "
-            "a normal distribution as wide as their errors on such rows."
+            "a normal distribution as wide as their errors on such rows. Means are over the data "
+            "sets that all methods were run on."
         )
         metrics = [*found, *(m for m in ("coverage_90",) if m in set(self.scores["metric"]))]
-        means = self.scores[self.scores["metric"].isin(metrics)].pivot_table(
-            index="method", columns="metric", values="value", aggfunc="mean"
+        # Only data sets that every method has a score on: means over other sets do not compare.
+        by_set = self.scores[self.scores["metric"].isin(metrics)].pivot_table(
+            index=["metric", "dataset"], columns="method", values="value", aggfunc="mean"
         )
+        means = by_set.dropna().groupby(level="metric").mean().T
+        metrics = [name for name in metrics if name in means.columns]
         means = means[metrics].rename(columns=METRIC_LABELS).reset_index()
         means.to_csv(self.folder / "probabilities.csv", index=False)
         self.page.table(means)
