@@ -55,13 +55,14 @@ def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, do
 
 def _how_it_was_run(cells: Any, runs: list[dict[str, Any]], size: str, seed: int) -> str:
     failed = int((cells["error"] != "").sum())
+    sets = cells["dataset"].nunique()
     hours = cells["seconds"].sum() / 3600
     versions = ", ".join(f"{name} {version}" for name, version in runs[-1]["versions"].items())
     jobs = runs[-1]["settings"].get("jobs", 1)
     times = f"{hours:.2f} hours" if hours >= 0.1 else f"{60 * hours:.1f} minutes"
     return (
-        f"Size `{size}`, seed {seed}: {len(cells):,} cells on {cells['dataset'].nunique()} data "
-        f"sets with {cells['method'].nunique()} methods, {failed or 'none'} failed; {times} of "
+        f"Size `{size}`, seed {seed}: {len(cells):,} cells on {sets} data set{'s' * (sets > 1)} "
+        f"with {cells['method'].nunique()} methods, {failed or 'none'} failed; {times} of "
         f"computing in {jobs} process{'es' if jobs != 1 else ''} on two cores of a shared machine; "
         f"last result {str(runs[-1]['finished'])[:10]}. Versions: {versions}.\n"
     )

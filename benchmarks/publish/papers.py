@@ -160,18 +160,14 @@ def _mesquita(scores: Any) -> dict[str, str]:
 def _paper_and_ours(
     scores: Any, metric: str, printed: dict[str, tuple[float, ...]], sets: dict[str, str]
 ) -> str:
-    """Return a table of "paper → ours" by method and data set; sd over samples where there are."""
-    found = summary_table(scores, metric).set_index(["dataset", "method"])
+    """Return a table of methods by data sets: the printed number, and ours below it in bold."""
+    found = summary_table(scores, metric).set_index(["dataset", "method"])["mean"]
     rows = []
     for method, values in printed.items():
         row = [method]
         for name, value in zip(sets, values, strict=True):
-            if (name, method) not in found.index:
-                row.append(f"{number(value)} → ")
-                continue
-            ours = found.loc[(name, method)]
-            sd = f" ± {ours['sd']:.3f}" if ours["n"] > 1 else ""
-            row.append(f"{number(value)} → {ours['mean']:.3f}{sd}")
+            ours = found.get((name, method))
+            row.append(number(value) + ("" if ours is None else f"<br>**{number(float(ours))}**"))
         rows.append(row)
     return table(("method", *sets.values()), rows)
 

@@ -43,8 +43,8 @@ def test_a_suite_has_its_pictures_and_tables(tmp_path):
 
     publish_comparison(results, "smieja-classification", "small", 0, tmp_path)
     printed = (tmp_path / "papers" / "smieja-table-2.md").read_text()
-    assert "| genrbf | 0.833 → 0.900 |" in printed
-    assert "| geom | 0.799 → 0.500 |" in printed
+    assert "| genrbf | 0.833<br>**0.900** |" in printed
+    assert "| geom | 0.799<br>**0.500** |" in printed
     assert "| genrbf | 1.00 |" in (tmp_path / "papers" / "smieja-figure-7.md").read_text()
 
 
