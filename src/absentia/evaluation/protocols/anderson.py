@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,12 @@ from sklearn.model_selection import train_test_split
 from absentia.amputation import mcar
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.methods import METHODS
-from absentia.evaluation.protocols.preparation import Result, dataset, powers_of_two
+from absentia.evaluation.protocols.preparation import (
+    Result,
+    dataset,
+    powers_of_two,
+    seconds_to_fit,
+)
 from absentia.evaluation.tuning import Grid, fit_quietly, inner_splits
 from absentia.tables import FloatArray
 
@@ -72,7 +76,7 @@ def _run(cell: Cell, context: Context) -> Result:
     model = METHODS[cell.method if cell.method in _ROBUST else plain].estimator(
         data.task, seed, **chosen
     )
-    seconds = _seconds_to_fit(model, X, y)
+    seconds = seconds_to_fit(model, X, y)
     if cell.method in _ROBUST:
         prediction = model.predict(data.X[test])
     accuracy = float(accuracy_score(data.y[test], prediction))
@@ -96,12 +100,6 @@ def _best_tau(
             fit_quietly(model, X[train], y[train])
             totals[k] += accuracy_score(y[validation], model.predict(X[validation]))
     return float(taus[int(totals.argmax())])
-
-
-def _seconds_to_fit(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    started = time.perf_counter()
-    fit_quietly(model, X, y)
-    return time.perf_counter() - started
 
 
 def _scores(cell: Cell, accuracy: float, seconds: float) -> list[Score]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,10 +16,17 @@ from absentia.datasets import Dataset, Task
 from absentia.evaluation.cells import Cell, Context, Score
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.scoring import score
-from absentia.evaluation.tuning import Grid, Learner, support_vector_machine
+from absentia.evaluation.tuning import Grid, Learner, fit_quietly, support_vector_machine
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["dataset", "holes", "outer_fold", "powers_of_two", "train_and_score"]
+__all__ = [
+    "dataset",
+    "holes",
+    "outer_fold",
+    "powers_of_two",
+    "seconds_to_fit",
+    "train_and_score",
+]
 
 Result = tuple[Sequence[Score], dict[str, Any]]
 #: The rows of a data set in a run of size "smoke", which is only to show that things work.
@@ -104,6 +112,13 @@ def train_and_score(
         [Score(metric, value, cell.rate) for metric, value in scores.items()],
         trained.facts | facts,
     )
+
+
+def seconds_to_fit(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    """Fit a model, and return how long it took."""
+    started = time.perf_counter()
+    fit_quietly(model, X, y)
+    return time.perf_counter() - started
 
 
 def powers_of_two(first: int, last: int, step: int = 1) -> tuple[float, ...]:

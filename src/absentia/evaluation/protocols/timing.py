@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,8 +10,7 @@ from sklearn.base import clone
 from absentia.amputation import mcar
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.methods import METHODS, methods_for
-from absentia.evaluation.protocols.preparation import Result, dataset
-from absentia.tables import FloatArray
+from absentia.evaluation.protocols.preparation import Result, dataset, seconds_to_fit
 
 __all__ = ["SMIEJA_TIMING"]
 
@@ -51,17 +48,10 @@ def _run(cell: Cell, context: Context) -> Result:
     seed = cell.method_seed(context.seed)
     model = METHODS[cell.method].estimator(data.task, seed, C=C, gamma=gamma)
     # The first fit compiles and fills caches; a user who trains twice waits for it once.
-    first = _seconds_to_fit(model, X, data.y)
+    first = seconds_to_fit(clone(model), X, data.y)
     repeats = 1 if context.size == "smoke" or first > _SLOW else 3
-    seconds = min(_seconds_to_fit(model, X, data.y) for _ in range(repeats))
+    seconds = min(seconds_to_fit(clone(model), X, data.y) for _ in range(repeats))
     return [Score("fit_seconds", seconds, cell.rate)], {"repeats": repeats}
-
-
-def _seconds_to_fit(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    fresh = clone(model)
-    started = time.perf_counter()
-    fresh.fit(X, y)
-    return time.perf_counter() - started
 
 
 SMIEJA_TIMING = Protocol(
