@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["bold_best", "number", "table"]
+__all__ = ["bold_best", "number", "p_value", "spaced", "table"]
 
 
 def number(value: Any, decimals: int = 3) -> str:
@@ -20,16 +20,25 @@ def number(value: Any, decimals: int = 3) -> str:
     return f"{value:.{decimals}f}"
 
 
+def p_value(p: float) -> str:
+    """Write a p-value; below 0.001 nobody wants to know how far."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def spaced(name: Any) -> str:
+    """Write the name of a data set as people would."""
+    return str(name).replace("_", " ")
+
+
 def table(
     headings: Sequence[str],
     rows: Sequence[Sequence[Any]],
     write: Callable[[Any], str] = number,
+    left: Sequence[int] = (0,),
 ) -> str:
-    """Return a Markdown table: the first column to the left, the others to the right."""
-    lines = [
-        "| " + " | ".join(headings) + " |",
-        "|" + "|".join([":--", *["--:"] * (len(headings) - 1)]) + "|",
-    ]
+    """Return a Markdown table: the columns ``left`` to the left, the others to the right."""
+    sides = [":--" if k in left else "--:" for k in range(len(headings))]
+    lines = ["| " + " | ".join(headings) + " |", "|" + "|".join(sides) + "|"]
     lines += ["| " + " | ".join(write(value) for value in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 

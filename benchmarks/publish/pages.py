@@ -15,7 +15,7 @@ from PIL import Image
 from absentia.evaluation import Results, write_report
 from absentia.evaluation.cells import Protocol
 from absentia.evaluation.statistics import means_by
-from benchmarks.publish.markdown import bold_best, number, table
+from benchmarks.publish.markdown import bold_best, number, p_value, spaced, table
 
 __all__ = ["publish_suite"]
 
@@ -73,20 +73,15 @@ def _ranks(path: Path) -> str:
         return ""
     frame = pd.read_csv(path)
     rows = [
-        (row["method"], row["mean rank"], _p_value(row["p against the best"]), row["what it does"])
+        (row["method"], row["mean rank"], p_value(row["p against the best"]), row["what it does"])
         for _, row in frame.iterrows()
     ]
-    text = table(("method", "mean rank", "p against the first", "what it does"), rows, _rank)
-    # The last column is text.
-    return text.replace("--:|--:|--:|", "--:|--:|:--|", 1)
+    headings = ("method", "mean rank", "p against the first", "what it does")
+    return table(headings, rows, _rank, left=(0, 3))
 
 
 def _rank(value: Any) -> str:
     return number(value, 2)
-
-
-def _p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _means(scores: Any, protocol: Protocol) -> str:
@@ -100,7 +95,7 @@ def _means(scores: Any, protocol: Protocol) -> str:
         decimals = 4 if protocol.metric in ("fit_seconds", "rmse") else 3
         means = means[order]
         written = [
-            [_heading(name), *bold_best(row.tolist(), lower_is_better=lower, decimals=decimals)]
+            [spaced(name), *bold_best(row.tolist(), lower_is_better=lower, decimals=decimals)]
             for name, row in means.iterrows()
         ]
         lines = [["data set", *order], *written]
@@ -110,10 +105,6 @@ def _means(scores: Any, protocol: Protocol) -> str:
         title = f"\n*{str(variant).capitalize()}:*\n\n" if variant else ""
         tables.append(title + table(lines[0], lines[1:]))
     return "\n".join(tables)
-
-
-def _heading(name: Any) -> str:
-    return str(name).replace("_", " ")
 
 
 def _probabilities(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from absentia.evaluation import Results
 from absentia.evaluation.statistics import compare_ranks, paired_table, summary_table
-from benchmarks.publish.markdown import number, table
+from benchmarks.publish.markdown import number, p_value, spaced, table
 
 __all__ = ["WRITERS", "publish_comparison"]
 
@@ -101,7 +101,7 @@ def _classification(scores: Any) -> dict[str, str]:
     assert comparison is not None
     best = comparison.ranks.index[0]
     rows = [
-        (method, number(rank, 2), _p(comparison.pairwise.loc[best, method]))
+        (method, number(rank, 2), p_value(comparison.pairwise.loc[best, method]))
         for method, rank in comparison.ranks.items()
     ]
     seven = table(("method", "mean rank", "p against the first"), rows)
@@ -127,7 +127,7 @@ def _maintenance(scores: Any) -> dict[str, str]:
         )
         for method, row in means.sort_values(list(means.columns), ascending=False).iterrows()
     ]
-    names = [str(name).replace("_", " ") for name in means.columns]
+    names = [spaced(name) for name in means.columns]
     return {"smieja-table-3": table(("method", "turbine (paper)", *names), rows)}
 
 
@@ -146,7 +146,7 @@ def _mesquita(scores: Any) -> dict[str, str]:
             ours = means[variant, data, rate]
             rows.append(
                 (
-                    f"{data.replace('_', ' ')}, {100 * rate:.0f} %",
+                    f"{spaced(data)}, {100 * rate:.0f} %",
                     number(icknni / egk, 2),
                     number(esd / egk, 2),
                     *(number(ours[name] / ours["egk"], 2) for name in shown),
@@ -170,10 +170,6 @@ def _paper_and_ours(
             row.append(number(value) + ("" if ours is None else f"<br>**{number(float(ours))}**"))
         rows.append(row)
     return table(("method", *sets.values()), rows)
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 WRITERS = {

@@ -29,17 +29,7 @@ _REORDER = {"reassoc", "contract", "arcp", "nsz"}
 def linear_squared_norms(rows: FloatArray, weights: FloatArray, masks: BoolArray) -> FloatArray:
     """Return ``|w_p|^2`` of each pattern for ``k(x, y) = x'y``, where ``w`` can be written out.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Without holes.
-    weights : ndarray of shape (n_rows,)
-    masks : ndarray of bool, shape (n_patterns, n_features)
-        True where a pattern misses the column.
-
-    Returns
-    -------
-    ndarray of shape (n_patterns,)
+    Parameters as for `rbf_squared_norms`; the cost is O((n_rows + n_patterns) n_features).
     """
     squared: FloatArray = ~masks @ (weights @ rows) ** 2
     return squared

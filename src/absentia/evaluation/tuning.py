@@ -153,10 +153,14 @@ def tune_kernel(
         for e, c in np.ndindex(*totals.shape):
             scores[gamma, e, c] = float(totals[e, c]) / len(splits)
 
-    for gamma in grid.gammas:
-        score_width(gamma)
-    edge, widened = _widen(grid, scores, score_width)
-    gamma, e, c = _best(scores)
+    gamma, e, c = grid.gammas[0], 0, 0
+    edge, widened = "", 0
+    # Where there is nothing to choose among, nothing is scored.
+    if len(grid.gammas) * len(source.extras) * len(grid.penalties) > 1:
+        for width in grid.gammas:
+            score_width(width)
+        edge, widened = _widen(grid, scores, score_width)
+        gamma, e, c = _best(scores)
     extra, C = source.extras[e], grid.penalties[c]
 
     out_of_fold = _out_of_fold(folds, splits, y, task, gamma, extra, C, grid, learner)
@@ -164,7 +168,9 @@ def tune_kernel(
     fitted = source.fit(X[:, seen], X_test[:, seen])
     pairs = fitted.grams(gamma, extra)
     classes, prediction, decision, probabilities = _solved(pairs, y, task, C, grid, learner)
-    facts = {"C": C, "gamma": gamma, **extra, "inner_score": scores[gamma, e, c]}
+    facts = {"C": C, "gamma": gamma, **extra}
+    if scores:
+        facts["inner_score"] = scores[gamma, e, c]
     if edge:
         facts |= {"gamma_edge": edge, "gammas_added": widened}
     return Trained(prediction, decision, out_of_fold, probabilities, classes, facts)

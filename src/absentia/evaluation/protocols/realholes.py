@@ -8,6 +8,7 @@ from absentia.datasets import Dataset
 from absentia.evaluation.cells import Cell, Context, Protocol
 from absentia.evaluation.methods import methods_for
 from absentia.evaluation.protocols.preparation import (
+    NOT_IN_SMALL,
     Result,
     dataset,
     outer_fold,
@@ -63,10 +64,6 @@ _WIDE_SETS = (
 #: Minutes for one fold of a wide table.
 _SLOW_IF_WIDE = ("mice", "gmm", "genrbf-mixture")
 _ROWS = {"smoke": (90, 90), "small": (1000, 400), "full": (2000, 1000)}
-_SLOW = (
-    "svr-imputation", "missforest", "geom", "kmeans", "icknni", "expected-rbf-mixture", "xgboost",
-    "catboost", "lightgbm", "conditional-mean-mixture",
-)  # fmt: skip
 #: What a user's own table is tried with: ours, the strongest simple rivals, and boosted trees.
 COMPARE_METHODS = (
     "genrbf",
@@ -93,7 +90,7 @@ def _cells(context: Context) -> list[Cell]:
     if context.size == "smoke":
         groups = [(("hepatitis",), ["genrbf", "mean"]), (("auto_mpg",), ["genrbf", "mean"])]
     elif context.size == "small":
-        groups = [(sets, [n for n in names if n not in _SLOW]) for sets, names in groups]
+        groups = [(sets, [n for n in names if n not in NOT_IN_SMALL]) for sets, names in groups]
     return [
         Cell("real-holes", data, name, "real", 0.0, repeat, fold)
         for repeat in range(repeats)

@@ -13,6 +13,7 @@ import numpy as np
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.protocols.preparation import (
+    NOT_IN_SMALL,
     Result,
     dataset,
     holes,
@@ -49,11 +50,6 @@ _STRUSKI_SMOOTHING = {
 _SMOKE_METHODS = ("genrbf", "mean")
 #: At the small size only where the paper gives their numbers.
 _ONLY_IN_TABLE_2 = ("geom", "missforest")
-#: Left out of the small size: the slowest, and near twins of others.
-_NOT_IN_SMALL = (
-    "svr-imputation", "missforest", "geom", "kmeans", "expected-rbf-mixture", "icknni", "xgboost",
-    "catboost", "lightgbm", "conditional-mean-mixture",
-)  # fmt: skip
 
 
 #: Nothing is tuned there, and a mask kernel has a weight to tune.
@@ -71,7 +67,7 @@ def _classification_cells(context: Context) -> list[Cell]:
     sets: Sequence[str] = _CLASSIFICATION_SETS
     if context.size == "small":
         rates, samples = (0.1, 0.3, 0.5, 0.7, 0.9), 3
-        names = [name for name in names if name not in _NOT_IN_SMALL]
+        names = [name for name in names if name not in NOT_IN_SMALL]
     elif context.size == "smoke":
         rates, samples, names, sets = (0.3, 0.6), 1, list(_SMOKE_METHODS), ("heart_statlog",)
     cells = [
@@ -122,7 +118,7 @@ def _regression_cells(context: Context) -> list[Cell]:
     sets: Sequence[str] = _REGRESSION_SETS
     if context.size == "small":
         samples = 1
-        names = [name for name in names if name not in _NOT_IN_SMALL]
+        names = [name for name in names if name not in NOT_IN_SMALL]
     elif context.size == "smoke":
         samples, names, sets = 1, list(_SMOKE_METHODS), ("concrete",)
     return [
