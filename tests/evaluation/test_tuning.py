@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, SVR
@@ -10,7 +11,14 @@ from sklearn.svm import SVC, SVR
 from absentia.amputation import mcar
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.sources import source_of
-from absentia.evaluation.tuning import Grid, _decision, inner_splits, tune_kernel
+from absentia.evaluation.tuning import (
+    Grid,
+    _decision,
+    _metric,
+    inner_splits,
+    kernel_logistic_regression,
+    tune_kernel,
+)
 
 GRID = Grid((0.5, 8.0), (0.02, 0.2), folds=3, widen=False)
 
@@ -147,3 +155,27 @@ def test_decision_values_are_those_of_the_machine(n_classes):
         model = SVR(kernel="precomputed").fit(K, X[:40, 0])
         expected = model.predict(K_new)
     np.testing.assert_allclose(_decision(model, K_new), expected, rtol=0, atol=1e-12)
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.3, "yes", "no")
+    values = rng.integers(0, 8, 60).astype(float)  # with ties
+    assert _metric("roc_auc", y, y, values) == pytest.approx(roc_auc_score(y, values), abs=1e-12)
+    assert np.isnan(_metric("roc_auc", y[:0], y[:0], values[:0]))
+
+
+def test_logistic_regression_on_a_matrix_is_solved_to_the_end():
+    X, y = rows()
+    X = np.nan_to_num(X)
+    K, K_new = rbf_kernel(X[:50], gamma=0.1), rbf_kernel(X[50:], X[:50], gamma=0.1)
+    grid = Grid((8.0,), (0.1,), folds=3, metric="roc_auc")
+    ours = kernel_logistic_regression("classification", 8.0, grid).fit(K, y[:50])
+    exact = LogisticRegression(C=8.0, tol=1e-10, max_iter=10_000).fit(K, y[:50])
+    np.testing.assert_allclose(_decision(ours, K_new), exact.decision_function(K_new), atol=1e-3)
+    source = source_of(METHODS["mean"].estimator("classification", 0))
+    trained = tune_kernel(
+        source, X[:50], y[:50], X[50:], "classification", grid, 0, kernel_logistic_regression
+    )
+    assert trained.probabilities.shape == (20, 2)
+    assert (trained.probabilities.argmax(axis=1) == (trained.decision > 0)).all()

@@ -11,12 +11,16 @@ from absentia.amputation import mcar
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.protocols.preparation import Result, dataset, seconds_to_fit
+from absentia.evaluation.tuning import fit_quietly
 
 __all__ = ["SMIEJA_TIMING"]
 
 _COLUMNS_WITH_HOLES = 5
 #: What takes longer than so many seconds is timed once: little of it is chance.
 _SLOW = 2.0
+_REPEATS = 3
+#: Every so many-th row to warm up with.
+_WARM_UP = 5
 _SETTINGS = {"C=1, gamma=1/2": (1.0, 0.5), "C=100, gamma=1/8": (100.0, 0.125)}
 
 
@@ -47,11 +51,12 @@ def _run(cell: Cell, context: Context) -> Result:
     C, gamma = _SETTINGS[cell.variant]
     seed = cell.method_seed(context.seed)
     model = METHODS[cell.method].estimator(data.task, seed, C=C, gamma=gamma)
-    # The first fit compiles and fills caches; a user who trains twice waits for it once.
-    first = seconds_to_fit(clone(model), X, data.y)
-    repeats = 1 if context.size == "smoke" or first > _SLOW else 3
-    seconds = min(seconds_to_fit(clone(model), X, data.y) for _ in range(repeats))
-    return [Score("fit_seconds", seconds, cell.rate)], {"repeats": repeats}
+    # The first fit compiles and fills caches, on few rows; a user who trains twice waits once.
+    fit_quietly(clone(model), X[::_WARM_UP], data.y[::_WARM_UP])
+    found = [seconds_to_fit(clone(model), X, data.y)]
+    if context.size != "smoke" and found[0] <= _SLOW:
+        found += [seconds_to_fit(clone(model), X, data.y) for _ in range(_REPEATS - 1)]
+    return [Score("fit_seconds", min(found), cell.rate)], {"repeats": len(found)}
 
 
 SMIEJA_TIMING = Protocol(
@@ -61,9 +66,9 @@ SMIEJA_TIMING = Protocol(
     description=(
         "Ionosphere, holes in five columns drawn at random, the two settings of penalty and width "
         "of the paper. Measured is the whole training, from rows with holes to the machine: "
-        "filling in or fitting a density, the kernel, and the solver. The best of three, after "
-        "one to warm up (what takes over two seconds is measured once); run it with one job on a "
-        "quiet machine."
+        "filling in or fitting a density, the kernel, and the solver, on one thread. The best of "
+        "three, after a fifth of the rows to warm up (what takes over two seconds is measured "
+        "once); run it with one job on a quiet machine."
     ),
     metric="fit_seconds",
     cells=_cells,
