@@ -81,6 +81,16 @@ def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_pat
     kept = pd.read_parquet(out)
     assert list(kept["prediction"]) == list(printed["prediction"])
     assert "age" in kept.columns
+    assert main(["predict", model, str(tmp_path / "new.csv"), "--probabilities"]) == 0
+    sure = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    chances = sure[["probability_healthy", "probability_relapse"]].to_numpy()
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    names = np.array(["healthy", "relapse"])[chances.argmax(axis=1)]
+    assert list(sure["prediction"]) == list(printed["prediction"]) == list(names)
+    new.mask(np.ones(new.shape, bool)).to_csv(tmp_path / "empty.csv", index=False)
+    assert main(["predict", model, str(tmp_path / "empty.csv"), "--probabilities"]) == 0
+    unsure = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert unsure["probability_healthy"].between(0.3, 0.7).all()
     assert main(["predict", model, file, "-o", str(tmp_path / "x.doc")]) == 1
     new.drop(columns="age").to_csv(tmp_path / "less.csv", index=False)
     capsys.readouterr()
@@ -99,6 +109,8 @@ def test_a_quantity_is_learned_in_its_own_units(tmp_path, capsys):
     assert main(["predict", model, str(tmp_path / "t.csv")]) == 0
     predicted = pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"]
     assert np.corrcoef(predicted, table["price"])[0, 1] > 0.95
+    assert main(["predict", model, str(tmp_path / "t.csv"), "--probabilities"]) == 1
+    assert "for classes, not for quantities" in capsys.readouterr().err
 
 
 def test_compare_on_a_table_nobody_has_seen(file, capsys, tmp_path):

@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
+from sklearn import calibration
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -87,7 +88,17 @@ def test_what_is_trusted_is_types_of_ours():
     trusted = trusted_types()
     assert {SVC, GaussianDensity, GenRBF, Beliefs, Prior} <= set(trusted)
     assert all(isinstance(kind, type) for kind in trusted)
-    assert all(kind.__module__.startswith("absentia.") for kind in trusted)
+    others = {kind.__module__ for kind in trusted if not kind.__module__.startswith("absentia.")}
+    assert others == {"sklearn.calibration"}
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+def test_calibrated_machines_come_back(method, tmp_path):
+    X, y = table(), targets_of("classes")
+    model = calibration.CalibratedClassifierCV(SVC(), method=method, cv=2, ensemble=False).fit(X, y)
+    save(model, tmp_path / "model")
+    back = load(tmp_path / "model")
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
 
 
 def test_what_is_no_estimator_or_would_be_refused_is_not_saved(tmp_path):

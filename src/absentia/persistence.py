@@ -16,6 +16,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from zlib import error as ZlibError
 
 import numpy as np
+from sklearn import calibration
 from sklearn.base import BaseEstimator
 
 from absentia import kernels
@@ -26,6 +27,8 @@ __all__ = ["load", "save", "trusted_types"]
 
 _MARK = "absentia.json"
 _FORMAT = 1
+#: What a CalibratedClassifierCV holds: scikit-learn's, but not among what skops trusts by itself.
+_CALIBRATORS = ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling")
 _DAMAGE = (
     BadZipFile,
     ZlibError,
@@ -41,9 +44,10 @@ _DAMAGE = (
 
 
 def trusted_types() -> list[type]:
-    """Return the types of absentia that a file may hold: its public classes and what they carry.
+    """Return the types that a file may hold: absentia's public classes and what they carry.
 
-    All of them are plain holders of parameters and arrays. Beside them :func:`load` accepts what
+    All of them are plain holders of parameters and arrays, and so are the parts of scikit-learn's
+    ``CalibratedClassifierCV``, which are among them. Beside them :func:`load` accepts what
     skops trusts by itself: scikit-learn's estimators, NumPy's arrays and Python's containers,
     numbers and strings; so a pipeline with a scaler and a machine can be kept as a whole.
     Functions are not trusted, those of a user's own module least of all.
@@ -61,6 +65,8 @@ def trusted_types() -> list[type]:
     public += [getattr(kernels, name) for name in kernels.__all__]
     carried: list[type] = [Prior, ConditionalCovariances, ExplicitCovariances]
     kinds = [value for value in public if isinstance(value, type) and value not in carried]
+    # Private names, which a version of scikit-learn may not have.
+    carried += [getattr(calibration, n) for n in _CALIBRATORS if hasattr(calibration, n)]
     return [*dict.fromkeys(kind for kind in kinds if not issubclass(kind, Warning)), *carried]
 
 

@@ -107,19 +107,27 @@ def train(
     """
     from absentia import save
     from absentia.cli.files import read_table
-    from absentia.cli.learning import machine_of, new_model, pipeline_of, split_target
+    from absentia.cli.learning import (
+        machine_of,
+        new_model,
+        pipeline_of,
+        split_target,
+        with_probabilities,
+    )
 
     table = split_target(read_table(file), target, task)
     if not output.parent.is_dir():
         raise ValueError(f"There is no folder {output.parent} to write {output.name} into.")
     model = new_model(table.task, method, progress=not quiet and sys.stderr.isatty())
     model.fit(table.features, table.target)
+    machine = machine_of(model)
+    if table.task == "classification":
+        model = with_probabilities(model, table.features, table.target)
     save(model, output)
     if quiet:
         return
     for note in (*table.notes, *pipeline_of(model).named_steps["encode"].notes_):
         _note(note)
-    machine = machine_of(model)
     chosen = ", ".join(f"{name}={_short(value)}" for name, value in machine.best_params_.items())
     measure = "accuracy" if table.task == "classification" else "R²"
     _note(
@@ -139,6 +147,9 @@ def predict(
     keep: Annotated[
         bool, typer.Option("--keep", help="Write the columns of the input as well.")
     ] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write the probability of each class as well.")
+    ] = False,
 ) -> None:
     """Predict the target of each row of a table, with a model that was trained before.
 
@@ -149,7 +160,8 @@ def predict(
     from absentia.cli.files import read_table, write_table
     from absentia.cli.learning import predictions
 
-    write_table(predictions(load(model), read_table(file), keep=keep), output)
+    frame = predictions(load(model), read_table(file), keep=keep, probabilities=probabilities)
+    write_table(frame, output)
 
 
 @app.command()

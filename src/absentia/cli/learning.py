@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,7 +16,15 @@ from absentia.densities import MixtureDensity
 from absentia.encoding import TableEncoder
 from absentia.machines import SVCCV, SVRCV
 
-__all__ = ["TRAINABLE", "LearningTable", "as_dataset", "new_model", "predictions", "split_target"]
+__all__ = [
+    "TRAINABLE",
+    "LearningTable",
+    "as_dataset",
+    "new_model",
+    "predictions",
+    "split_target",
+    "with_probabilities",
+]
 
 #: What ``absentia train`` can make: kernel, density, and whether a mask kernel is tried.
 TRAINABLE: dict[str, tuple[str, str, bool]] = {
@@ -135,6 +144,18 @@ def new_model(task: Task, method: str, *, progress: bool = False, seed: int = 0)
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
 
 
+def with_probabilities(model: Any, features: Any, target: np.ndarray) -> Any:
+    """Return a fitted classifier that gives probabilities as well (Platt's method).
+
+    The machine that the search found takes the place of the search; its decision values for rows
+    that it had not seen, by five-fold cross-validation, say how sure each value may be.
+    """
+    *before, (name, search) = model.steps
+    machine = CalibratedClassifierCV(search.best_estimator_, cv=5, ensemble=False)
+    machine.fit(model[:-1].transform(features), target)
+    return Pipeline([*before, (name, machine)])
+
+
 def machine_of(model: Any) -> Any:
     """Return the machine inside a fitted model."""
     return pipeline_of(model).named_steps["machine"]
@@ -151,12 +172,17 @@ def pipeline_of(model: Any) -> Any:
     return pipeline
 
 
-def predictions(model: Any, frame: Any, *, keep: bool) -> Any:
+def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = False) -> Any:
     """Return a frame with the predictions, beside the input where that is wanted."""
     import pandas as pd
 
     pipeline_of(model)
-    predicted = np.asarray(model.predict(frame)).ravel()
-    if not keep:
-        return pd.DataFrame({"prediction": predicted})
-    return frame.assign(prediction=predicted)
+    found = {"prediction": np.asarray(model.predict(frame)).ravel()}
+    if probabilities:
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(
+                "This model has no probabilities: they are for classes, not for quantities."
+            )
+        columns = model.predict_proba(frame).T
+        found |= {f"probability_{c}": p for c, p in zip(model.classes_, columns, strict=True)}
+    return frame.assign(**found) if keep else pd.DataFrame(found)
