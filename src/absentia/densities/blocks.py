@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ class PatternBlock:
     sizes: IntArray
     members_are_missing: bool
 
-    @property
+    @cached_property
     def pattern_of_row(self) -> IntArray:
         """Which pattern of the block each of its rows has."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from absentia.gaussians import Prior
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["pack", "unpack"]
 
@@ -18,8 +20,8 @@ def pack(prior: Prior) -> FloatArray:
     these coordinates took fewer steps than covariances, precisions or logarithms of the factors'
     diagonals.
     """
-    lower = np.tril_indices(prior.n_features)
-    roots = np.linalg.cholesky(prior.covariances)[:, lower[0], lower[1]]
+    rows, columns = _lower(prior.n_features)
+    roots = np.linalg.cholesky(prior.covariances)[:, rows, columns]
     return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel()])
 
 
@@ -29,9 +31,15 @@ def unpack(vector: FloatArray, n_features: int) -> Prior:
     k = len(vector) // (1 + d + d * (d + 1) // 2)
     weight_roots, means, entries = np.split(vector, [k, k + k * d])
     weights = weight_roots**2
-    rows, columns = np.tril_indices(d)
+    rows, columns = _lower(d)
     roots = np.zeros((k, d, d))
     roots[:, rows, columns] = entries.reshape(k, -1)
     covariances = roots @ roots.transpose(0, 2, 1)
     covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
     return Prior(weights / weights.sum(), means.reshape(k, d), covariances)
+
+
+@lru_cache(maxsize=16)
+def _lower(n_features: int) -> tuple[IntArray, IntArray]:
+    """Return where the entries of a lower triangle are: the same in each of hundreds of steps."""
+    return np.tril_indices(n_features)
