@@ -6,6 +6,7 @@ the page ``docs/results/papers.md``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def _mesquita(scores: Any) -> dict[str, str]:
 
 
 def _paper_and_ours(
-    scores: Any, metric: str, printed: dict[str, tuple[float, ...]], sets: dict[str, str]
+    scores: Any, metric: str, printed: Mapping[str, tuple[float, ...]], sets: dict[str, str]
 ) -> str:
     """Return a table of methods by data sets: the printed number, and ours below it in bold."""
     found = summary_table(scores, metric).set_index(["dataset", "method"])["mean"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from typing import Any
 
 from sklearn.metrics import r2_score
 
@@ -19,7 +20,7 @@ def main() -> None:
     X_test, y_test = made_rows(3000, seed=999)
     for n in (4000, 8000, 16000):
         X, y = made_rows(n, seed=1)
-        methods = {
+        methods: dict[str, Any] = {
             "1024 Fourier features": LargeScaleRidge(
                 "fourier", 1024, gamma=0.1, alpha=0.1, random_state=0
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -24,7 +25,7 @@ def main() -> None:
     print(f"{versions()}; 9000 stays to train, 3000 to test, split seed 0\n")
     print("| method | accuracy | AUC | seconds to fit |")
     print("|---|---|---|---|")
-    shared = {"C": 0.3, "random_state": 0}
+    shared: dict[str, Any] = {"C": 0.3, "random_state": 0}
     union = FeatureUnion(
         [
             ("values", FourierFeatures(1024, gamma=0.005, random_state=0)),

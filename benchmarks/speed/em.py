@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -79,8 +80,8 @@ def acceleration() -> Iterator[Row]:
         _, X = table(2_000, 20, rate)
         quick = GaussianDensity(shrinkage=0.0, max_iter=100_000)
         plain = GaussianDensity(shrinkage=0.0, max_iter=100_000, accelerate=False)
-        ours = best_seconds(lambda quick=quick, X=X: quick.fit(X), repeats=3)
-        theirs = best_seconds(lambda plain=plain, X=X: plain.fit(X), repeats=1)
+        ours = best_seconds(partial(quick.fit, X), repeats=3)
+        theirs = best_seconds(partial(plain.fit, X), repeats=1)
         yield Row(
             f"EM to convergence, n=2000, d=20, {rate:.0%} missing",
             ours,
@@ -94,10 +95,10 @@ def conditioning() -> Iterator[Row]:
     for rate in (0.3, 0.6):
         complete, X = table(2_000, 34, rate)
         density = GaussianDensity().fit(X)
-        theirs = best_rival_seconds(lambda complete=complete: rbf_kernel(complete))
+        theirs = best_rival_seconds(partial(rbf_kernel, complete))
         yield Row(
             f"condition, n=2000, d=34, {rate:.0%} missing, own patterns",
-            best_seconds(lambda density=density, X=X: density.condition(X)),
+            best_seconds(partial(density.condition, X)),
             theirs,
             note="rbf_kernel of the complete rows, the next thing that a machine would do",
         )

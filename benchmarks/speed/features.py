@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -39,7 +40,7 @@ def transform() -> Iterator[Row]:
     ):
         yield Row(
             f"FourierFeatures.transform, n=200000, d=23, {how}, 512 features",
-            best_seconds(lambda rows=rows: features.transform(rows), repeats=3),
+            best_seconds(partial(features.transform, rows), repeats=3),
             theirs,
             bar=bar,
             aim=aim,
@@ -74,7 +75,7 @@ def against_the_kernel() -> Iterator[Row]:
                 name += ", not orthogonal"
             yield Row(
                 f"{name}, n=5000, d=14, 20 % missing, {n_components} features",
-                best_seconds(lambda f=features: f.transform(beliefs), repeats=1),
+                best_seconds(partial(features.transform, beliefs), repeats=1),
                 theirs,
                 note=f"the exact Gram matrix; root mean square error of its entries {error:.4f}",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
@@ -60,8 +61,8 @@ def rows() -> Iterator[Row]:
         complete, P = beliefs_of(n, d, rate, n_patterns)
         yield Row(
             name,
-            best_seconds(lambda P=P: kernel(P)),
-            best_rival_seconds(lambda X=complete: rbf_kernel(X, gamma=GAMMA)),
+            best_seconds(partial(kernel, P)),
+            best_rival_seconds(partial(rbf_kernel, complete, gamma=GAMMA)),
             bar,
             aim,
             NOTE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import sklearn.svm
@@ -43,8 +44,8 @@ def rows() -> Iterator[Row]:
         imputed = make_pipeline(SimpleImputer(), sklearn.svm.SVC())
         yield Row(
             f"SVC fit and predict, shape of {shape} ({n} x {d}), 30 % missing",
-            best_seconds(lambda run=train_and_predict: run(SVC())),
-            best_seconds(lambda run=train_and_predict, pipe=imputed: run(pipe)),
+            best_seconds(partial(train_and_predict, SVC())),
+            best_seconds(partial(train_and_predict, imputed)),
             bar,
             aim,
             "theirs: SimpleImputer and scikit-learn's SVC on the same rows; half of them predicted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -36,7 +37,7 @@ def rows() -> Iterator[Row]:
         ("n=1000, d=34, mixture of 3", 1000, None, 3),
     ):
         complete, P = beliefs_of(n, 34, 0.3, n_patterns, n_components)
-        theirs = best_seconds(lambda X=complete: rbf_kernel(X, gamma=GAMMA))
+        theirs = best_seconds(partial(rbf_kernel, complete, gamma=GAMMA))
         for label, kernel in KERNELS.items():
-            ours = best_seconds(lambda kernel=kernel, P=P: kernel(P), repeats=3)
+            ours = best_seconds(partial(kernel, P), repeats=3)
             yield Row(f"{label}: {name}", ours, theirs, note=NOTE)
