@@ -26,6 +26,7 @@ STAGES = [
     "encoding",
     "datasets",
     "gaussians",
+    "given_moments",
     "beliefs",
     "distributed",
     "densities",

@@ -7,17 +7,15 @@ from absentia.machines.gaussian_process_regression import GaussianProcessRegress
 from absentia.machines.kernel_matrix import KernelMatrix
 from absentia.machines.kernel_pca import KernelPCA
 from absentia.machines.label_spreading import LabelSpreading
-from absentia.machines.large_scale import (
-    LargeScaleLogisticRegression,
-    LargeScaleRidge,
-    LargeScaleSVC,
-)
+from absentia.machines.large_scale import LargeScaleLogisticRegression, LargeScaleSVC
+from absentia.machines.large_scale_ridge import LargeScaleRidge
 from absentia.machines.logistic import LogisticRegression
+from absentia.machines.one_class import OneClassSVM
 from absentia.machines.ridge import KernelRidge
 from absentia.machines.robust import RobustSVC
 from absentia.machines.selection import SVCCV, SVRCV, KernelRidgeCV, LogisticRegressionCV
 from absentia.machines.shift import MissingnessShiftWarning
-from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR
 
 __all__ = [
     "ConjugateGradientRidge",
