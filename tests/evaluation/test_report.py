@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from absentia.evaluation import figures
 from absentia.evaluation.cells import Cell, CellResult, Context, Score
+from absentia.evaluation.methods import methods_for
 from absentia.evaluation.page import Page, table_html
 from absentia.evaluation.protocols import PROTOCOLS
 from absentia.evaluation.report import write_report, write_reports
@@ -114,6 +116,22 @@ def test_two_methods_are_enough_for_a_report(tmp_path):
         run(TOY, results, CONTEXT, progress=False)
         page = check_page(write_report(results, TOY, "smoke", 0, tmp_path))
     assert "good has the best accuracy on average: 0.871" in page
+
+
+@pytest.mark.parametrize("n_sets", [1, 3, 8])
+def test_the_names_of_all_methods_fit_beside_the_curves(n_sets):
+    names = [*methods_for("classification")]
+    cells = [(f"set {k}", name, rate) for k in range(n_sets) for name in names for rate in (0.1, 1)]
+    scores = pd.DataFrame(cells, columns=["dataset", "method", "rate"])
+    figure = figures.curves(scores.assign(metric="accuracy", value=0.5), "accuracy")
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert len(figure.legends[0].get_texts()) == len(names)
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.width
+    panels = [axes.get_tightbbox() for axes in figure.axes if axes.get_visible()]
+    assert min(panel.y0 for panel in panels) >= legend.y1 - 1
+    assert min(axes.get_window_extent().height for axes in figure.axes) > 100
 
 
 def test_tables_escape_and_mark_the_best():

@@ -102,8 +102,14 @@ def curves(scores: Any, metric: str, mechanism: str = "", variant: str = "") -> 
     order = _methods_in_order(list(chosen["method"].unique()))
     columns = min(len(sets), 4 if len(sets) > 3 else max(len(sets), 1))
     rows = -(-len(sets) // columns)
-    legend_rows = -(-len(order) // 5)
-    figure = _figure(max(3.6 * columns, 6.4), 2.9 * rows + 0.32 * legend_rows + 0.3)
+    width = max(3.6 * columns, 7.2)
+    # As many names side by side as the width has room for; the longest one tells.
+    legend_columns = int(width / (0.7 + 0.065 * max(len(name) for name in order)))
+    legend_columns = min(max(legend_columns, 1), 5)
+    legend_rows = -(-len(order) // legend_columns)
+    # One panel is wide enough to be drawn higher.
+    height = 3.6 if len(sets) == 1 else 2.9 * rows
+    figure = _figure(width, height + 0.22 * legend_rows + 0.5)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     handles: dict[str, Any] = {}
     for panel, name in zip(panels, sets, strict=False):
@@ -128,9 +134,13 @@ def curves(scores: Any, metric: str, mechanism: str = "", variant: str = "") -> 
         if k + columns >= len(sets):
             panel.set_xlabel("missing values, %", fontsize=9)
     figure.legend(
-        [handles[m] for m in order], order, loc="outside lower center", ncols=5, frameon=False,
+        [handles[m] for m in order],
+        order,
+        loc="outside lower center",
+        ncols=legend_columns,
+        frameon=False,
         fontsize=8.5,
-    )  # fmt: skip
+    )
     return figure
 
 
