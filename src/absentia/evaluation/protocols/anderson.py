@@ -71,7 +71,7 @@ def _run(cell: Cell, context: Context) -> Result:
     if cell.method in _ROBUST:
         # Width and penalty are those of the plain machine on the same matrix; a search over all
         # three would take hundreds of cone programs for each cell.
-        taus = (0.1, 1.0) if context.size == "smoke" else (0.01, 0.1, 0.3, 1.0)
+        taus = (0.1, 1.0) if context.size == "smoke" else (1e-4, 1e-3, 0.01, 0.1, 1.0)
         chosen["tau"] = _best_tau(cell.method, X, y, chosen, taus, grid.folds, seed)
     model = METHODS[cell.method if cell.method in _ROBUST else plain].estimator(
         data.task, seed, **chosen
