@@ -177,12 +177,15 @@ def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = Fal
     import pandas as pd
 
     pipeline_of(model)
-    found = {"prediction": np.asarray(model.predict(frame)).ravel()}
-    if probabilities:
-        if not hasattr(model, "predict_proba"):
-            raise ValueError(
-                "This model has no probabilities: they are for classes, not for quantities."
-            )
-        columns = model.predict_proba(frame).T
-        found |= {f"probability_{c}": p for c, p in zip(model.classes_, columns, strict=True)}
+    if not probabilities:
+        found = {"prediction": np.asarray(model.predict(frame)).ravel()}
+    elif hasattr(model, "predict_proba"):
+        chances = model.predict_proba(frame)
+        # What predict would say, without computing every kernel value again.
+        found = {"prediction": model.classes_[chances.argmax(axis=1)]}
+        found |= {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
+    else:
+        raise ValueError(
+            "This model has no probabilities: they are for classes, not for quantities."
+        )
     return frame.assign(**found) if keep else pd.DataFrame(found)
