@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import absentia
 from absentia import SVC, Beliefs, GaussianDensity, GenRBF, MaskKernel, load, save
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
 from absentia.kernels import Kernel
 from absentia.persistence import trusted_types
 from machines.contract import table, targets_of
@@ -152,7 +152,7 @@ def test_files_of_other_tools_and_formats_are_refused(path, machine, tmp_path):
 
 def test_types_that_are_not_trusted_are_refused_by_name(path):
     def swap(schema):
-        return json.loads(json.dumps(schema).replace('"absentia.machines.svm"', '"os"'))
+        return json.loads(json.dumps(schema).replace('"absentia.machines.svm.machines"', '"os"'))
 
     rewrite(path, swap)
     with pytest.raises(ValueError, match=r"not trusted: os\.SVC"):

@@ -7,6 +7,7 @@ import doctest
 import re
 import runpy
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -22,22 +23,15 @@ STAGES = [
     "tables",
     "missingness",
     "amputation",
-    "words",
-    "encoding",
-    "datasets",
-    "gaussians",
-    "given_moments",
     "beliefs",
-    "distributed",
     "densities",
-    "little",
-    "missingness_plot",
-    "missingness_report",
     "kernels",
     "features",
     "machines",
+    "reports",
     "comparators",
     "evaluation",
+    "datasets",
     "persistence",
     "demo",
     "cli",
@@ -56,8 +50,13 @@ def modules():
     ]
 
 
-def imported_stages(path: Path):
-    """Yield the stages that a file imports and the lines, save those for type checkers."""
+def module_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path):
+    """Yield the modules of absentia that a file imports and the lines, save for type checkers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_type_checkers = {
         id(inner)
@@ -72,22 +71,26 @@ def imported_stages(path: Path):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             module = node.module or ""
-            names = (
-                [f"absentia.{alias.name}" for alias in node.names]
-                if module == "absentia"
-                else [module]
-            )
+            # A submodule may be what is imported from a package; a name of it is not a module.
+            names = [
+                inner if inner in MODULES else module
+                for inner in (f"{module}.{alias.name}" for alias in node.names)
+            ]
         elif isinstance(node, ast.ImportFrom):
             pytest.fail(f"{path}:{node.lineno} imports relatively; write absentia.<stage>")
         else:
             continue
         for name in names:
             if name.startswith("absentia."):
-                stage = name.split(".")[1]
-                if stage not in STAGES and stage in absentia.__all__:
-                    # A public name, taken from the package: what counts is where it comes from.
-                    stage = getattr(absentia, stage).__module__.split(".")[1]
-                yield stage, node.lineno
+                yield name, node.lineno
+
+
+MODULES = {module_of(path): path for path in modules()}
+
+
+def imported_stages(path: Path):
+    for name, line in imported_modules(path):
+        yield name.split(".")[1], line
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
@@ -98,6 +101,19 @@ def test_imports_go_one_way(path):
         assert imported in STAGES, f"{path}:{line} imports {imported}, which is no stage"
         allowed = STAGES[: STAGES.index(stage) + 1]
         assert imported in allowed, f"{path}:{line}: {stage} must not import {imported}"
+
+
+def test_imports_inside_a_package_go_one_way_too():
+    graph = {
+        name: {imported for imported, _ in imported_modules(path)}
+        for name, path in MODULES.items()
+        if path.name != "__init__.py"
+    }
+    for name, imported in graph.items():
+        own_packages = {name.rsplit(".", depth)[0] for depth in range(1, name.count("."))}
+        assert not imported & own_packages, f"{name} imports its own package: name the module"
+    # Raises CycleError, which names the modules of the cycle.
+    TopologicalSorter(graph).prepare()
 
 
 def test_the_engine_knows_arrays_only():

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from absentia.evaluation import Results
-from absentia.evaluation.protocols import protocol_named
+from absentia.evaluation.experiments import protocol_named
 from benchmarks.publish.pages import publish_suite
 from benchmarks.publish.papers import publish_comparison
 

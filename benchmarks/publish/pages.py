@@ -14,7 +14,7 @@ from PIL import Image
 
 from absentia.evaluation import Results, write_report
 from absentia.evaluation.cells import Protocol
-from absentia.evaluation.statistics import means_by
+from absentia.evaluation.significance import means_by
 from benchmarks.publish.markdown import bold_best, number, p_value, spaced, table
 
 __all__ = ["publish_suite"]

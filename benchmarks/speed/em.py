@@ -14,9 +14,9 @@ from sklearn.impute import IterativeImputer
 from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import GaussianDensity
-from absentia.densities.expectation import Expectation
+from absentia.beliefs import Prior
+from absentia.densities.em.expectation import Expectation
 from absentia.engine.threads import one_blas_thread
-from absentia.gaussians import Prior
 from absentia.tables import FloatArray
 from benchmarks.speed.ratio import Row, best_rival_seconds, best_seconds
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import Beliefs, GenRBF
-from absentia.densities.conditioning import condition
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import condition
 from benchmarks.speed.ratio import Row, best_rival_seconds, best_seconds
 
 NOTE = "gram: genRBF, theirs is sklearn.metrics.pairwise.rbf_kernel on the complete rows"

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from absentia import SVC, SVCCV, GaussianDensity, GenRBF
 from absentia.kernels.base import resolve_gamma
-from absentia.machines.leave_one_out import choose_gamma
+from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import codes_of_classes
 from benchmarks.speed.ratio import Row, best_seconds
 

@@ -3,8 +3,6 @@
 from absentia import amputation
 from absentia.beliefs import Beliefs
 from absentia.densities import GaussianDensity, MixtureDensity
-from absentia.distributed import Chunks
-from absentia.encoding import TableEncoder
 from absentia.features import FourierFeatures, MaskFeatures, Nystroem
 from absentia.kernels import (
     EmbeddingRBF,
@@ -50,8 +48,10 @@ from absentia.machines import (
     SpectralClustering,
 )
 from absentia.missingness import Patterns
-from absentia.missingness_report import MissingnessReport, describe_missingness
 from absentia.persistence import load, save
+from absentia.reports.missingness_report import MissingnessReport, describe_missingness
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.streams import Chunks
 
 __all__ = [
     "Beliefs",

@@ -27,9 +27,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from absentia.amputation import mcar
 from absentia.densities import GaussianDensity
 from absentia.machines import SVC
+from absentia.missingness.amputation import mcar
 from absentia.tables import FloatArray
 
 __all__ = ["Contest", "main", "run"]

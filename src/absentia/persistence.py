@@ -20,8 +20,7 @@ from sklearn import calibration
 from sklearn.base import BaseEstimator
 
 from absentia import kernels
-from absentia.beliefs import Beliefs
-from absentia.gaussians import ConditionalCovariances, ExplicitCovariances, Prior
+from absentia.beliefs import Beliefs, ConditionalCovariances, ExplicitCovariances, Prior
 
 __all__ = ["load", "save", "trusted_types"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
 
 
 def random_prior(rng, n_components, n_features):

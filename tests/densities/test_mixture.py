@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from absentia import GaussianDensity, MixtureDensity
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
 from densities.examples import gaussian_table, tables, with_holes
 from oracles import densities as oracles
 

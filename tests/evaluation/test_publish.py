@@ -3,7 +3,7 @@
 import pytest
 
 from absentia.evaluation.cells import CellResult, Context, Score
-from absentia.evaluation.protocols import PROTOCOLS
+from absentia.evaluation.experiments import PROTOCOLS
 from absentia.evaluation.store import Results
 from benchmarks.publish.markdown import bold_best, number, table
 from benchmarks.publish.pages import publish_suite

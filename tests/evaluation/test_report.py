@@ -9,9 +9,9 @@ import pytest
 
 from absentia.evaluation import figures
 from absentia.evaluation.cells import Cell, CellResult, Context, Score
+from absentia.evaluation.experiments import PROTOCOLS
 from absentia.evaluation.methods import methods_for
 from absentia.evaluation.page import Page, table_html
-from absentia.evaluation.protocols import PROTOCOLS
 from absentia.evaluation.report import write_report, write_reports
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results

@@ -8,7 +8,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, SVR
 
-from absentia.amputation import mcar
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.sources import source_of
 from absentia.evaluation.tuning import (
@@ -19,6 +18,7 @@ from absentia.evaluation.tuning import (
     kernel_logistic_regression,
     tune_kernel,
 )
+from absentia.missingness.amputation import mcar
 
 GRID = Grid((0.5, 8.0), (0.02, 0.2), folds=3, widen=False)
 

@@ -18,8 +18,8 @@ from absentia import (
     MaskKernel,
     Nystroem,
 )
-from absentia.densities.conditioning import condition
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import condition
 from oracles import fourier as oracle
 
 

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from sklearn.base import clone
 
 from absentia import Beliefs
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import with_params
 from kernels.examples import (

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from absentia import Beliefs
-from absentia.densities.conditioning import condition
-from absentia.gaussians import Prior
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import condition
 
 FAMILIES = ("gaussian", "mixture", "moments")
 

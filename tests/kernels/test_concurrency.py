@@ -12,9 +12,9 @@ import pytest
 from joblib import Parallel, delayed
 
 from absentia import GenRBF
-from absentia.densities.conditioning import condition
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import condition
 from absentia.engine.threads import n_threads
-from absentia.gaussians import Prior
 
 
 def _beliefs(n=120, d=5):
@@ -60,8 +60,8 @@ _MEMORY = """
 import json, resource, sys
 import numpy as np
 from absentia import GenRBF
-from absentia.densities.conditioning import condition
-from absentia.gaussians import Prior
+from absentia.beliefs.conditioning import condition
+from absentia.beliefs import Prior
 
 def peak():
     unit = 1 if sys.platform == "darwin" else 1024

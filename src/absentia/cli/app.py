@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from absentia.missingness_report import MissingnessReport
+    from absentia.reports.missingness_report import MissingnessReport
 
 __all__ = ["app", "run_command"]
 
@@ -230,7 +230,7 @@ def demo() -> None:
 @bench.command("list")
 def list_suites() -> None:
     """List the suites of experiments."""
-    from absentia.evaluation.protocols import PROTOCOLS
+    from absentia.evaluation.experiments import PROTOCOLS
 
     for protocol in PROTOCOLS.values():
         print(f"{protocol.name:24s}{protocol.title} ({protocol.source})")
@@ -277,7 +277,7 @@ def run_suite(
 ) -> None:
     """Run a suite; what is finished is kept, and a run that was stopped goes on."""
     from absentia.evaluation.cells import SIZES, Context
-    from absentia.evaluation.protocols import protocol_named
+    from absentia.evaluation.experiments import protocol_named
     from absentia.evaluation.runner import run
     from absentia.evaluation.store import Results
 

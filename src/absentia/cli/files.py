@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from absentia.datasets import read_csv
+from absentia.evaluation.datasets import read_csv
 
 __all__ = ["read_table", "table_name", "write_table"]
 

@@ -11,10 +11,10 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia.datasets import Dataset, Task, guess_task, target_values
 from absentia.densities import MixtureDensity
-from absentia.encoding import TableEncoder
+from absentia.evaluation.datasets import Dataset, Task, guess_task, target_values
 from absentia.machines import SVCCV, SVRCV
+from absentia.tables.encoder import TableEncoder
 
 __all__ = [
     "TRAINABLE",

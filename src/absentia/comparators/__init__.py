@@ -15,7 +15,7 @@ from absentia.comparators.nan_learners import EncodedLabelsClassifier, make_nan_
 from absentia.comparators.neighbours import IncompleteCaseKNNImputer
 from absentia.comparators.r_mice import RMiceImputer, r_mice_is_available
 from absentia.comparators.registry import Comparator, registry
-from absentia.comparators.support_vectors import SVRImputer
+from absentia.comparators.svr_imputer import SVRImputer
 
 __all__ = [
     "ChainedEquationsImputer",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from absentia.comparators.imputer import Imputer, RandomImputer
-from absentia.densities.naming import make_density
+from absentia.densities.named_densities import make_density
 from absentia.tables import FloatArray
 
 __all__ = ["ConditionalMeanImputer", "SampledImputer"]

@@ -13,6 +13,7 @@ from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
 from absentia.comparators.chained_equations import ChainedEquationsImputer
+from absentia.comparators.comparator import Comparator, Task
 from absentia.comparators.density_imputers import ConditionalMeanImputer, SampledImputer
 from absentia.comparators.geom import GeometricMarginSVC
 from absentia.comparators.karma import KarmaSVC, KarmaSVR
@@ -25,8 +26,7 @@ from absentia.comparators.multiple_imputation import (
 from absentia.comparators.nan_learners import make_nan_learner
 from absentia.comparators.neighbours import IncompleteCaseKNNImputer
 from absentia.comparators.r_mice import RMiceImputer
-from absentia.comparators.registry import Comparator, Task
-from absentia.comparators.support_vectors import SVRImputer
+from absentia.comparators.svr_imputer import SVRImputer
 from absentia.densities import MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
 

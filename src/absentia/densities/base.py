@@ -16,16 +16,15 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from absentia.beliefs import Beliefs
-from absentia.densities.checks import check_count, require
-from absentia.densities.conditioning import condition, joint_log_densities, log_normalised
-from absentia.densities.expectation import Expectation
-from absentia.densities.scaling import Scaling
-from absentia.densities.shrinkage import automatic_shrinkage
-from absentia.distributed import RowBlocks, as_row_blocks
-from absentia.distributed.blocks import check_block_columns
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.densities.em.expectation import Expectation
+from absentia.densities.em.scaling import Scaling
+from absentia.densities.em.shrinkage import automatic_shrinkage
+from absentia.densities.parameter_checks import check_count, require
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, as_table_like, column_names
+from absentia.tables.streams import Stream, as_stream
+from absentia.tables.streams.base import check_stream_columns
 
 __all__ = ["Density", "TrainingRows"]
 
@@ -154,18 +153,18 @@ class Density(DensityMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _blocks(self, X: Any) -> RowBlocks | None:
+    def _blocks(self, X: Any) -> Stream | None:
         """Return a table in many places as row blocks, its columns checked; None for others."""
         check_is_fitted(self)
-        blocks = as_row_blocks(X)
+        blocks = as_stream(X)
         if blocks is not None:
-            check_block_columns(self, blocks)
+            check_stream_columns(self, blocks)
         return blocks
 
     def _known_columns(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         require(
-            as_row_blocks(X) is None,
+            as_stream(X) is None,
             "Beliefs are held in memory, and this table is not. Condition it block by block, or "
             "use FourierFeatures, score_samples and impute, which take it as it is.",
         )

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from absentia.densities.acceleration import Ascent
+from absentia.beliefs import Prior
 from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_converged
-from absentia.densities.checks import check_em_parameters, require
-from absentia.densities.penalty import Penalty, climb
-from absentia.densities.spread_rows import SpreadRows, remember_any_columns, training_rows
+from absentia.densities.em.acceleration import Ascent
+from absentia.densities.em.penalty import Penalty, climb
+from absentia.densities.em.streamed_rows import StreamedRows, remember_any_columns, training_rows
+from absentia.densities.parameter_checks import check_em_parameters, require
 from absentia.engine.threads import one_blas_thread
-from absentia.gaussians import Prior
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["GaussianDensity"]
@@ -157,7 +157,7 @@ class GaussianDensity(Density):
 
 
 def fit_gaussian(
-    training: TrainingRows | SpreadRows,
+    training: TrainingRows | StreamedRows,
     shrinkage: float | Literal["auto"],
     reg_covar: float,
     *,

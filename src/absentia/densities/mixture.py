@@ -7,18 +7,18 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import Density, warn_not_converged
-from absentia.densities.checks import (
+from absentia.densities.em.streamed_rows import remember_any_columns, training_rows
+from absentia.densities.mixture_search import MixtureSearch, n_parameters
+from absentia.densities.parameter_checks import (
     check_count,
     check_em_parameters,
     check_number_or_auto,
     require,
 )
-from absentia.densities.conditioning import log_normalised
-from absentia.densities.mixture_search import MixtureSearch, n_parameters
-from absentia.densities.spread_rows import remember_any_columns, training_rows
 from absentia.engine.threads import one_blas_thread
-from absentia.gaussians import Prior
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["MixtureDensity"]

@@ -7,14 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.densities.acceleration import Ascent
+from absentia.beliefs import Prior
 from absentia.densities.base import SINGULAR, TrainingRows
-from absentia.densities.checks import require
+from absentia.densities.em.acceleration import Ascent
+from absentia.densities.em.penalty import Penalty, climb
+from absentia.densities.em.starts import clustered_start, scattered_start
+from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
-from absentia.densities.penalty import Penalty, climb
-from absentia.densities.spread_rows import SpreadRows
-from absentia.densities.starts import clustered_start, scattered_start
-from absentia.gaussians import Prior
+from absentia.densities.parameter_checks import require
 from absentia.tables import FloatArray
 
 __all__ = ["FittedMixture", "MixtureSearch", "n_parameters"]
@@ -44,7 +44,7 @@ class MixtureSearch:
 
     def __init__(
         self,
-        training: TrainingRows | SpreadRows,
+        training: TrainingRows | StreamedRows,
         *,
         shrinkage: float | Literal["auto"],
         pooling: float | Literal["auto"],

@@ -18,10 +18,10 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 __all__ = [
     "n_threads",
     "one_blas_thread",
-    "row_blocks",
-    "run_blocks",
+    "row_tiles",
+    "run_tiles",
     "run_single_threaded_blas",
-    "triangle_blocks",
+    "triangle_tiles",
 ]
 
 
@@ -107,7 +107,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.renew_lock)
 
 
-def run_blocks(
+def run_tiles(
     function: Callable[..., Any], blocks: Sequence[tuple[int, int]], threads: int, *args: Any
 ) -> None:
     """Call ``function(start, stop, *args)`` for each block, on several threads where it pays."""
@@ -137,14 +137,14 @@ def _run(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> 
                 pass
 
 
-def row_blocks(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
+def row_tiles(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
     """Cut rows into about ``n_blocks`` blocks of equal height, multiples of ``unit``."""
     height = max(1, -(-(stop - start) // max(1, n_blocks)))
     height = -(-height // unit) * unit
     return [(first, min(first + height, stop)) for first in range(start, stop, height)]
 
 
-def triangle_blocks(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
+def triangle_tiles(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
     """Cut rows into blocks of about equal *area below the diagonal*, largest first."""
     area = stop**2 - start**2
     edges = [start]

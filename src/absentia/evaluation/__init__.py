@@ -8,11 +8,11 @@ table of the user's own. The command ``absentia bench`` does the same from a she
 
 from absentia.evaluation.cells import Cell, CellResult, Context, Protocol, Score
 from absentia.evaluation.comparison import Outcome, compare_table, comparison_text
+from absentia.evaluation.experiments import PROTOCOLS, protocol_named
 from absentia.evaluation.methods import METHODS, Method, methods_for
-from absentia.evaluation.protocols import PROTOCOLS, protocol_named
 from absentia.evaluation.report import write_report, write_reports
 from absentia.evaluation.runner import RunSummary, run
-from absentia.evaluation.statistics import (
+from absentia.evaluation.significance import (
     Comparison,
     compare_ranks,
     paired_table,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from absentia.datasets import Dataset
+from absentia.evaluation.datasets import Dataset
 
 __all__ = ["Cell", "CellResult", "Context", "Protocol", "Score", "derived_seed"]
 
@@ -117,7 +117,7 @@ class Context:
     seed : int
         From which all others are derived.
     folder : str or None
-        Where the data sets are (see :func:`absentia.datasets.load`).
+        Where the data sets are (see :func:`absentia.evaluation.datasets.load`).
     verify : bool
         Whether a data set must have the recorded sha256.
     tables : dict of str to Dataset

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from absentia.datasets import Dataset
 from absentia.evaluation.cells import Context
+from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.experiments import COMPARE, COMPARE_METHODS
+from absentia.evaluation.experiments.realholes import compare_cells
 from absentia.evaluation.figures import METRIC_LABELS
 from absentia.evaluation.methods import METHODS, methods_for
-from absentia.evaluation.protocols import COMPARE, COMPARE_METHODS
-from absentia.evaluation.protocols.realholes import compare_cells
 from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
@@ -59,8 +59,8 @@ def compare_table(
     Examples
     --------
     >>> import tempfile, pathlib, numpy as np
-    >>> from absentia.amputation import mcar
-    >>> from absentia.datasets import Dataset
+    >>> from absentia.missingness.amputation import mcar
+    >>> from absentia.evaluation.datasets import Dataset
     >>> from absentia.evaluation import compare_table
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> y = np.where(X[:, 0] > 0, "up", "down")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from absentia.evaluation.methods import METHODS
-from absentia.evaluation.statistics import Comparison
+from absentia.evaluation.significance import Comparison
 
 __all__ = [
     "METRIC_LABELS",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.comparators import Comparator, registry
-from absentia.datasets import Task
+from absentia.evaluation.datasets import Task
 from absentia.evaluation.sources import GramSource, source_of
 from absentia.evaluation.tuning import (
     Grid,

@@ -12,11 +12,11 @@ from typing import Any
 
 from absentia.evaluation import figures
 from absentia.evaluation.cells import Protocol
+from absentia.evaluation.experiments import protocol_named
 from absentia.evaluation.figures import MECHANISM_LABELS, METRIC_LABELS
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.page import Page
-from absentia.evaluation.protocols import protocol_named
-from absentia.evaluation.statistics import (
+from absentia.evaluation.significance import (
     Comparison,
     compare_ranks,
     means_by,

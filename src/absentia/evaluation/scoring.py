@@ -24,7 +24,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from absentia.datasets import Task
+from absentia.evaluation.datasets import Task
 from absentia.evaluation.tuning import Trained
 from absentia.tables import FloatArray
 

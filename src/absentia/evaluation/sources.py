@@ -31,8 +31,8 @@ from absentia.comparators import (
     MultipleImputationRegressor,
 )
 from absentia.comparators.karma import _self_similarity, karma_kernel
-from absentia.densities.naming import make_density
-from absentia.kernels.naming import make_mask_kernel, make_unmasked_kernel
+from absentia.densities.named_densities import make_density
+from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
 from absentia.kernels.repair import repair_psd
 from absentia.machines import SVC, SVR
 from absentia.tables import FloatArray

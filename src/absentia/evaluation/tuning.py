@@ -23,7 +23,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
-from absentia.datasets import Task
+from absentia.evaluation.datasets import Task
 from absentia.evaluation.sources import FittedSource, GramPair, GramSource
 from absentia.tables import BoolArray, FloatArray, IntArray
 

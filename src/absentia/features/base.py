@@ -10,11 +10,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.naming import make_density
-from absentia.densities.spread_rows import remember_any_columns
-from absentia.distributed import RowBlocks, as_row_blocks
-from absentia.distributed.blocks import check_block_columns
+from absentia.densities.em.streamed_rows import remember_any_columns
+from absentia.densities.named_densities import make_density
 from absentia.tables import FloatArray, as_table, as_table_like
+from absentia.tables.streams import Stream, as_stream
+from absentia.tables.streams.base import check_stream_columns
 
 __all__ = ["BeliefFeatures"]
 
@@ -49,8 +49,8 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         self
         """
-        blocks = as_row_blocks(X, None, sample_weight)
-        rows: FloatArray | Beliefs | RowBlocks
+        blocks = as_stream(X, None, sample_weight)
+        rows: FloatArray | Beliefs | Stream
         if isinstance(X, Beliefs):
             density, rows = None, X
         else:
@@ -84,9 +84,9 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        blocks = as_row_blocks(X)
+        blocks = as_stream(X)
         if blocks is not None:
-            check_block_columns(self, blocks)
+            check_stream_columns(self, blocks)
             return blocks.map_rows(self.of_rows, self._n_features_out)
         return self.of_rows(X if isinstance(X, Beliefs) else as_table_like(self, X))
 
@@ -109,7 +109,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return np.empty((0, self._n_features_out))
         return self._features(self.density_.condition(rows))
 
-    def _learn(self, density: Any, rows: FloatArray | Beliefs | RowBlocks) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
         raise TypeError(f"{type(self).__name__} does not say how it learns.")
 

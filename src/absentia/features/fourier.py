@@ -8,8 +8,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from absentia.beliefs import Beliefs
-from absentia.distributed import RowBlocks
+from absentia.beliefs import Beliefs, ConditionalCovariances
+from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, one_blas_thread
 from absentia.engine.waves import (
     LARGEST_PHASE,
@@ -25,11 +25,11 @@ from absentia.features.frequencies import (
     gaussian_frequencies,
     mask_frequencies,
 )
-from absentia.gaussians import ConditionalCovariances, row_blocks
 from absentia.kernels.base import resolve_gamma
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_metric
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.streams import Stream
 
 __all__ = ["FourierFeatures"]
 
@@ -137,7 +137,7 @@ class FourierFeatures(BeliefFeatures):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, density: Any, rows: FloatArray | Beliefs | RowBlocks) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
         n_frequencies = frequencies_for(self.n_components)
         prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
         rng = check_random_state(self.random_state)
@@ -249,7 +249,7 @@ def log_damping(beliefs: Beliefs, groups: IntArray, frequencies: FloatArray) -> 
             variances = np.diagonal(prior.covariances[c]).copy()
             damp_patterns(prior.precisions[c], variances, masks, frequencies, out[c])
         return out
-    for block in row_blocks(len(groups), beliefs.n_components * d**2):
+    for block in bounded_slices(len(groups), beliefs.n_components * d**2):
         dense = table.dense(groups[block])
         for c in range(beliefs.n_components):
             damp_explicit(np.ascontiguousarray(dense[:, c]), frequencies, out[c, block])

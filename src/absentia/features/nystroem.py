@@ -9,14 +9,14 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
-from absentia.distributed import RowBlocks
-from absentia.distributed.blocks import sample_rows
 from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, checked_count, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
-from absentia.kernels.naming import make_kernel
+from absentia.kernels.named_kernels import make_kernel
 from absentia.tables import FloatArray
+from absentia.tables.streams import Stream
+from absentia.tables.streams.base import sample_rows
 
 __all__ = ["Nystroem"]
 
@@ -111,10 +111,10 @@ class Nystroem(BeliefFeatures):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, density: Any, rows: FloatArray | Beliefs | RowBlocks) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
         n_components = checked_count(self.n_components)
         rng = check_random_state(self.random_state)
-        if isinstance(rows, RowBlocks):
+        if isinstance(rows, Stream):
             rows, _ = sample_rows(rows, _SAMPLED * n_components, rng)
         beliefs = rows if isinstance(rows, Beliefs) else density.condition(rows)
         kernel = make_kernel(self.kernel, self.gamma, self.mask_weight).resolve(beliefs.prior)

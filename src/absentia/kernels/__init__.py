@@ -1,12 +1,12 @@
 """Similarity of beliefs, in closed form."""
 
 from absentia.kernels.base import Kernel, Product, Scaled, Sum
-from absentia.kernels.blocks import gram_blocks
 from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.embedding import EmbeddingRBF
+from absentia.kernels.gram.tiles import gram_blocks
 from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.mask import MaskKernel
-from absentia.kernels.names import KERNELS_BY_NAME, kernel_named
+from absentia.kernels.named_kernels import KERNELS_BY_NAME, kernel_named
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
 from absentia.kernels.repair import (

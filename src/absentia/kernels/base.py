@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from absentia.beliefs import Beliefs
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.tables import FloatArray
 
 __all__ = ["Diagonal", "Kernel", "Product", "Scaled", "Sum"]

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, check_diagonal, symmetrised
-from absentia.kernels.blocks import assembled, cut
-from absentia.kernels.metric import metric_root, with_gamma_and_metric
-from absentia.kernels.moments import (
+from absentia.kernels.belief_moments import (
     Moments,
     inner_product_variance,
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram.tiles import assembled, cut
+from absentia.kernels.metric import metric_root, with_gamma_and_metric
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedDistanceRBF", "GammaRBF"]

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.gaussians import ExplicitCovariances, Prior
+from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, check_diagonal, symmetrised
-from absentia.kernels.moments import Moments
+from absentia.kernels.belief_moments import Moments
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedLinear"]

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
-from absentia.kernels.blocks import assembled
+from absentia.kernels.gram.tiles import assembled
 from absentia.tables import FloatArray
 
 __all__ = ["MaskKernel"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from absentia.gaussians import Prior, inverse_and_log_determinant
+from absentia.beliefs import Prior
+from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.kernels.base import Kernel, resolve_gamma, with_params
 from absentia.tables import FloatArray
 

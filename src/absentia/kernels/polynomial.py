@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.engine.third_cumulant import third_cumulants
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
+from absentia.engine.gram.third_cumulant import third_cumulants
 from absentia.kernels.base import Kernel, check_diagonal, resolve_gamma, with_params
-from absentia.kernels.blocks import assembled, cut
-from absentia.kernels.moments import (
+from absentia.kernels.belief_moments import (
     Moments,
     inner_product_variance,
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram.tiles import assembled, cut
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedPolynomial"]

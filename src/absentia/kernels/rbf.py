@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.gaussians import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, check_diagonal
-from absentia.kernels.expected_gram import expected_gram, log_self_similarities
+from absentia.kernels.gram.expected import expected_gram, log_self_similarities
+from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.metric import with_gamma_and_metric
-from absentia.kernels.smoothing import Smoothing
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedRBF", "GenRBF"]

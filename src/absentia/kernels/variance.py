@@ -6,14 +6,14 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Diagonal, Kernel, check_diagonal, with_params
-from absentia.kernels.blocks import assembled
-from absentia.kernels.linear import ExpectedLinear
-from absentia.kernels.moments import (
+from absentia.kernels.belief_moments import (
     Moments,
     inner_product_variance,
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram.tiles import assembled
+from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.rbf import ExpectedRBF
 from absentia.tables import FloatArray
 

@@ -33,12 +33,12 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from absentia.beliefs import Beliefs
-from absentia.densities.naming import make_density
+from absentia.densities.named_densities import make_density
 from absentia.kernels.base import Kernel, resolve_gamma
-from absentia.kernels.naming import make_kernel
+from absentia.kernels.named_kernels import make_kernel
 from absentia.kernels.repair import check_psd
-from absentia.machines.leave_one_out import choose_gamma
-from absentia.machines.shift import check_shift
+from absentia.machines.missingness_shift import check_shift
+from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.tables import (
     BoolArray,

@@ -1,0 +1,17 @@
+"""Rows as distributions: the density of the data conditioned on what was observed of a row."""
+
+from absentia.beliefs.beliefs import Beliefs
+from absentia.beliefs.covariances import (
+    ConditionalCovariances,
+    CovarianceTable,
+    ExplicitCovariances,
+)
+from absentia.beliefs.prior import Prior
+
+__all__ = [
+    "Beliefs",
+    "ConditionalCovariances",
+    "CovarianceTable",
+    "ExplicitCovariances",
+    "Prior",
+]

@@ -1,0 +1,377 @@
+"""Beliefs: every row of a table as the distribution of what it could have been.
+
+A complete row is a point. A row with holes is the density of the data conditioned on what was
+observed: a Gaussian, or a mixture of Gaussians, on the missing columns. Rows with known
+measurement error are the same kind of thing (:meth:`Beliefs.from_moments`), so every kernel and
+every machine learns from both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+
+from absentia.beliefs.covariances import (
+    ConditionalCovariances,
+    CovarianceTable,
+    ExplicitCovariances,
+)
+from absentia.beliefs.given_moments import covariances_by_group
+from absentia.beliefs.prior import Prior
+from absentia.engine.slices import bounded_slices
+from absentia.missingness import Patterns
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["Beliefs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """An array of distributions, one to each row of a table.
+
+    Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
+    with ``S`` the covariance table, zero on every column that was observed. Make one with
+    ``density.condition(X)`` or :meth:`from_moments`; the fields are for kernels.
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (n_samples, n_components)
+        Logarithms of the responsibilities of the components for each row.
+    means : ndarray of shape (n_samples, n_components, n_features)
+        Observed entries are the observed values, to the last bit, in every component.
+    covariances : CovarianceTable
+        One covariance for each group of rows and each component.
+    group_of_row : ndarray of int, shape (n_samples,)
+        Which row of the covariance table belongs to each row; the row's pattern, where the
+        beliefs come from a density.
+    patterns : Patterns
+        Which columns are missing, all of them observed for beliefs from moments.
+    prior : Prior
+        The density that the rows were conditioned on; ``gamma="scale"`` and
+        ``metric="mahalanobis"`` refer to its overall covariance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import GaussianDensity
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=500)
+    >>> density = GaussianDensity().fit(X)
+    >>> beliefs = density.condition([[1.0, np.nan], [1.0, 2.0]])
+    >>> beliefs.mean().round(1)
+    array([[1. , 0.9],
+           [1. , 2. ]])
+    >>> beliefs.covariance().round(1)[0]
+    array([[0. , 0. ],
+           [0. , 0.2]])
+    """
+
+    log_weights: FloatArray
+    means: FloatArray
+    covariances: CovarianceTable
+    group_of_row: IntArray
+    patterns: Patterns
+    prior: Prior
+
+    def __post_init__(self) -> None:
+        # Frozen to the last number: slices share memory with the whole.
+        for name in ("log_weights", "means", "group_of_row"):
+            object.__setattr__(self, name, _frozen(getattr(self, name).view()))
+
+    @classmethod
+    def from_moments(
+        cls,
+        means: ArrayLike,
+        covariances: ArrayLike | None = None,
+        *,
+        variances: ArrayLike | None = None,
+        prior: Prior | None = None,
+    ) -> Beliefs:
+        """Make beliefs of rows that were measured with known error.
+
+        Parameters
+        ----------
+        means : array-like of shape (n_samples, n_features)
+            What was measured.
+        covariances : array-like, optional
+            The covariance of the errors, of shape (n_samples, n_features, n_features) for a
+            matrix to each row, or (1, n_features, n_features) or (n_features, n_features) for one
+            that all rows share. Variances are understood too, where their shape cannot be
+            mistaken for that of a matrix.
+        variances : array-like, optional
+            In place of ``covariances``, for errors that are independent: anything that broadcasts
+            to (n_samples, n_features).
+        prior : Prior, optional
+            The density that ``gamma="scale"`` and ``metric="mahalanobis"`` refer to; unless told,
+            the Gaussian of all rows together. Give new rows the ``prior`` of the training rows.
+
+        Returns
+        -------
+        Beliefs
+            With one component.
+
+        Examples
+        --------
+        >>> from absentia import Beliefs
+        >>> measured = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+        >>> Beliefs.from_moments(measured, [[0.1, 0.0], [0.0, 0.2]])
+        Beliefs of 3 rows in 2 columns, 1 component, from moments
+        >>> Beliefs.from_moments(measured, variances=0.1).covariance()[0]
+        array([[0.1, 0. ],
+               [0. , 0.1]])
+        """
+        centres = np.array(means, dtype=np.float64, ndmin=2)
+        if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
+            raise ValueError(
+                f"means must be a finite table of shape (n_samples, n_features), found shape "
+                f"{centres.shape}{' with NaN or infinity' * (not np.isfinite(centres).all())}. "
+                "Rows with missing values go through density.condition(X)."
+            )
+        values, group_of_row = covariances_by_group(covariances, variances, centres.shape)
+        n, d = centres.shape
+        if prior is None:
+            centred = centres - centres.mean(axis=0)
+            average = np.einsum("g,gij->ij", np.bincount(group_of_row) / n, values)
+            prior = Prior(
+                weights=np.ones(1),
+                means=centres.mean(axis=0)[None],
+                covariances=(centred.T @ centred / n + average)[None],
+            )
+        elif prior.n_features != d:
+            raise ValueError(
+                f"prior is about {prior.n_features} columns, but means have {d}; give the prior of "
+                "rows in the same columns."
+            )
+        return cls(
+            log_weights=np.zeros((n, 1)),
+            means=centres[:, None, :],
+            covariances=ExplicitCovariances(_frozen(values[:, None])),
+            group_of_row=group_of_row,
+            patterns=Patterns.of_mask(np.zeros((n, d), dtype=bool)),
+            prior=prior,
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
+        """Join beliefs about rows of the same table, conditioned on the same density."""
+        if not parts:
+            raise ValueError("Nothing to concatenate: give at least one Beliefs.")
+        first = parts[0]
+        if not all(part.prior.equals(first.prior) for part in parts):
+            raise ValueError(
+                "Beliefs can be joined only when they were conditioned on the same density; "
+                "condition all rows with one fitted density first."
+            )
+        means = np.concatenate([part.means for part in parts])
+        log_weights = np.concatenate([part.log_weights for part in parts])
+        patterns = Patterns.of_mask(np.concatenate([part.patterns.mask for part in parts]))
+        if all(isinstance(part.covariances, ConditionalCovariances) for part in parts):
+            table: CovarianceTable = ConditionalCovariances(first.prior, patterns.masks)
+            group_of_row = patterns.pattern_of_row
+        else:
+            table = ExplicitCovariances(
+                np.concatenate([part.covariances.dense() for part in parts])
+            )
+            starts = np.cumsum([0] + [part.covariances.n_groups for part in parts[:-1]])
+            group_of_row = np.concatenate(
+                [part.group_of_row + start for part, start in zip(parts, starts, strict=True)]
+            )
+        return cls(log_weights, means, table, group_of_row, patterns, first.prior)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.means)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features), so that beliefs can stand where a table does."""
+        return len(self), self.n_features
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.means.shape[2])
+
+    @property
+    def n_components(self) -> int:
+        """The number of components of each row's mixture."""
+        return int(self.means.shape[1])
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        k = self.n_components
+        n_patterns = self.covariances.n_groups
+        origin = (
+            f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
+            if isinstance(self.covariances, ConditionalCovariances)
+            else "from moments"
+        )
+        return (
+            f"Beliefs of {n} row{'s' * (n != 1)} in {d} column{'s' * (d != 1)}, "
+            f"{k} component{'s' * (k != 1)}, {origin}"
+        )
+
+    def __getitem__(self, rows: Any) -> Beliefs:
+        """Return the beliefs about some rows; one integer gives beliefs of length one."""
+        if isinstance(rows, int | np.integer):
+            if not -len(self) <= rows < len(self):
+                raise IndexError(f"row {rows} of beliefs about {len(self)} rows")
+            rows = slice(int(rows), int(rows) + 1 or None)
+        patterns = self.patterns[rows]
+        if isinstance(self.covariances, ConditionalCovariances):
+            table: CovarianceTable = ConditionalCovariances(self.prior, patterns.masks)
+            group_of_row = patterns.pattern_of_row
+        else:
+            kept, group_of_row = np.unique(self.group_of_row[rows], return_inverse=True)
+            table = self.covariances.select(kept)
+        return Beliefs(
+            self.log_weights[rows], self.means[rows], table, group_of_row, patterns, self.prior
+        )
+
+    def mean(self) -> FloatArray:
+        """Return the mean of each row, shape (n_samples, n_features).
+
+        ``sum_c weight[c] mean[c]``; observed entries come back to the last bit.
+        """
+        first = self.means[:, 0]
+        if self.n_components == 1:
+            return first.copy()
+        # Relative to the first component: where all components agree (observed entries), the
+        # differences vanish exactly, whatever the rounding of the weights.
+        offsets = self.means - first[:, None]
+        return first + np.einsum("ic,icj->ij", self.weights(), offsets)
+
+    def weights(self) -> FloatArray:
+        """Return the weight of each component for each row, summing to one."""
+        normaliser = logsumexp(self.log_weights, axis=1, keepdims=True)
+        return np.exp(self.log_weights - normaliser)
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance of each row, shape (n_samples, n_features, n_features).
+
+        ``sum_c weight[c] (S[c] + (mean[c] - mean)(mean[c] - mean)')``: the spread within the
+        components and between them.
+        """
+        if self.n_components == 1:
+            return self.covariances.dense()[self.group_of_row, 0]
+        weights = self.weights()
+        # With roots of the weights both factors are the same: symmetric to the last bit.
+        offsets = np.sqrt(weights)[:, :, None] * (self.means - self.mean()[:, None])
+        out = np.einsum("icj,icl->ijl", offsets, offsets)
+        for block in bounded_slices(len(self), self.n_components * self.n_features**2):
+            dense = self.covariances.dense(self.group_of_row[block])
+            out[block] += np.einsum("ic,icjl->ijl", weights[block], dense)
+        return out
+
+    def sample(self, size: int | None = None, random_state: Any = None) -> FloatArray:
+        """Draw what the rows could have been.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many tables to draw.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (size, n_samples, n_features)
+            Observed entries are the same in every draw, to the last bit.
+        """
+        rng = check_random_state(random_state)
+        n_draws = 1 if size is None else size
+        n, d = self.shape
+        if self.n_components == 1:
+            component = np.zeros((n_draws, n), dtype=np.intp)
+        else:
+            cumulative = np.cumsum(self.weights(), axis=1)
+            uniforms = rng.uniform(size=(n_draws, n, 1)) * cumulative[:, -1:]
+            component = (uniforms > cumulative[:, :-1]).sum(axis=2)
+        draws = self.means[np.arange(n), component]
+        uncertain = np.flatnonzero(~self.covariances.is_zero()[self.group_of_row])
+        # Rows of one group stand together, so that few groups' matrices are needed at a time.
+        rows_in_order = uncertain[np.argsort(self.group_of_row[uncertain], kind="stable")]
+        floats_per_row = d * (n_draws + self.n_components * d)
+        for block in bounded_slices(len(rows_in_order), floats_per_row):
+            rows = rows_in_order[block]
+            groups, local = np.unique(self.group_of_row[rows], return_inverse=True)
+            roots = _roots(self.covariances.dense(groups))
+            noise = rng.standard_normal((n_draws, len(rows), d)).transpose(1, 2, 0)
+            for c in range(self.n_components):
+                offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
+                draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
+        return draws[0] if size is None else draws
+
+    def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
+        """Return the beliefs about ``A x + b``.
+
+        After an affine map the missing part of a row is a general subspace, no longer a set of
+        columns: Eq. (2) of [Smieja2018]_. The new beliefs keep the missing masks only where ``A``
+        maps columns to columns one by one (it is diagonal); elsewhere no column counts as missing.
+
+        Parameters
+        ----------
+        A : array-like of shape (n_new_features, n_features)
+        b : array-like of shape (n_new_features,), default=0
+
+        Returns
+        -------
+        Beliefs
+        """
+        A = np.array(A, dtype=np.float64, ndmin=2)
+        if A.shape[1] != self.n_features:
+            raise ValueError(
+                f"A must have one column for each of the {self.n_features} features, found shape "
+                f"{A.shape}."
+            )
+        b = np.asarray(b, dtype=np.float64)
+        if b.shape not in ((), (1,), (A.shape[0],)):
+            raise ValueError(
+                f"b must be one number, or one for each of the {A.shape[0]} rows of A, found shape "
+                f"{b.shape}."
+            )
+        if not (np.isfinite(A).all() and np.isfinite(b).all()):
+            raise ValueError("A and b must be finite, found NaN or infinity.")
+        b = np.broadcast_to(b, (A.shape[0],))
+        prior = self.prior.transform(A, b)
+        patterns, table = self.patterns, self.covariances
+        diagonal = np.diagonal(A)
+        if A.shape[0] == A.shape[1] and not np.count_nonzero(A - np.diag(diagonal)):
+            means = self.means * diagonal + b
+        else:
+            means = self.means @ A.T + b
+            patterns = Patterns.of_mask(np.zeros((len(self), A.shape[0]), dtype=bool))
+        if (
+            patterns is self.patterns
+            and isinstance(table, ConditionalCovariances)
+            and diagonal.all()
+        ):
+            # Scaled columns are conditioned as before: the covariances are those of the new prior.
+            moved: CovarianceTable = ConditionalCovariances(prior, patterns.masks)
+        else:
+            values = A @ table.dense() @ A.T
+            moved = ExplicitCovariances(_frozen((values + values.transpose(0, 1, 3, 2)) / 2))
+        return Beliefs(self.log_weights, means, moved, self.group_of_row, patterns, prior)
+
+
+def _roots(covariances: FloatArray) -> FloatArray:
+    """Return ``R`` with ``R R' = covariance`` for a stack, with zero rows where it has them."""
+    certain = np.diagonal(covariances, axis1=-2, axis2=-1) <= 0
+    filled = covariances + certain[..., None] * np.eye(covariances.shape[-1])
+    try:
+        roots = np.linalg.cholesky(filled)
+    except np.linalg.LinAlgError:  # singular, as after a map to more columns
+        eigenvalues, vectors = np.linalg.eigh(filled)
+        roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
+    cleared: FloatArray = np.where(certain[..., None], 0.0, roots)
+    return cleared
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array

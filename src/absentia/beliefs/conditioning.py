@@ -1,0 +1,97 @@
+"""From a prior and a table with holes to beliefs, and to the likelihood of what was observed."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+
+from absentia.beliefs.beliefs import Beliefs
+from absentia.beliefs.covariances import ConditionalCovariances
+from absentia.beliefs.grouping import RowsGiven, group_rows
+from absentia.beliefs.prior import Prior
+from absentia.engine.threads import one_blas_thread
+from absentia.missingness import Patterns
+from absentia.tables import FloatArray
+
+__all__ = ["condition", "joint_log_densities", "log_normalised"]
+
+_FEW_ROWS = 256
+
+
+def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
+    """Condition a prior on what each row has, and score each row.
+
+    For a row that has ``O`` and misses ``L``, component by component: the mean on ``L`` is
+    ``m[L] + S[L,O] inv(S[O,O]) (x[O] - m[O])``, the log-weight is that of the component plus
+    ``log N(x[O] | m[O], S[O,O])``, normalised over components: Eq. (2) of [Williams2005]_. Each
+    pattern is factored once, on its smaller side; the rest is one product of matrices.
+
+    Returns
+    -------
+    beliefs : Beliefs
+    log_likelihoods : ndarray of shape (n_samples,)
+        ``log p(x[O])`` of each row; zero for a row with nothing observed.
+    """
+    patterns = Patterns.of_mask(np.isnan(X))
+    n, d = X.shape
+    k = prior.n_components
+    if patterns.masks.any():
+        means = np.empty((n, k, d))
+        log_joint = _joint(prior, X, patterns, means)
+    else:  # nothing to complete: all components share one copy, which the caller cannot change
+        means = np.broadcast_to(X.copy()[:, None, :], (n, k, d))
+        log_joint = _joint(prior, X, patterns, None)
+    log_weights, log_likelihoods = log_normalised(log_joint)
+    beliefs = Beliefs(
+        log_weights=log_weights,
+        means=means,
+        covariances=ConditionalCovariances(prior, patterns.masks),
+        group_of_row=patterns.pattern_of_row,
+        patterns=patterns,
+        prior=prior,
+    )
+    return beliefs, log_likelihoods
+
+
+def joint_log_densities(prior: Prior, X: FloatArray) -> FloatArray:
+    """Return ``log(weights[c]) + log N(x[O] | component c)``, shape (n_samples, n_components)."""
+    return _joint(prior, X, Patterns.of_mask(np.isnan(X)), None)
+
+
+def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the log-weights of the components of each row, and the log of their sum."""
+    largest = log_joint.max(axis=1)
+    if log_joint.shape[1] == 1:
+        return np.zeros_like(log_joint), largest
+    # Relative to the largest until the end: far from all components the logarithms are so large
+    # that the sum of the weights would drown in their rounding.
+    relative = log_joint - largest[:, None]
+    log_sums = np.log(np.exp(relative).sum(axis=1))
+    return relative - log_sums[:, None], largest + log_sums
+
+
+def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:
+    """Return the joint log-densities and, where asked, write the conditional means."""
+    log_joint = np.empty((len(X), prior.n_components))
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(prior.weights)
+    # Keeping BLAS to one thread takes as long as conditioning a few hundred rows.
+    with one_blas_thread() if len(X) > _FEW_ROWS else nullcontext():
+        for block in group_rows(patterns):
+            rows = X[block.rows]
+            for c in range(prior.n_components):
+                given = RowsGiven.of(block, rows, prior, c)
+                if np.isnan(given.log_densities).any():
+                    raise np.linalg.LinAlgError(
+                        "A covariance of the density is not positive definite on what was "
+                        "observed; fit the density with a larger reg_covar or with shrinkage."
+                    )
+                log_joint[block.rows, c] = log_weights[c] + given.log_densities
+                if means is not None:
+                    completed = given.vectors
+                    if not block.members_are_missing:
+                        completed = completed @ prior.covariances[c]
+                    completed = prior.means[c] + completed
+                    means[block.rows, c] = np.where(np.isnan(rows), completed, rows)
+    return log_joint

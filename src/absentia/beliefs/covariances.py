@@ -1,0 +1,153 @@
+"""Covariances of beliefs, kept as a table: one entry for each group of rows and each component.
+
+Conditioned on what a row has, each component of a :class:`~absentia.beliefs.prior.Prior` leaves a
+covariance on what the row misses; it depends on the row's pattern alone, so the rows of a pattern
+share one entry. The table of a conditioned prior (:class:`ConditionalCovariances`) stores only the
+prior and the masks: the kernels' fast algorithm works from those and never needs the matrices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.beliefs.prior import SINGULAR, Prior
+from absentia.engine.em.principal import conditional_covariances
+from absentia.engine.slices import bounded_slices
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["CovarianceTable", "ConditionalCovariances", "ExplicitCovariances"]
+
+
+class CovarianceTable(ABC):
+    """Covariances by group of rows and by component; beliefs say which group a row is in."""
+
+    @property
+    @abstractmethod
+    def n_groups(self) -> int:
+        """The number of groups of rows that share their covariances."""
+
+    @property
+    @abstractmethod
+    def n_components(self) -> int:
+        """The number of Gaussians to a group."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns."""
+
+    @abstractmethod
+    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the matrices of some groups, (n_groups, n_components, n_features, n_features)."""
+
+    @abstractmethod
+    def is_zero(self) -> BoolArray:
+        """Tell which groups are certain (their covariance is zero), shape (n_groups,)."""
+
+    @abstractmethod
+    def select(self, groups: IntArray) -> CovarianceTable:
+        """Return the table of some groups, in the order given."""
+
+    def diagonals(self) -> FloatArray:
+        """Return the variances, shape (n_groups, n_components, n_features)."""
+        # A few groups at a time, so that the matrices of all groups never stand at once.
+        out = np.empty((self.n_groups, self.n_components, self.n_features))
+        for block in bounded_slices(self.n_groups, self.n_components * self.n_features**2):
+            out[block] = np.diagonal(self.dense(block), axis1=2, axis2=3)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalCovariances(CovarianceTable):
+    """The covariances that a prior leaves on what each pattern misses.
+
+    For a pattern that misses ``L`` and has ``O`` the covariance is zero outside ``L x L``, where
+    it is ``S[L,L] - S[L,O] inv(S[O,O]) S[O,L] = inv(inv(S)[L,L])``: Eq. (4)-(5) of [Smieja2018]_,
+    Eq. (2) of [Williams2005]_.
+
+    Attributes
+    ----------
+    prior : Prior
+    masks : ndarray of bool, shape (n_groups, n_features)
+        True where a value is missing.
+    """
+
+    prior: Prior
+    masks: BoolArray
+
+    @property
+    def n_groups(self) -> int:
+        """The number of patterns."""
+        return len(self.masks)
+
+    @property
+    def n_components(self) -> int:
+        """The number of components of the prior."""
+        return self.prior.n_components
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.prior.n_features
+
+    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the matrices of some patterns."""
+        masks = np.array(self.masks[groups])  # writeable like all others: compiled only once
+        prior = self.prior
+        out = np.zeros((self.n_components, len(masks), self.n_features, self.n_features))
+        for c in range(self.n_components):
+            S, G = np.ascontiguousarray(prior.covariances[c]), prior.precisions[c]
+            if not conditional_covariances(S, G, masks, out[c]):
+                raise np.linalg.LinAlgError(SINGULAR)
+        return np.ascontiguousarray(out.transpose(1, 0, 2, 3))
+
+    def is_zero(self) -> BoolArray:
+        """Tell which patterns are complete."""
+        return np.logical_not(self.masks.any(axis=1))
+
+    def select(self, groups: IntArray) -> ConditionalCovariances:
+        """Return the table of some patterns."""
+        return ConditionalCovariances(self.prior, self.masks[groups])
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitCovariances(CovarianceTable):
+    """Covariances that are given: measurement error, or beliefs after an affine map.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_groups, n_components, n_features, n_features)
+    """
+
+    values: FloatArray
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.values)
+
+    @property
+    def n_components(self) -> int:
+        """The number of components."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.values.shape[2])
+
+    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the matrices of some groups."""
+        dense: FloatArray = self.values[groups]
+        return dense
+
+    def is_zero(self) -> BoolArray:
+        """Tell which groups have a covariance of zero."""
+        return np.logical_not(self.values.any(axis=(1, 2, 3)))
+
+    def select(self, groups: IntArray) -> ExplicitCovariances:
+        """Return the table of some groups."""
+        return ExplicitCovariances(self.values[groups])

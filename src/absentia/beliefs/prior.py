@@ -1,0 +1,125 @@
+"""The density of a whole row before one looks at it: one Gaussian, or a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from absentia.tables import FloatArray
+
+__all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What any row could be before one looks at it: a mixture of ``k`` Gaussians.
+
+    ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_;
+    with one component the Gaussian ``F`` of [Smieja2018]_, Section 3.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_components,)
+        Non-negative, summing to one.
+    means : ndarray of shape (n_components, n_features)
+    covariances : ndarray of shape (n_components, n_features, n_features)
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+
+    @property
+    def n_components(self) -> int:
+        """The number of Gaussians."""
+        return len(self.weights)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.means.shape[1])
+
+    def mean(self) -> FloatArray:
+        """Return the overall mean, shape (n_features,)."""
+        return self.weights @ self.means
+
+    def covariance(self) -> FloatArray:
+        """Return the overall covariance: within components plus between their means."""
+        # With roots of the weights both factors are the same: symmetric to the last bit.
+        centred = np.sqrt(self.weights)[:, None] * (self.means - self.mean())
+        within = np.einsum("c,cij->ij", self.weights, self.covariances)
+        return within + np.einsum("ci,cj->ij", centred, centred)
+
+    @cached_property
+    def precisions(self) -> FloatArray:
+        """The inverse of each covariance, symmetric to the last bit."""
+        return self._inverses[0]
+
+    @cached_property
+    def log_determinants(self) -> FloatArray:
+        """The log determinant of each covariance, shape (n_components,)."""
+        return self._inverses[1]
+
+    @cached_property
+    def well_conditioned(self) -> bool:
+        """Whether no column is all but determined by the others, in any component.
+
+        True where each column keeps more than 1e-11 of its variance given all others. Beyond that
+        rounding drowns likelihoods, and a submatrix may fail to be positive definite.
+        """
+        try:
+            precisions = np.diagonal(self.precisions, axis1=1, axis2=2)
+        except np.linalg.LinAlgError:
+            return False
+        variances = np.diagonal(self.covariances, axis1=1, axis2=2)
+        return bool((precisions * variances < 1e11).all())
+
+    @cached_property
+    def _inverses(self) -> tuple[FloatArray, FloatArray]:
+        precisions = np.empty(self.covariances.shape)
+        log_determinants = np.empty(self.n_components)
+        for c, covariance in enumerate(self.covariances):
+            precisions[c], log_determinants[c] = inverse_and_log_determinant(covariance)
+        return precisions, log_determinants
+
+    def transform(self, A: FloatArray, b: FloatArray) -> Prior:
+        """Return the density of ``A x + b``."""
+        moved = A @ self.covariances @ A.T
+        return Prior(self.weights, self.means @ A.T + b, (moved + moved.transpose(0, 2, 1)) / 2)
+
+    def equals(self, other: Prior) -> bool:
+        """Tell whether two priors have the same parameters, bit for bit."""
+        return self is other or (
+            np.array_equal(self.weights, other.weights)
+            and np.array_equal(self.means, other.means)
+            and np.array_equal(self.covariances, other.covariances)
+        )
+
+
+def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:
+    """Return the inverse of a covariance, symmetric to the last bit, and its log determinant.
+
+    By Cholesky on the matrix with its columns brought to comparable scales, so that very different
+    ones cost no accuracy.
+    """
+    variances = np.diagonal(covariance)
+    if not (variances > 0).all():
+        raise np.linalg.LinAlgError(SINGULAR)
+    # Powers of two, because multiplying by them is exact, in whatever order.
+    scale = np.exp2(np.round(np.log2(variances) / 2))
+    root, failed = dpotrf((covariance / scale).T / scale, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError(SINGULAR)
+    lower = np.tril(dpotri(root, lower=1)[0])
+    inverse = lower + np.tril(lower, -1).T
+    log_determinant = 2 * float(np.log(np.diagonal(root)).sum() + np.log(scale).sum())
+    return (inverse / scale).T / scale, log_determinant
+
+
+SINGULAR = (
+    "A covariance of the density is not positive definite, so that rows cannot be conditioned on "
+    "it. Fit the density with a larger reg_covar or with shrinkage."
+)

@@ -1,0 +1,1 @@
+"""The EM algorithm: E-step, M-step, acceleration, starting points."""

@@ -1,0 +1,262 @@
+"""The E-step: what rows with holes contribute to the moments of a mixture of Gaussians."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import log_normalised
+from absentia.beliefs.grouping import GroupedRows, RowsGiven, group_rows
+from absentia.engine.em.expected_moments import add_principal, moments_of_patterns
+from absentia.engine.slices import bounded_slices
+from absentia.missingness import Patterns
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["Expectation", "Moments"]
+
+_LOG_2_PI = float(np.log(2 * np.pi))
+_ROWS_PER_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The expected sufficient statistics of the rows, by component, about the old means.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        Of what was observed, under the parameters that the expectations were taken with.
+    totals : ndarray of shape (n_components,)
+        The expected weight of the rows of each component.
+    firsts : ndarray of shape (n_components, n_features)
+        Weighted sums of the completed rows.
+    seconds : ndarray of shape (n_components, n_features, n_features)
+        Weighted sums of their outer products, with the conditional covariances.
+    """
+
+    log_likelihood: float
+    totals: FloatArray
+    firsts: FloatArray
+    seconds: FloatArray
+
+    def __add__(self, other: Moments) -> Moments:
+        """Return the statistics of two sets of rows together, taken about the same old means."""
+        return Moments(
+            self.log_likelihood + other.log_likelihood,
+            self.totals + other.totals,
+            self.firsts + other.firsts,
+            self.seconds + other.seconds,
+        )
+
+    def weighted_means(self) -> tuple[FloatArray, FloatArray]:
+        """Return, by component, the shift of the mean and the covariance about the new mean.
+
+        A component without any rows keeps its mean and has a covariance of zero.
+        """
+        totals = np.maximum(self.totals, np.finfo(float).tiny)
+        shifts = self.firsts / totals[:, None]
+        scatter = self.seconds / totals[:, None, None]
+        return shifts, scatter - shifts[:, :, None] * shifts[:, None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class _SummedPatterns:
+    """Patterns with many rows, each reduced to its sums once and for all."""
+
+    masks: BoolArray
+    counts: FloatArray
+    sums: FloatArray
+    products: FloatArray
+
+
+class Expectation:
+    """A table with holes, arranged once so that every E-step on it is quick.
+
+    Rows stand by pattern. Where there is one Gaussian, a pattern with more than ``2 d`` rows is
+    kept as the sums of its rows and of their products, so that a step on it costs ``O(d^2 |L|)``
+    whatever the number of rows; complete rows are the plainest case of that. All other rows are
+    completed a block at a time, on the smaller of the two sides of their pattern, and enter
+    through one product of matrices: per row ``O(d^2)``, per pattern ``O(min(|L|, |O|)^3)``.
+    Memory is that of one copy of the table, and of a few blocks.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        NaN where a value is missing; scaled so that every column is of order one.
+    weights : ndarray of shape (n_samples,), optional
+    sum_patterns : bool
+        Whether to reduce patterns to sums, which is of use with one component only.
+    n_jobs : int, optional
+        Threads over blocks.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        weights: FloatArray | None = None,
+        *,
+        sum_patterns: bool,
+        n_jobs: int | None = None,
+    ):
+        patterns = Patterns.of_mask(np.isnan(X))
+        self.n_features = X.shape[1]
+        self.total_weight = float(len(X) if weights is None else weights.sum())
+        self.n_jobs = n_jobs
+        summed = patterns.counts > 2 * self.n_features
+        summed &= sum_patterns
+        in_sums = summed[patterns.pattern_of_row]
+        self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
+        rest = np.flatnonzero(~in_sums)
+        self._n_rows = len(rest)
+        self._blocks: list[tuple[GroupedRows, FloatArray, FloatArray | None]] = []
+        for block in group_rows(patterns[rest], _ROWS_PER_BLOCK) if len(rest) else []:
+            rows = rest[block.rows]
+            row_weights = None if weights is None else weights[rows]
+            self._blocks.append((block, np.nan_to_num(X[rows]), row_weights))
+
+    def __call__(self, prior: Prior) -> Moments | None:
+        """Take expectations under a prior; None where a covariance of it is all but singular."""
+        if not prior.well_conditioned:  # a climb could be led astray by noise
+            return None
+        parts = self._of_blocks(prior)
+        if any(part is None for part in parts):
+            return None
+        return _joined([part for part in parts if part is not None], prior)
+
+    def _of_blocks(self, prior: Prior) -> list[_Part | None]:
+        parts: list[_Part | None] = []
+        if len(self._summed.counts):
+            parts.append(_part_of_sums(self._summed, prior))
+        # Starting threads takes about as long as the rows of one block.
+        if effective_n_jobs(self.n_jobs) == 1 or self._n_rows <= _ROWS_PER_BLOCK:
+            parts += [_part_of_block(*block, prior) for block in self._blocks]
+        else:
+            parts += Parallel(n_jobs=self.n_jobs, backend="threading")(
+                delayed(_part_of_block)(*block, prior) for block in self._blocks
+            )
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What some rows contribute; ``dual`` where their vectors are ``w`` and not ``y``."""
+
+    log_likelihood: float
+    totals: FloatArray
+    firsts: FloatArray
+    seconds: FloatArray
+    dual: bool
+
+
+def _joined(parts: list[_Part], prior: Prior) -> Moments:
+    totals = np.zeros(prior.n_components)
+    firsts = np.zeros(prior.means.shape)
+    seconds = np.zeros(prior.covariances.shape)
+    duals = np.zeros(prior.covariances.shape)
+    dual_firsts = np.zeros(prior.means.shape)
+    log_likelihood = 0.0
+    for part in parts:
+        log_likelihood += part.log_likelihood
+        totals += part.totals
+        if part.dual:
+            dual_firsts += part.firsts
+            duals += part.seconds
+            # E[y y'] = S - S (P - w w') S: this is its first term, the rest waits in `duals`.
+            seconds += part.totals[:, None, None] * prior.covariances
+        else:
+            firsts += part.firsts
+            seconds += part.seconds
+    if any(part.dual for part in parts):
+        S = prior.covariances
+        firsts += np.einsum("cij,cj->ci", S, dual_firsts)
+        seconds -= S @ duals @ S
+    seconds = (seconds + seconds.transpose(0, 2, 1)) / 2
+    return Moments(log_likelihood, totals, firsts, seconds)
+
+
+def _part_of_block(
+    block: GroupedRows, X: FloatArray, weights: FloatArray | None, prior: Prior
+) -> _Part | None:
+    k, d = prior.means.shape
+    givens = [RowsGiven.of(block, X, prior, c) for c in range(k)]
+    log_joint = np.column_stack([given.log_densities for given in givens])
+    if np.isnan(log_joint).any():
+        return None
+    if k > 1:
+        with np.errstate(divide="ignore"):
+            log_joint += np.log(prior.weights)
+    log_weights, log_likelihoods = log_normalised(log_joint)
+    shares = np.exp(log_weights)
+    if weights is not None:
+        shares *= weights[:, None]
+        log_likelihoods = log_likelihoods * weights
+    even = k == 1 and weights is None
+    firsts, seconds = np.empty((k, d)), np.empty((k, d, d))
+    for c, given in enumerate(givens):
+        share = shares[:, c]
+        weighted = given.vectors if even else given.vectors * share[:, None]
+        firsts[c] = weighted.sum(axis=0)
+        products = weighted.T @ given.vectors
+        spread = np.zeros((d, d))
+        by_pattern = np.add.reduceat(share, block.starts[:-1])
+        add_principal(given.inverses, block.members, block.sizes, by_pattern, spread)
+        seconds[c] = products + spread if block.members_are_missing else spread - products
+    return _Part(
+        float(log_likelihoods.sum()),
+        shares.sum(axis=0),
+        firsts,
+        seconds,
+        dual=not block.members_are_missing,
+    )
+
+
+def _part_of_sums(summed: _SummedPatterns, prior: Prior) -> _Part | None:
+    d = prior.n_features
+    S, G = prior.covariances[0], prior.precisions[0]
+    first, second, spread = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+    log_determinants, by_precision = moments_of_patterns(
+        S,
+        G,
+        prior.means[0],
+        summed.masks,
+        summed.counts,
+        summed.sums,
+        summed.products,
+        first,
+        second,
+        spread,
+    )
+    if np.isnan(log_determinants):
+        return None
+    # A completed row y has y'Gy = y[O]' inv(S[O,O]) y[O], so the products hold all the quadratics.
+    n_observed = float(summed.counts @ (~summed.masks).sum(axis=1))
+    log_likelihood = -0.5 * (
+        log_determinants
+        + by_precision * prior.log_determinants[0]
+        + n_observed * _LOG_2_PI
+        + float(np.einsum("ij,ij->", G, second))
+    )
+    total = np.array([summed.counts.sum()])
+    return _Part(log_likelihood, total, first[None], (second + spread)[None], dual=False)
+
+
+def _sum_patterns(
+    X: FloatArray, weights: FloatArray | None, patterns: Patterns, chosen: IntArray
+) -> _SummedPatterns:
+    d = X.shape[1]
+    counts = np.zeros(len(chosen))
+    sums = np.zeros((len(chosen), d))
+    products = np.zeros((len(chosen), d, d))
+    rows_of = patterns.rows_by_pattern() if len(chosen) else []
+    for at, p in enumerate(chosen):
+        for block in bounded_slices(len(rows_of[p]), d):
+            rows = rows_of[p][block]
+            values = np.where(patterns.masks[p], 0.0, X[rows])
+            weighted = values if weights is None else values * weights[rows, None]
+            counts[at] += len(rows) if weights is None else weights[rows].sum()
+            sums[at] += weighted.sum(axis=0)
+            products[at] += weighted.T @ values
+    return _SummedPatterns(patterns.masks[chosen], counts, sums, products)

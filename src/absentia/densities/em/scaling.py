@@ -1,0 +1,90 @@
+"""Columns brought to a common scale, so that "small" and "converged" mean the same in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.beliefs import Prior
+from absentia.tables import FloatArray
+
+__all__ = ["Scaling"]
+
+_SMALLEST, _LARGEST = 1e-140, 1e140  # the square of a scale, and its inverse, are numbers too
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The centre and the scale of each column, from its observed values.
+
+    The scale is the standard deviation. A column whose observed values are all equal has none; it
+    gets ``sqrt(eps)`` times its value (or times one, where the value is all but zero), which is
+    small beside any other column of its size and yet not zero.
+    """
+
+    centres: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray, weights: FloatArray | None = None) -> Scaling:
+        """Measure the columns of a table in which each has at least one observed value."""
+        observed = ~np.isnan(X)
+        shares = observed.astype(np.float64) if weights is None else observed * weights[:, None]
+        totals = shares.sum(axis=0)
+        # Relative to one of its own values a constant column is zero exactly, and a column far
+        # from zero loses no digits.
+        anchors = X[observed.argmax(axis=0), np.arange(X.shape[1])]
+        with np.errstate(over="ignore", invalid="ignore"):  # what that leads to is refused by name
+            offsets = np.where(observed, X - anchors, 0.0)
+            means = (shares * offsets).sum(axis=0) / totals
+            largest = np.maximum(np.abs(offsets).max(axis=0), np.finfo(float).tiny)
+            deviations = np.where(observed, (offsets - means) / largest, 0.0)
+            spreads = largest * np.sqrt((shares * deviations**2).sum(axis=0) / totals)
+        return cls.from_moments(anchors, means, spreads)
+
+    @classmethod
+    def from_moments(cls, anchors: FloatArray, means: FloatArray, spreads: FloatArray) -> Scaling:
+        """Make a scaling of means (relative to one of each column's values) and deviations."""
+        eps = np.finfo(float).eps
+        constant = spreads <= 4 * eps * np.abs(anchors)
+        value = np.abs(anchors)
+        substitute = np.sqrt(eps) * np.where(value * eps < _SMALLEST, 1.0, value)
+        return cls(anchors + means, np.where(constant, substitute, spreads))
+
+    def check_units(self, names: list[str]) -> None:
+        """Refuse columns of which double precision cannot hold the variance or its inverse."""
+        fit = (self.scales > _SMALLEST) & (self.scales < _LARGEST)
+        if not fit.all():
+            j = int(np.argmin(fit))
+            raise ValueError(
+                f"Column {names[j]!r} has a standard deviation of about {self.scales[j]:.0e}, but "
+                f"variances can be computed only from {_SMALLEST:g} to {_LARGEST:g}. Measure it "
+                "in another unit, or drop it."
+            )
+
+    def forward(self, X: FloatArray) -> FloatArray:
+        """Return a table in standard units."""
+        return (X - self.centres) / self.scales
+
+    def backward(self, prior: Prior) -> Prior:
+        """Return a prior of standard units in the units of the table."""
+        outer = self.scales[:, None] * self.scales
+        return Prior(
+            prior.weights, self.centres + self.scales * prior.means, outer * prior.covariances
+        )
+
+    def forward_prior(self, prior: Prior) -> Prior:
+        """Return a prior of the table's units in standard units."""
+        outer = self.scales[:, None] * self.scales
+        return Prior(
+            prior.weights,
+            (prior.means - self.centres) / self.scales,
+            prior.covariances / outer,
+        )
+
+    def log_jacobian(self, X: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return what to add to a log-likelihood in standard units for that in the table's."""
+        observed = ~np.isnan(X)
+        totals = observed.sum(axis=0) if weights is None else weights @ observed
+        return -float(totals @ np.log(self.scales))

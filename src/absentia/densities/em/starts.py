@@ -1,0 +1,85 @@
+"""Where the EM of a mixture starts: clusters of the rows as one Gaussian would complete them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.beliefs import Prior
+from absentia.densities.em.expectation import Moments
+from absentia.densities.em.penalty import Penalty
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["clustered_start", "scattered_start"]
+
+_LLOYD_ROUNDS = 10
+
+
+def clustered_start(
+    completed: FloatArray,
+    weights: FloatArray | None,
+    n_components: int,
+    penalty: Penalty,
+    rng: np.random.RandomState,
+) -> Prior:
+    """Start from k-means clusters of completed rows, seeded as k-means++ does."""
+    shares = np.ones(len(completed)) if weights is None else weights
+    centres = completed[_spread_seeds(completed, shares, n_components, rng)]
+    labels = _nearest(completed, centres)
+    for _ in range(_LLOYD_ROUNDS):
+        totals = np.bincount(labels, shares, n_components)
+        sums = np.stack(
+            [np.bincount(labels, shares * column, n_components) for column in completed.T], axis=1
+        )
+        # A centre that has lost all its rows stays where it is.
+        centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
+        previous, labels = labels, _nearest(completed, centres)
+        if np.array_equal(previous, labels):
+            break
+    d = completed.shape[1]
+    totals = np.bincount(labels, shares, n_components)
+    firsts, seconds = np.zeros((n_components, d)), np.zeros((n_components, d, d))
+    for c in range(n_components):
+        offsets = completed[labels == c] - centres[c]
+        weighted = offsets * shares[labels == c, None]
+        firsts[c], seconds[c] = weighted.sum(axis=0), weighted.T @ offsets
+    around = Prior(np.full(n_components, 1 / n_components), centres, seconds)
+    start = penalty.maximised(around, Moments(0.0, totals.astype(np.float64), firsts, seconds))
+    # No component starts without any weight, or EM could never give it some.
+    fair = (start.weights * shares.sum() + 1) / (shares.sum() + n_components)
+    return Prior(fair, start.means, start.covariances)
+
+
+def scattered_start(
+    completed: FloatArray,
+    weights: FloatArray | None,
+    n_components: int,
+    covariance: FloatArray,
+    rng: np.random.RandomState,
+) -> Prior:
+    """Start from rows drawn at random, all components with the same covariance."""
+    share = None if weights is None else weights / weights.sum()
+    few = len(completed) < n_components
+    rows = rng.choice(len(completed), n_components, replace=few, p=share)
+    covariances = np.repeat(covariance[None], n_components, axis=0)
+    return Prior(np.full(n_components, 1 / n_components), completed[rows], covariances)
+
+
+def _spread_seeds(
+    X: FloatArray, shares: FloatArray, n_components: int, rng: np.random.RandomState
+) -> IntArray:
+    """Choose rows far from each other: each with probability by its squared distance."""
+    chosen = [int(np.searchsorted(np.cumsum(shares), rng.uniform() * shares.sum(), side="right"))]
+    distances = ((X - X[chosen[0]]) ** 2).sum(axis=1)
+    for _ in range(1, n_components):
+        pull = distances * shares
+        # Where all rows are alike there is no distance to go by.
+        cumulative = np.cumsum(pull if pull.sum() > 0 else shares)
+        drawn = int(np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right"))
+        chosen.append(min(drawn, len(X) - 1))
+        distances = np.minimum(distances, ((X - X[chosen[-1]]) ** 2).sum(axis=1))
+    return np.array(chosen)
+
+
+def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:
+    nearest: IntArray = ((centres**2).sum(axis=1) - 2 * X @ centres.T).argmin(axis=1)
+    return nearest

@@ -1,0 +1,238 @@
+"""Training rows in many places: chunks of files, partitions on many machines.
+
+What a fit needs of its rows are sums: the moments of the columns, to bring them to standard units;
+the moments of pairs of columns, to choose the shrinkage; and at each step of EM the expected
+sufficient statistics. Each is one pass over the blocks, and no block is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning import condition
+from absentia.densities.base import TrainingRows, nothing_to_learn_from, warn_of_lost_columns
+from absentia.densities.em.expectation import Expectation, Moments
+from absentia.densities.em.scaling import Scaling
+from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
+from absentia.densities.parameter_checks import require
+from absentia.tables import BoolArray, FloatArray, IntArray, remember_columns
+from absentia.tables.streams import Chunk, Stream, as_stream
+from absentia.tables.streams.base import remember_stream_columns, sample_rows
+
+__all__ = ["StreamedRows", "remember_any_columns", "training_rows"]
+
+# Rows that the starts of a mixture are looked for in.
+_ROWS_FOR_STARTS = 20_000
+
+
+def training_rows(X: Any, sample_weight: Any) -> TrainingRows | StreamedRows:
+    """Return the rows that a density learns from, in memory or elsewhere."""
+    blocks = as_stream(X, None, sample_weight)
+    return TrainingRows.of(X, sample_weight) if blocks is None else StreamedRows.of(blocks)
+
+
+def remember_any_columns(estimator: Any, X: Any) -> None:
+    """Set ``n_features_in_`` (and the names, where there are any) from a table of any kind."""
+    blocks = as_stream(X)
+    if blocks is None:
+        remember_columns(estimator, X)
+    else:
+        remember_stream_columns(estimator, blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows:
+    """As :class:`TrainingRows`, for rows that are in many places and stay there.
+
+    Attributes
+    ----------
+    blocks : Stream
+    columns : ndarray of int
+        Which columns have an observed value.
+    scaling : Scaling
+    log_jacobian : float
+        What to add to a log-likelihood in standard units for that of the table.
+    total_weight : float
+        The number of rows in which anything was observed, or the sum of their weights.
+    """
+
+    blocks: Stream
+    columns: IntArray
+    scaling: Scaling
+    log_jacobian: float
+    total_weight: float
+
+    @classmethod
+    def of(cls, blocks: Stream) -> StreamedRows:
+        """Measure the columns in one pass; warn of those that are missing in every row."""
+        moments: _ColumnMoments = blocks.map_sum(_ColumnMoments.of)
+        require(moments.total_weight > 0, nothing_to_learn_from(moments.weighted))
+        kept = moments.totals > 0
+        names = blocks.column_names or [f"x{j}" for j in range(blocks.n_features)]
+        warn_of_lost_columns(kept, names)
+        columns = np.flatnonzero(kept)
+        scaling = moments.scaling(columns)
+        scaling.check_units([names[j] for j in columns])
+        return cls(
+            blocks,
+            columns,
+            scaling,
+            -float(moments.totals[columns] @ np.log(scaling.scales)),
+            moments.total_weight,
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns that have an observed value."""
+        return len(self.columns)
+
+    def automatic_shrinkage(self) -> float:
+        """Return how far to shrink correlations, chosen from the rows; one pass."""
+        return shrinkage_from_sums(self.blocks.map_sum(_pair_sums, self.columns, self.scaling))
+
+    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> SpreadExpectation:
+        """Return the rows as what EM needs of them; each step is one pass."""
+        return SpreadExpectation(self, sum_patterns, n_jobs)
+
+    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
+        """Return some rows with their conditional means in the holes, and weights, for starts.
+
+        All rows, if there are no more than 20 000; else as many at random, always the same.
+        """
+        rows, weights = sample_rows(self.blocks, _ROWS_FOR_STARTS, np.random.RandomState(0))
+        block = Chunk(rows, None, weights)
+        Z, used = standard_rows(block, self.columns, self.scaling)
+        return condition(prior, Z)[0].mean(), used
+
+
+class SpreadExpectation:
+    """As :class:`Expectation`, for rows that are in many places: moments summed over blocks."""
+
+    def __init__(self, rows: StreamedRows, sum_patterns: bool, n_jobs: int | None):
+        self.rows = rows
+        self.n_features = rows.n_columns
+        self.sum_patterns = sum_patterns
+        self.n_jobs = n_jobs
+
+    def __call__(self, prior: Prior) -> Moments | None:
+        """Take expectations under a prior; None where a covariance of it is all but singular."""
+        rows = self.rows
+        summed: _MomentsOrNone = rows.blocks.map_sum(
+            _moments_of_block, rows.columns, rows.scaling, prior, self.sum_patterns, self.n_jobs
+        )
+        return summed.moments
+
+
+def standard_rows(
+    block: Chunk, columns: IntArray, scaling: Scaling
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the rows of a block that say something, in standard units, and their weights."""
+    X, weights, _ = _used_rows(block)
+    return scaling.forward(np.ascontiguousarray(X[:, columns])), weights
+
+
+def _used_rows(block: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
+    weights = block.sample_weight
+    if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sample_weight must hold finite numbers that are not negative.")
+    observed = ~np.isnan(block.X)
+    used = observed.any(axis=1)
+    if weights is not None:
+        used &= weights > 0
+    if used.all():
+        return block.X, weights, observed
+    return block.X[used], None if weights is None else weights[used], observed[used]
+
+
+def _pair_sums(
+    block: Chunk, columns: IntArray, scaling: Scaling
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    return pair_sums(*standard_rows(block, columns, scaling))
+
+
+@dataclass(frozen=True, eq=False)
+class _MomentsOrNone:
+    """The moments of some rows, or None where they cannot be had; the sum has all or none."""
+
+    moments: Moments | None
+
+    def __add__(self, other: _MomentsOrNone) -> _MomentsOrNone:
+        if self.moments is None or other.moments is None:
+            return _MomentsOrNone(None)
+        return _MomentsOrNone(self.moments + other.moments)
+
+
+def _moments_of_block(
+    block: Chunk,
+    columns: IntArray,
+    scaling: Scaling,
+    prior: Prior,
+    sum_patterns: bool,
+    n_jobs: int | None,
+) -> _MomentsOrNone:
+    Z, weights = standard_rows(block, columns, scaling)
+    if not len(Z):
+        k = prior.n_components
+        zeros = np.zeros(prior.covariances.shape)
+        return _MomentsOrNone(Moments(0.0, np.zeros(k), np.zeros(prior.means.shape), zeros))
+    return _MomentsOrNone(Expectation(Z, weights, sum_patterns=sum_patterns, n_jobs=n_jobs)(prior))
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnMoments:
+    """Weight, mean and squared deviations of each column's observed values.
+
+    The mean is kept relative to an anchor, one of the column's own values, as in
+    :meth:`Scaling.of`: a constant column then deviates by zero exactly, and a column far from zero
+    loses no digits. Two sets of rows are joined by the update of Chan, Golub and LeVeque (1983).
+    """
+
+    anchors: FloatArray
+    totals: FloatArray
+    means: FloatArray
+    squares: FloatArray
+    total_weight: float
+    weighted: bool
+
+    @classmethod
+    def of(cls, block: Chunk) -> _ColumnMoments:
+        X, weights, observed = _used_rows(block)
+        d = block.X.shape[1]
+        if not len(X):
+            zeros = np.zeros(d)
+            return cls(zeros, zeros, zeros, zeros, 0.0, weights is not None)
+        shares = observed.astype(np.float64) if weights is None else observed * weights[:, None]
+        totals = shares.sum(axis=0)
+        anchors = np.where(totals > 0, X[observed.argmax(axis=0), np.arange(d)], 0.0)
+        offsets = np.where(observed, X - anchors, 0.0)
+        means = (shares * offsets).sum(axis=0) / np.where(totals > 0, totals, 1.0)
+        squares = (shares * np.where(observed, offsets - means, 0.0) ** 2).sum(axis=0)
+        total_weight = float(len(X) if weights is None else weights.sum())
+        return cls(anchors, totals, means, squares, total_weight, weights is not None)
+
+    def __add__(self, other: _ColumnMoments) -> _ColumnMoments:
+        anchors = np.where(self.totals > 0, self.anchors, other.anchors)
+        totals = self.totals + other.totals
+        share = other.totals / np.where(totals > 0, totals, 1.0)
+        # How far the second mean is from the first, both relative to the common anchor.
+        moved = np.where(other.totals > 0, (other.anchors - anchors) + other.means, 0.0)
+        difference = np.where(self.totals > 0, moved - self.means, 0.0)
+        means = np.where(self.totals > 0, self.means + share * difference, moved)
+        squares = self.squares + other.squares + self.totals * share * difference**2
+        return _ColumnMoments(
+            anchors,
+            totals,
+            means,
+            squares,
+            self.total_weight + other.total_weight,
+            self.weighted or other.weighted,
+        )
+
+    def scaling(self, columns: IntArray) -> Scaling:
+        """Return the centres and scales of columns that have values."""
+        spreads = np.sqrt(self.squares[columns] / self.totals[columns])
+        return Scaling.from_moments(self.anchors[columns], self.means[columns], spreads)

@@ -1,0 +1,37 @@
+"""From what a user types to a density: a name, or an estimator, becomes one that can be fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from absentia.densities.base import Density
+from absentia.densities.gaussian import GaussianDensity
+from absentia.densities.mixture import MixtureDensity
+
+__all__ = ["make_density"]
+
+_DENSITIES: dict[str, type[Density]] = {"gaussian": GaussianDensity, "mixture": MixtureDensity}
+
+
+def make_density(density: Any) -> Any:
+    """Return an unfitted density: the one of that name, or a copy of the one given.
+
+    A density that is fitted already is kept as it is when it comes as
+    ``sklearn.frozen.FrozenEstimator(density)``.
+    """
+    if isinstance(density, str):
+        if density not in _DENSITIES:
+            known = ", ".join(repr(name) for name in _DENSITIES)
+            raise ValueError(
+                f"density must be one of {known} or a density estimator such as "
+                f"GaussianDensity(), found {density!r}."
+            )
+        return _DENSITIES[density]()
+    if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
+        raise TypeError(
+            "density must be 'gaussian', 'mixture' or a density estimator with fit and condition, "
+            f"such as GaussianDensity(), found {density!r}."
+        )
+    return clone(density)

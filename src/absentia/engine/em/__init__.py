@@ -1,0 +1,1 @@
+"""Compiled loops over patterns of missing values: solves, inverses and expected moments."""

@@ -1,0 +1,1 @@
+"""Compiled loops over the pairs of a Gram matrix."""

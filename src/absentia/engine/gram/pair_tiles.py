@@ -1,0 +1,342 @@
+"""Rows times columns: the expected RBF of every pair, eight rows at a time.
+
+The slow twin is ``tests/oracles/kernels.py``. The rows come as beliefs of any covariance, the
+columns as beliefs conditioned on one Gaussian with precision ``G``. With the notation of
+``row_block.py``, ``d`` the difference of the means, and ``L``, ``O`` what the column misses and
+has::
+
+    missing side:   quad = d'Ud - |inv(chol H[L,L]) (Ud)[L]|^2,   log det H[L,L]
+    observed side:  quad = a'inv(C)a - b'Gb + |inv(chol J[O,O]) (w - b)[O]|^2,   log det J[O,O]
+
+The observed side needs no product of a matrix with ``d`` at all; it holds because the mean ``b``
+of a conditioned row satisfies ``(Gb)[L] = 0``. Cost of a pair: ``min(|L|, |O|)^3 / 6``
+multiply-adds and, on the missing side, ``|K|^2`` for the part of ``Ud`` that is not a multiple of
+``d``, ``K`` being what the row misses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from absentia.engine.elimination import factor, solve
+from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
+from absentia.engine.gram.row_tiles import (
+    add_precision,
+    euclidean_information,
+    given_information,
+    observed_parts,
+)
+from absentia.engine.lanes import (
+    LANES,
+    add8,
+    gather8,
+    load8,
+    multiply8,
+    multiply_add8,
+    splat8,
+    store8,
+    subtract8,
+)
+
+__all__ = ["TILE", "gram_rows"]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _lanes_to_matrix(lanes, lane, index, size, base, block):
+    """Copy ``(U - base * I)[index, index]`` of one lane into a contiguous block."""
+    d = len(index)
+    for r in range(size):
+        for c in range(size):
+            block[r * size + c] = lanes[(index[r] * d + index[c]) * LANES + lane]
+        block[r * size + r] -= base
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _uncertain_products(
+    means, columns_by_feature, tile, index, size, block, differences, products, quadratics, lane
+):
+    """Multiply ``V = U - base * I`` of one row with its differences to a tile of columns.
+
+    ``products[lane, feature * TILE + j]`` receives ``(V d)[feature]`` for the features that the
+    row misses, and ``quadratics[lane * TILE + j]`` receives ``d'Vd``, for the ``TILE`` columns
+    from ``tile`` on. The lanes are columns here, so that nothing need be gathered.
+    """
+    own = products[lane]
+    for r in range(size):
+        centre = splat8(means[index[r] * LANES + lane])
+        for v in range(0, TILE, LANES):
+            column = load8(columns_by_feature[index[r]], tile + v)
+            store8(differences, r * TILE + v, subtract8(centre, column))
+    for v in range(0, TILE, LANES):
+        quadratic = splat8(0.0)
+        r = 0
+        while r + 3 < size:
+            t0 = splat8(0.0)
+            t1 = splat8(0.0)
+            t2 = splat8(0.0)
+            t3 = splat8(0.0)
+            place = r * size
+            for c in range(size):
+                difference = load8(differences, c * TILE + v)
+                t0 = multiply_add8(splat8(block[place + c]), difference, t0)
+                t1 = multiply_add8(splat8(block[place + size + c]), difference, t1)
+                t2 = multiply_add8(splat8(block[place + 2 * size + c]), difference, t2)
+                t3 = multiply_add8(splat8(block[place + 3 * size + c]), difference, t3)
+            store8(own, index[r] * TILE + v, t0)
+            store8(own, index[r + 1] * TILE + v, t1)
+            store8(own, index[r + 2] * TILE + v, t2)
+            store8(own, index[r + 3] * TILE + v, t3)
+            quadratic = multiply_add8(t0, load8(differences, r * TILE + v), quadratic)
+            quadratic = multiply_add8(t1, load8(differences, (r + 1) * TILE + v), quadratic)
+            quadratic = multiply_add8(t2, load8(differences, (r + 2) * TILE + v), quadratic)
+            quadratic = multiply_add8(t3, load8(differences, (r + 3) * TILE + v), quadratic)
+            r += 4
+        while r < size:
+            t0 = splat8(0.0)
+            for c in range(size):
+                difference = load8(differences, c * TILE + v)
+                t0 = multiply_add8(splat8(block[r * size + c]), difference, t0)
+            store8(own, index[r] * TILE + v, t0)
+            quadratic = multiply_add8(t0, load8(differences, r * TILE + v), quadratic)
+            r += 1
+        store8(quadratics, lane * TILE + v, quadratic)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def gram_rows(
+    start,
+    stop,
+    out,
+    first_column,
+    symmetric,
+    accumulate,
+    mirror,
+    scaled,
+    base,
+    row_means,
+    row_constants,
+    row_groups,
+    row_masks,
+    row_precision,
+    row_information,
+    columns,
+    columns_by_feature,
+    column_constants,
+    run_starts,
+    run_index,
+    run_sizes,
+    run_observed,
+    precision,
+):
+    """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
+
+    Parameters
+    ----------
+    out : array of shape (n, m)
+    first_column : int
+        Where in ``out`` the columns begin.
+    symmetric : bool
+        Rows and columns are the same: only columns up to the row are computed.
+    accumulate : bool
+        Add to ``out`` instead of writing it (further components of a mixture).
+    mirror : bool
+        Copy what is computed to above the diagonal (the last component of a symmetric matrix).
+    scaled : bool
+        Keep the determinants; without them the unscaled form of [Anderson2011]_.
+    base : float
+        ``2 gamma`` in the Euclidean metric; zero when ``row_information`` is given.
+    row_means : array of shape (n, d), relative to the mean of the columns' density
+    row_constants : array of shape (n,), added to the logarithm
+    row_groups : int array of shape (n,), into ``row_masks`` or ``row_information``
+    row_masks : bool array of shape (n_groups, d)
+    row_precision : array of shape (d, d), of the rows' own density
+    row_information : array of shape (n_groups, d, d), or empty
+        ``inv(C0 + S)`` of each group, where the metric or the covariance is a general one.
+    columns : array of shape (m - first_column, d), relative to the mean of their density
+    columns_by_feature : array of shape (d, m + TILE), its transpose, padded
+    column_constants : array of shape (m,), added to the logarithm
+    run_starts : int array of shape (n_runs + 1,)
+        Neighbouring columns with one pattern form a run; each run is factored once.
+    run_index : int array of shape (n_runs, d)
+        The columns that a run misses (or has), ascending, in its first ``run_sizes`` entries.
+    run_observed : bool array of shape (n_runs,)
+        Whether a run is computed on the observed side.
+    precision : array of shape (d, d), of the columns' density
+    """
+    d = row_means.shape[1]
+    m = len(columns)
+    conditioned = len(row_information) == 0
+    any_observed = False
+    any_missing = False
+    for run in range(len(run_sizes)):
+        if run_observed[run]:
+            any_observed = True
+        else:
+            any_missing = True
+    matrix = np.empty(d * d * LANES)
+    inverse = np.empty(d * d * LANES if any_observed else 0)
+    index_scratch = np.empty(d, dtype=np.intp)
+    scratch = np.empty(d * LANES)
+    determinant = np.empty(2 * LANES)
+    log_norm = np.zeros(LANES)
+    constant = np.empty(2 * LANES)
+    means = np.empty(d * LANES)
+    shrunk = np.empty(d * LANES)
+    vector = np.empty((d + 1) * LANES)
+    work = np.empty(d * d * LANES)
+    pivots = np.empty(d * LANES)
+    products = np.empty((LANES, d * TILE))
+    quadratics = np.empty(TILE * LANES)
+    differences = np.empty(d * TILE)
+    blocks = np.empty((LANES, d * d))
+    block_index = np.zeros((LANES, d), dtype=np.intp)
+    block_sizes = np.zeros(LANES, dtype=np.intp)
+    block_masks = np.zeros((LANES, d), dtype=np.bool_)
+    groups = np.empty(LANES, dtype=np.intp)
+    row_part = np.empty(LANES)
+    observed_part = np.empty(LANES)
+    values = np.empty(TILE * LANES)
+    base_lanes = splat8(base)
+    for first in range(start, stop, LANES):
+        n_rows = min(LANES, stop - first)
+        for lane in range(LANES):
+            row = first + min(lane, n_rows - 1)
+            groups[lane] = row_groups[row]
+            for k in range(d):
+                means[k * LANES + lane] = row_means[row, k]
+                if conditioned:
+                    block_masks[lane, k] = row_masks[groups[lane], k]
+                else:
+                    block_masks[lane, k] = True
+        if conditioned:
+            euclidean_information(
+                block_masks,
+                row_precision,
+                base,
+                matrix,
+                vector,
+                index_scratch,
+                work,
+                scratch,
+                determinant,
+                log_norm,
+            )
+        else:
+            given_information(row_information, groups, matrix)
+        for lane in range(LANES):
+            row = first + min(lane, n_rows - 1)
+            row_part[lane] = row_constants[row] - (0.5 * log_norm[lane] if scaled else 0.0)
+            size = 0
+            for k in range(d):
+                if block_masks[lane, k]:
+                    block_index[lane, size] = k
+                    size += 1
+            block_sizes[lane] = size
+            if any_missing:
+                _lanes_to_matrix(matrix, lane, block_index[lane], size, base, blocks[lane])
+        if any_observed:
+            observed_parts(
+                matrix,
+                precision,
+                means,
+                inverse,
+                scratch,
+                determinant,
+                vector,
+                shrunk,
+                constant,
+            )
+            for lane in range(LANES):
+                observed_part[lane] = row_part[lane] - 0.5 * constant[lane]
+                if scaled:
+                    observed_part[lane] -= 0.5 * constant[LANES + lane]
+        add_precision(matrix, precision)
+        products[:] = 0.0
+        last_column = min(m, first + n_rows - first_column) if symmetric else m
+        run = 0
+        factored = -1
+        for tile in range(0, last_column, TILE):
+            tile_stop = min(tile + TILE, last_column)
+            needs_products = False
+            look = run
+            while look < len(run_sizes) and run_starts[look] < tile_stop:
+                if not run_observed[look]:
+                    needs_products = True
+                look += 1
+            if needs_products:
+                for lane in range(LANES):
+                    _uncertain_products(
+                        means,
+                        columns_by_feature,
+                        tile,
+                        block_index[lane],
+                        block_sizes[lane],
+                        blocks[lane],
+                        differences,
+                        products,
+                        quadratics,
+                        lane,
+                    )
+            for j in range(tile, tile_stop):
+                while j >= run_starts[run + 1]:
+                    run += 1
+                index = run_index[run]
+                size = run_sizes[run]
+                observed = run_observed[run]
+                if factored != run:
+                    if observed:
+                        factor(inverse, d, index, size, work, pivots, determinant)
+                    else:
+                        factor(matrix, d, index, size, work, pivots, determinant)
+                    factored = run
+                if observed:
+                    for r in range(size):
+                        feature = index[r]
+                        target = splat8(columns[j, feature])
+                        store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target))
+                    # solve() returns minus the squared length that the observed side adds.
+                    quadratic = multiply8(
+                        splat8(-1.0), solve(work, pivots, size, vector, splat8(0.0))
+                    )
+                    log_value = load8(observed_part, 0)
+                else:
+                    corner = gather8(quadratics, j - tile, TILE)
+                    if base > 0.0:
+                        s0 = splat8(0.0)
+                        s1 = splat8(0.0)
+                        k = 0
+                        while k + 1 < d:
+                            d0 = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
+                            d1 = subtract8(load8(means, (k + 1) * LANES), splat8(columns[j, k + 1]))
+                            s0 = multiply_add8(d0, d0, s0)
+                            s1 = multiply_add8(d1, d1, s1)
+                            k += 2
+                        if k < d:
+                            d0 = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
+                            s0 = multiply_add8(d0, d0, s0)
+                        corner = multiply_add8(base_lanes, add8(s0, s1), corner)
+                    for r in range(size):
+                        feature = index[r]
+                        difference = subtract8(
+                            load8(means, feature * LANES), splat8(columns[j, feature])
+                        )
+                        product = gather8(products, feature * TILE + j - tile, d * TILE)
+                        store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
+                    quadratic = solve(work, pivots, size, vector, corner)
+                    log_value = load8(row_part, 0)
+                log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
+                log_value = add8(log_value, splat8(column_constants[j]))
+                value = over_root_of_determinant(log_value, determinant, scaled)
+                store8(values, (j - tile) * LANES, value)
+            write_tile(
+                out,
+                values,
+                first,
+                n_rows,
+                first_column + tile,
+                first_column + tile_stop,
+                symmetric,
+                accumulate,
+                mirror,
+            )

@@ -1,0 +1,340 @@
+"""The data sets of the experiments: from a folder of CSV files, or from OpenML.
+
+``load("ionosphere")`` looks for ``ionosphere.csv`` or ``ionosphere.csv.gz`` in the folder given, in
+the folder that the environment variable ``ABSENTIA_DATA`` names, and in the cache; what is in none
+of them is downloaded from OpenML, if it is one of the sets whose number there is known, and cached.
+Files are checked against a sha256, so that a result can be traced to the bytes it was made from.
+
+The files have a header row, an empty cell where a value is missing, and the column ``target`` last.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from absentia.tables import FloatArray, IntArray
+from absentia.tables.encoder import TableEncoder
+
+__all__ = ["Dataset", "Record", "available", "guess_task", "load", "records"]
+
+Task = Literal["classification", "regression"]
+
+#: A numeric target with more different values than this is taken for a quantity, not for classes.
+_MOST_CLASSES = 10
+#: Columns of text with more values than this are left out of the experiments.
+_MAX_CATEGORIES = 60
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a data set before it is read."""
+
+    name: str
+    task: Task
+    has_real_holes: bool
+    openml_id: int | None
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table ready for an experiment: numbers with NaN where missing, and a target.
+
+    Attributes
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    X : ndarray of shape (n_samples, n_features)
+        Text columns are one-hot encoded; a missing word is NaN in each of its columns.
+    y : ndarray of shape (n_samples,)
+        Class labels as they are in the file, or float64.
+    feature_names : tuple of str
+    sha256 : str
+        Of the file that was read.
+    notes : tuple of str
+        What was done to the columns.
+    """
+
+    name: str
+    task: Task
+    X: FloatArray
+    y: np.ndarray
+    feature_names: tuple[str, ...]
+    sha256: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def missing_rate(self) -> float:
+        """The share of the values that is missing."""
+        return float(np.isnan(self.X).mean())
+
+    def rows(self, rows: IntArray) -> Dataset:
+        """Return the same data set with some of the rows only."""
+        return Dataset(
+            self.name,
+            self.task,
+            self.X[rows],
+            self.y[rows],
+            self.feature_names,
+            self.sha256,
+            self.notes,
+        )
+
+    def sample(self, n: int, *, random_state: int = 0) -> Dataset:
+        """Return ``n`` of the rows in their order, classes in proportion; all if there are fewer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y = np.repeat(["a", "b"], [80, 20])
+        >>> data = Dataset("d", "classification", np.zeros((100, 1)), y, ("x",))
+        >>> np.unique(data.sample(10).y, return_counts=True)[1].tolist()
+        [8, 2]
+        """
+        if len(self.y) <= n:
+            return self
+        rng = np.random.RandomState(random_state)
+        groups = self.y if self.task == "classification" else np.zeros(len(self.y))
+        place = np.empty(len(self.y))
+        for group in np.unique(groups):
+            members = rng.permutation(np.flatnonzero(groups == group))
+            # How far along its class a row stands: the first n of all take the same part of each.
+            place[members] = (np.arange(len(members)) + 0.5) / len(members)
+        return self.rows(np.sort(np.argsort(place, kind="stable")[:n]))
+
+    def columns(self, columns: IntArray) -> Dataset:
+        """Return the same data set with some of the columns only."""
+        names = tuple(self.feature_names[j] for j in columns)
+        return Dataset(
+            self.name, self.task, self.X[:, columns], self.y, names, self.sha256, self.notes
+        )
+
+
+def records() -> dict[str, Record]:
+    """Return what is known of each data set, by name."""
+    with files("absentia").joinpath("datasets.csv").open(encoding="utf-8") as lines:
+        return {
+            row["name"]: Record(
+                row["name"],
+                "classification" if row["task"] == "classification" else "regression",
+                row["real_holes"] == "yes",
+                int(row["openml_id"]) if row["openml_id"] else None,
+                row["sha256"],
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
+def available(folder: str | os.PathLike[str] | None = None) -> list[str]:
+    """Return the names of the data sets whose files are at hand, sorted."""
+    names = set()
+    for place in _places(folder):
+        for pattern in ("*.csv", "*.csv.gz"):
+            names |= {path.name.removesuffix(".gz")[:-4] for path in place.glob(pattern)}
+    return sorted(names)
+
+
+def load(
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    verify: bool = True,
+    download: bool = True,
+) -> Dataset:
+    """Return a data set by name.
+
+    Parameters
+    ----------
+    name : str
+        The file's name without ``.csv`` or ``.csv.gz``.
+    folder : path, optional
+        Where the files are. Without it the folder named by ``ABSENTIA_DATA`` is searched, then
+        the cache (``ABSENTIA_CACHE``, or ``absentia`` in the user's cache folder).
+    verify : bool, default=True
+        Refuse a file whose sha256 is not the recorded one. Files of the user's own, which have
+        no record, are always accepted.
+    download : bool, default=True
+        Ask OpenML for what is in no folder. Its tables hold the same measurements, but code
+        classes and categories in their own way.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from absentia import datasets
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "mine.csv").write_text("a,colour,target\\n1,red,x\\n,blue,y\\n3,,x\\n")
+    >>> data = datasets.load("mine", folder)
+    >>> data.task, data.feature_names, data.X.tolist()
+    ('classification', ('a', 'colour=red'), [[1.0, 1.0], [nan, 0.0], [3.0, nan]])
+    """
+    record = records().get(name)
+    path = _find(name, folder)
+    if path is None:
+        if record is None or record.openml_id is None or not download:
+            raise ValueError(_not_found(name, folder, record, download))
+        path = _download(record)
+    digest = _sha256(path)
+    expected = _expected_digest(path, record)
+    if verify and expected and digest != expected:
+        raise ValueError(
+            f"{path} is not the file that was recorded for {name!r} (sha256 {digest[:12]}..., "
+            f"expected {expected[:12]}...). Fetch it again, or pass verify=False to use it anyway."
+        )
+    frame = read_csv(path)
+    if frame.columns[-1] != "target":
+        raise ValueError(
+            f"{path} must have 'target' as its last column, found {str(frame.columns[-1])!r}."
+        )
+    target = frame.pop("target")
+    if target.isna().any():
+        raise ValueError(f"{path} has {int(target.isna().sum())} rows without a target.")
+    task = record.task if record else guess_task(target)
+    encoder = TableEncoder(max_categories=_MAX_CATEGORIES).fit(frame)
+    return Dataset(
+        name,
+        task,
+        encoder.transform(frame),
+        target_values(target, task),
+        tuple(encoder.get_feature_names_out()),
+        digest,
+        tuple(encoder.notes_),
+    )
+
+
+def guess_task(target: Any) -> Task:
+    """Tell classes from quantities: text, and few different whole numbers, are classes."""
+    if target.dtype.kind not in "iuf":
+        return "classification"
+    values = target.dropna().to_numpy(dtype=np.float64)
+    whole = bool((values == np.round(values)).all())
+    return "classification" if whole and len(np.unique(values)) <= _MOST_CLASSES else "regression"
+
+
+def target_values(target: Any, task: Task) -> np.ndarray:
+    """Return a target column as float64, or as the classes it holds (whole numbers or text)."""
+    if task == "regression":
+        try:
+            return target.to_numpy(dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The target {target.name!r} holds text, so it cannot be predicted as a number: "
+                "choose classification."
+            ) from None
+    if target.dtype.kind in "iuf":
+        values = target.to_numpy(dtype=np.float64)
+        return values.astype(np.int64) if (values == np.round(values)).all() else values
+    return np.array([str(value).strip() for value in target], dtype=str)
+
+
+def read_csv(source: Any, **options: Any) -> Any:
+    """Read a CSV file as pandas does, with ``?`` for missing besides the empty cell."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("Reading tables needs pandas: pip install 'absentia[tables]'.") from None
+    return pd.read_csv(source, na_values=["?"], skipinitialspace=True, low_memory=False, **options)
+
+
+def cache_folder() -> Path:
+    """Return where downloads are kept."""
+    named = os.environ.get("ABSENTIA_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "absentia"
+
+
+def _places(folder: str | os.PathLike[str] | None) -> list[Path]:
+    if folder is not None:
+        return [Path(folder)]
+    named = os.environ.get("ABSENTIA_DATA")
+    return [*([Path(named)] if named else []), cache_folder()]
+
+
+def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
+    if Path(name).name != name:
+        raise ValueError(f"The name of a data set is no path, found {name!r}: give folder=.")
+    places = _places(folder)
+    # A folder that was asked for comes first, but what was downloaded before is found again.
+    for place in [*places, *([cache_folder()] if cache_folder() not in places else [])]:
+        for ending in (".csv", ".csv.gz"):
+            path = place / f"{name}{ending}"
+            if path.is_file():
+                return path
+    return None
+
+
+def _not_found(
+    name: str, folder: str | os.PathLike[str] | None, record: Record | None, download: bool
+) -> str:
+    searched = ", ".join(str(place) for place in _places(folder))
+    sentence = f"There is no {name}.csv or {name}.csv.gz in {searched}"
+    if record is None:
+        known = ", ".join(sorted(records()))
+        return f"{sentence}, and the name is not one of the known data sets: {known}."
+    if download:
+        return f"{sentence}, and its number at OpenML is not known: pass the folder that has it."
+    return f"{sentence}, and downloading was not allowed."
+
+
+def _download(record: Record) -> Path:
+    """Fetch a data set from OpenML into the cache, and return its file."""
+    from sklearn.datasets import fetch_openml
+
+    folder = cache_folder()
+    try:
+        bunch = fetch_openml(
+            data_id=record.openml_id,
+            as_frame=True,
+            data_home=str(folder / "openml"),
+            # The pandas parser of scikit-learn 1.9 fails on classes that are written as numbers.
+            parser="liac-arff",
+        )
+    except OSError as error:
+        raise ValueError(
+            f"{record.name!r} is in no folder and could not be downloaded from OpenML ({error}). "
+            "Pass the folder that has it, or try again with a connection."
+        ) from error
+    frame = bunch.data.copy()
+    frame["target"] = bunch.target
+    frame = frame.loc[frame["target"].notna()]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{record.name}.csv"
+    # Written under another name first: a download that is cut off leaves nothing behind.
+    unfinished = folder / f"{record.name}.{os.getpid()}.part"
+    frame.to_csv(unfinished, index=False)
+    _digest_file(path).write_text(_sha256(unfinished) + "\n", encoding="ascii")
+    unfinished.replace(path)
+    return path
+
+
+def _digest_file(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _expected_digest(path: Path, record: Record | None) -> str:
+    """A download carries its own digest; any other file of a known name has the recorded one."""
+    beside = _digest_file(path)
+    if beside.is_file():
+        return beside.read_text(encoding="ascii").strip()
+    return record.sha256 if record else ""
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

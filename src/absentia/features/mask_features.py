@@ -1,0 +1,137 @@
+"""Features of what is missing: the mask kernel as an inner product of finite rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.beliefs import Beliefs
+from absentia.features.base import remember_columns_of
+from absentia.features.frequencies import (
+    fold_last_pair,
+    frequencies_for,
+    mask_frequencies,
+)
+from absentia.kernels.mask import checked_weight
+from absentia.missingness import Patterns
+from absentia.tables import FloatArray, as_table, as_table_like
+from absentia.tables.streams import as_stream
+from absentia.tables.streams.base import check_stream_columns
+
+__all__ = ["MaskFeatures"]
+
+
+class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Features of *which* values a row misses; inner products approach :class:`MaskKernel`.
+
+    Append them to :class:`FourierFeatures` with ``FeatureUnion`` and the kernels add up; to
+    multiply the kernels, use ``FourierFeatures(mask_weight=...)``. For the mask ``m`` of a row
+    (one where a value is missing) and a random vector ``v`` the features are ``cos(v'm)`` and
+    ``sin(v'm)`` with ``v_j = +-arccos(exp(-weight_j))``, each sign by the toss of a coin: the
+    average of ``cos(v'(m - n))`` is the product of ``exp(-weight_j)`` over the columns in which
+    two masks differ, without bias and with less variance than Gaussian frequencies have.
+
+    Parameters
+    ----------
+    n_components : int, default=64
+        The number of features: a cosine and a sine to each frequency.
+    weight : float or array of shape (n_features,), default=1.0
+        As in :class:`MaskKernel`.
+    random_state : int, RandomState or None
+        Tosses the coins.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_features, n_frequencies)
+        One frequency to two features.
+    last_phase_ : float
+        Where the number of features is odd, the last frequency has one, with this phase.
+
+    Notes
+    -----
+    No density is needed. Cost: O(P d D) for P patterns and D features, and writing the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import MaskFeatures
+    >>> X = np.array([[1.0, np.nan], [2.0, 3.0], [4.0, np.nan]])
+    >>> Z = MaskFeatures(n_components=20, weight=np.log(2), random_state=0).fit_transform(X)
+    >>> (Z @ Z.T).round(1)
+    array([[1. , 0.5, 1. ],
+           [0.5, 1. , 0.5],
+           [1. , 0.5, 1. ]])
+    """
+
+    frequencies_: FloatArray
+    last_phase_: float
+    n_features_in_: int
+
+    def __init__(self, n_components: int = 64, *, weight: Any = 1.0, random_state: Any = None):
+        self.n_components = n_components
+        self.weight = weight
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> MaskFeatures:
+        """Draw the frequencies; of the table only the number of columns matters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        n_frequencies = frequencies_for(self.n_components)
+        blocks = as_stream(X)
+        if blocks is not None:
+            n_features = blocks.n_features
+        else:
+            n_features = X.n_features if isinstance(X, Beliefs) else as_table(X).shape[1]
+        weights = np.broadcast_to(checked_weight(self.weight, n_features), (n_features,))
+        rng = check_random_state(self.random_state)
+        self.frequencies_ = mask_frequencies(n_frequencies, weights, rng)
+        self.last_phase_ = rng.uniform(0, 2 * np.pi)
+        self._n_features_out = int(self.n_components)
+        remember_columns_of(self, X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of what each row misses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
+        """
+        check_is_fitted(self)
+        blocks = as_stream(X)
+        if blocks is not None:
+            check_stream_columns(self, blocks)
+            return blocks.map_rows(self.of_rows, self._n_features_out)
+        return self.of_rows(X if isinstance(X, Beliefs) else as_table_like(self, X))
+
+    def of_rows(self, rows: FloatArray | Beliefs) -> FloatArray:
+        """Return the features of rows that were checked before, (n_samples, n_components)."""
+        patterns = rows.patterns if isinstance(rows, Beliefs) else Patterns.of_mask(np.isnan(rows))
+        phases = patterns.masks @ self.frequencies_
+        waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
+        waves /= np.sqrt(self.frequencies_.shape[1])
+        if waves.shape[1] > self._n_features_out:
+            waves = fold_last_pair(waves, self.last_phase_)
+        features: FloatArray = waves[patterns.pattern_of_row]
+        return features
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,1 @@
+"""How a Gram matrix is computed: in which order, in which regions, tile by tile."""

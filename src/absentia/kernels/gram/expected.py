@@ -1,0 +1,150 @@
+"""Gram matrices of the expected RBF: regimes chosen by the data, component by component."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.beliefs import Beliefs, ConditionalCovariances
+from absentia.engine.gram.dense_tiles import mirror_rows, reorder
+from absentia.engine.gram.determinants import (
+    log_determinants_and_lengths,
+    principal_log_determinants,
+)
+from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
+from absentia.kernels.gram.ordering import Ordering
+from absentia.kernels.gram.regions import Side, fill_lanes, fill_popular, works_from_precisions
+from absentia.kernels.gram.smoothing import Smoothing
+from absentia.tables import FloatArray
+
+__all__ = ["expected_gram", "log_self_similarities"]
+
+
+def expected_gram(
+    P: Beliefs,
+    Q: Beliefs | None,
+    smoothing: Smoothing,
+    *,
+    log_norms_P: FloatArray | None = None,
+    log_norms_Q: FloatArray | None = None,
+    scaled: bool = True,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return ``E exp(-gamma |x - y|_M^2) / exp(log_norms_P[i] + log_norms_Q[j])`` for all pairs.
+
+    Eq. (3) of [Anderson2011]_ for Gaussians and the sum of it over component pairs, Eq. (4) of
+    [Williams2005]_, for mixtures. Without ``Q`` the matrix is symmetric to the last bit. The norms
+    enter before the exponential is taken, so that a normalised kernel is finite where the
+    expected kernel itself underflows.
+    """
+    if (
+        Q is not None
+        and isinstance(P.covariances, ConditionalCovariances)
+        and not isinstance(Q.covariances, ConditionalCovariances)
+    ):
+        # The fast road wants the conditioned side as columns.
+        return expected_gram(
+            Q,
+            P,
+            smoothing,
+            log_norms_P=log_norms_Q,
+            log_norms_Q=log_norms_P,
+            scaled=scaled,
+            n_jobs=n_jobs,
+        ).T
+    symmetric = Q is None
+    columns_of = P if Q is None else Q
+    threads = n_threads(n_jobs)
+    row_ordering = Ordering.of(P)
+    column_ordering = row_ordering if symmetric else Ordering.of(columns_of)
+    row_norms = np.zeros(len(P)) if log_norms_P is None else log_norms_P
+    if symmetric:
+        column_norms = row_norms
+    else:
+        column_norms = np.zeros(len(columns_of)) if log_norms_Q is None else log_norms_Q
+    out = np.empty((len(P), len(columns_of)))
+    n_popular = row_ordering.n_popular
+    accumulate = False
+    last = (P.n_components - 1, columns_of.n_components - 1)
+    for a in range(P.n_components):
+        rows = Side.of(P, row_ordering, a, row_norms)
+        for b in range(columns_of.n_components):
+            columns = Side.of(columns_of, column_ordering, b, column_norms)
+            fill_popular(
+                out,
+                rows,
+                columns,
+                smoothing,
+                symmetric=symmetric,
+                accumulate=accumulate,
+                scaled=scaled,
+                threads=threads,
+            )
+            # Popular rows still lack the columns that are not popular, unless those are mirrored.
+            regions = [(n_popular, len(P), 0)]
+            if not symmetric:
+                regions.append((0, n_popular, column_ordering.n_popular))
+            for first_row, last_row, first_column in regions:
+                fill_lanes(
+                    out,
+                    rows,
+                    columns,
+                    smoothing,
+                    first_row=first_row,
+                    last_row=last_row,
+                    first_column=first_column,
+                    symmetric=symmetric,
+                    accumulate=accumulate,
+                    mirror=symmetric and (a, b) == last,
+                    scaled=scaled,
+                    threads=threads,
+                )
+            accumulate = True
+    if symmetric and n_popular:
+        blocks = triangle_tiles(0, n_popular, 4 * threads, 32)
+        run_tiles(mirror_rows, blocks, threads, out)
+    if not (row_ordering.identity and column_ordering.identity):
+        reorder(out, row_ordering.rows, column_ordering.rows)
+    return out
+
+
+def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = True) -> FloatArray:
+    """Return ``log E exp(-gamma |x - x'|_M^2)`` for two independent draws of each row.
+
+    For one Gaussian ``-1/2 log det(I + 4 gamma M S)``, by pattern; for a mixture the sum over
+    component pairs.
+    """
+    table = P.covariances
+    if (
+        P.n_components == 1
+        and scaled
+        and isinstance(table, ConditionalCovariances)
+        and works_from_precisions(P, smoothing)
+    ):
+        precision = P.prior.precisions[0].copy()  # never read-only, see gram_regions
+        masks = np.array(table.masks)  # writeable like all others: compiled only once
+        # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
+        spread = principal_log_determinants(precision + 2 * smoothing.information, masks)
+        certain = principal_log_determinants(precision, masks)
+        by_group: FloatArray = -0.5 * (spread - certain)
+        return by_group[P.group_of_row]
+    out = np.full(len(P), -np.inf)
+    step = P.n_components * P.n_features**2
+    for block in bounded_slices(len(P), 3 * step):
+        groups, group_of_row = np.unique(P.group_of_row[block], return_inverse=True)
+        dense = table.dense(groups)
+        means, log_weights = P.means[block], P.log_weights[block]
+        for a in range(P.n_components):
+            for b in range(a + 1):
+                log_dets, lengths = log_determinants_and_lengths(
+                    smoothing.covariance + dense[:, a] + dense[:, b],
+                    group_of_row,
+                    means[:, a] - means[:, b],
+                )
+                term = log_weights[:, a] + log_weights[:, b] - 0.5 * lengths
+                if scaled:
+                    term -= 0.5 * (log_dets - smoothing.log_determinant)
+                if a != b:
+                    term += np.log(2)
+                out[block] = np.logaddexp(out[block], term)
+    return out

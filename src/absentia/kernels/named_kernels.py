@@ -1,0 +1,112 @@
+"""From what a user types to a kernel: a name and a few numbers, or a kernel, become one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from absentia.kernels.base import Kernel
+from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
+from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.mask import MaskKernel
+from absentia.kernels.polynomial import ExpectedPolynomial
+from absentia.kernels.rbf import ExpectedRBF, GenRBF
+
+__all__ = [
+    "KERNELS_BY_NAME",
+    "KERNELS_OF_SCIKIT_LEARN",
+    "kernel_named",
+    "make_kernel",
+    "make_mask_kernel",
+    "make_unmasked_kernel",
+]
+
+KERNELS_BY_NAME: dict[str, type[Kernel]] = {
+    "genrbf": GenRBF,
+    "expected-rbf": ExpectedRBF,
+    "expected-linear": ExpectedLinear,
+    "expected-polynomial": ExpectedPolynomial,
+    "esd": ExpectedDistanceRBF,
+    "egk": GammaRBF,
+}
+
+#: What scikit-learn calls the kernels that these are on complete rows, with its own defaults; so a
+#: script with ``SVC(kernel="rbf")`` keeps working.
+KERNELS_OF_SCIKIT_LEARN: dict[str, Callable[..., Kernel]] = {
+    "rbf": GenRBF,
+    "linear": ExpectedLinear,
+    "poly": partial(ExpectedPolynomial, degree=3, coef0=0.0),
+}
+
+
+def kernel_named(name: Any, gamma: Any = "scale") -> Kernel:
+    """Return the kernel of that name, with its default parameters.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``KERNELS_BY_NAME``; ``"expected_rbf"`` is read as ``"expected-rbf"``. Or
+        scikit-learn's ``"rbf"``, ``"linear"`` or ``"poly"`` (of degree 3 and without constant, as
+        there), for the kernels that equal them on complete rows.
+    gamma : float or "scale", default="scale"
+        For the kernels that have one. The linear kernel has none and leaves it aside, so that a
+        grid over kernels and gammas can include it.
+
+    Examples
+    --------
+    >>> from absentia.kernels import kernel_named
+    >>> kernel_named("genrbf", gamma=0.5)
+    GenRBF(gamma=0.5)
+    >>> kernel_named("poly", gamma=0.5)
+    ExpectedPolynomial(degree=3, gamma=0.5, coef0=0)
+    """
+    kinds: dict[str, Callable[..., Kernel]] = {**KERNELS_BY_NAME, **KERNELS_OF_SCIKIT_LEARN}
+    known = ", ".join(repr(key) for key in kinds)
+    problem = f"The kernels with a name are {known}; found {name!r}."
+    if not isinstance(name, str):
+        raise TypeError(f"{problem} A Kernel object needs no name.")
+    if name.replace("_", "-") not in kinds:
+        raise ValueError(f"{problem} Any other kernel can be given as an object.")
+    kernel = kinds[name.replace("_", "-")]()
+    return kernel.set_params(gamma=gamma) if "gamma" in kernel.get_params() else kernel
+
+
+def make_kernel(kernel: Any, gamma: Any, mask_weight: Any) -> Kernel:
+    """Return the kernel of that name and gamma, or a copy of the one given, times the mask kernel.
+
+    ``gamma`` is a number or ``"scale"``; a :class:`Kernel` brings its own, so for one of those it
+    must be ``"scale"``, the default.
+    """
+    mask = make_mask_kernel(mask_weight)
+    unmasked = make_unmasked_kernel(kernel, gamma)
+    return unmasked if mask is None else unmasked * mask
+
+
+def make_unmasked_kernel(kernel: Any, gamma: Any) -> Kernel:
+    """Return the kernel of that name and gamma, or a copy of the one given."""
+    if isinstance(kernel, Kernel):
+        if not (isinstance(gamma, str) and gamma == "scale"):
+            raise ValueError(
+                f"gamma={gamma!r} was given beside kernel={kernel!r}, which has parameters of its "
+                "own. Set gamma inside the kernel (GenRBF(gamma=0.1); kernel__gamma in a grid "
+                "search), or name the kernel (kernel='genrbf') and keep gamma."
+            )
+        copy: Kernel = clone(kernel)
+        return copy
+    if not isinstance(kernel, str):
+        known = ", ".join(repr(name) for name in (*KERNELS_BY_NAME, *KERNELS_OF_SCIKIT_LEARN))
+        raise TypeError(
+            f"kernel must be one of {known} or a Kernel such as GenRBF(), found {kernel!r}."
+        )
+    return kernel_named(kernel, gamma)
+
+
+def make_mask_kernel(mask_weight: Any) -> Kernel | None:
+    """Return the mask kernel of that weight, or None for no weight at all."""
+    if mask_weight is None or not np.any(mask_weight):
+        return None
+    return MaskKernel(mask_weight)

@@ -1,0 +1,79 @@
+"""What Gaussian processes for regression and classification share: a search by the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from absentia.engine.threads import one_blas_thread
+from absentia.kernels.base import Kernel, Product, with_params
+from absentia.kernels.named_kernels import make_kernel
+from absentia.machines.base import KernelMachine, Training
+from absentia.machines.gaussian_process.evidence import Bounds
+from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free, maximise
+from absentia.machines.parameter_checks import check_bounds, check_count, check_positive
+from absentia.tables import FloatArray
+
+__all__ = ["GaussianProcess"]
+
+_FIRST_MASK_WEIGHT = 0.1
+_SMALL = 1000
+
+
+class GaussianProcess(KernelMachine):
+    """Base of the Gaussian processes: ``"optimize"`` as a value of kernel parameters."""
+
+    scale: Any
+    n_restarts_optimizer: int
+    gamma_bounds: Bounds
+    scale_bounds: Bounds
+    random_state: Any
+
+    _gamma_words = ("scale", "loo", "optimize")
+
+    def _make_kernel(self, gamma: Any) -> Kernel:
+        """Return the kernel with, for what is free, the value that a search starts from.
+
+        By the name ``"expected_rbf"`` the diagonal is that of one draw: the covariance of the
+        process at the true, unknown rows, whose variance does not shrink by not knowing them.
+        """
+        gamma = "scale" if is_free(gamma) else gamma
+        if is_free(self.mask_weight):
+            kernel = make_kernel(self.kernel, gamma, _FIRST_MASK_WEIGHT)
+        else:
+            kernel = super()._make_kernel(gamma)
+        if not isinstance(self.kernel, str) or self.kernel != "expected_rbf":
+            return kernel
+        inner = "left__diagonal" if isinstance(kernel, Product) else "diagonal"
+        return with_params(kernel, **{inner: "same"})
+
+    def _family(self, training: Training) -> KernelFamily:
+        return KernelFamily.of(
+            training.kernel,
+            training.beliefs.prior,
+            free_gamma=is_free(self.gamma),
+            free_mask_weight=is_free(self.mask_weight),
+            gamma_bounds=self.gamma_bounds,
+        )
+
+    def _search(
+        self,
+        evidence: Callable[[FloatArray], tuple[float, FloatArray]],
+        start: FloatArray,
+        bounds: FloatArray,
+        n_samples: int,
+    ) -> FloatArray:
+        if not len(start):
+            return start
+        # Threads of BLAS pay for matrices of many rows; between those of Gram matrices they cost
+        # more than they bring.
+        with one_blas_thread() if n_samples <= _SMALL else nullcontext():
+            return maximise(evidence, start, bounds, self.n_restarts_optimizer, self.random_state)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("scale", self.scale, or_word="optimize")
+        check_count("n_restarts_optimizer", self.n_restarts_optimizer, minimum=0)
+        check_bounds("gamma_bounds", self.gamma_bounds)
+        check_bounds("scale_bounds", self.scale_bounds)

@@ -1,0 +1,371 @@
+"""Gaussian process regression for rows with holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags, check_random_state
+
+from absentia.beliefs import Beliefs
+from absentia.kernels.repair import check_psd
+from absentia.machines.base import RegressorTargets, Training
+from absentia.machines.documentation import documented
+from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
+from absentia.machines.gaussian_process.evidence_search import GaussianProcess
+from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
+from absentia.machines.parameter_checks import check_bounds, check_positive
+from absentia.tables import FloatArray, as_table
+
+__all__ = ["GaussianProcessRegressor"]
+
+
+@documented
+class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess):
+    """Gaussian process regression for rows with missing values.
+
+    Targets are ``y = f(x) + noise`` with ``f`` a Gaussian process of covariance
+    ``scale * k(P, Q)`` between the beliefs ``P``, ``Q`` about two rows. For new rows with kernel
+    values ``k`` to the training rows, and ``S = scale K + noise I``,
+
+        ``mean = scale k inv(S) y``,   ``variance = scale k(x, x) - scale^2 k inv(S) k' + noise``.
+
+    What is not said (``"optimize"``) is chosen where the evidence, the probability of the
+    training targets, is highest. On complete rows this is the process with the covariance
+    ``scale * RBF + WhiteKernel(noise)`` of :mod:`sklearn.gaussian_process`.
+
+    Parameters
+    ----------
+    noise : float or "optimize", default="optimize"
+        Variance of the noise.
+    scale : float or "optimize", default="optimize"
+        Variance of the process.
+    normalize_y : bool, default=True
+        Whether targets are centred and brought to unit variance first. ``noise``, ``scale`` and
+        the evidence then refer to these targets; predictions are in the user's units.
+    noise_bounds : pair of float, default=(1e-6, 10.0)
+        Where to look for ``noise``, in multiples of the mean square of the targets.
+    scale_bounds : pair of float, default=(1e-3, 1e5)
+        The same for ``scale``.
+    {process_parameters}
+
+    Attributes
+    ----------
+    noise_, scale_ : float
+        Given, or found.
+    hyperparameter_names_ : list of str
+        What was free: parameters of the kernel, then ``"scale"`` and ``"noise"``.
+    theta_ : ndarray of shape (n_hyperparameters,)
+        Their logarithms.
+    log_marginal_likelihood_value_ : float
+        The evidence there.
+    dual_coef_ : ndarray of shape (n_samples, n_targets)
+        ``inv(S) y``.
+    L_ : ndarray of shape (n_samples, n_samples)
+        The lower Cholesky factor of ``S``.
+    targets_ : ndarray of shape (n_samples, n_targets)
+        The training targets, normalised where asked for.
+    {common_attributes}
+
+    Notes
+    -----
+    Why ``ExpectedRBF(diagonal="same")``, and not genRBF, is the kernel unless told otherwise: with
+    ``X`` the true values of an uncertain row, ``f(X)`` has the variance ``scale``, and the
+    covariance ``scale E k(X, Y)`` with the ``f(Y)`` of another row. So the mean is the best linear
+    prediction of ``f`` at the true row, and the variance its mean squared error: a row that
+    misses much is predicted with a larger error, and weighs less in training, as if its target
+    were noisier. genRBF takes every row as one known point: its variances do not grow with what
+    is missing. The variance is about all functions that the process held possible beforehand, so
+    it also grows where a missing column turned out not to matter; the guide shows how to ask the
+    learned function instead. ``ExpectedRBF(diagonal="independent")`` is about the *average* of
+    ``f`` over what the row could be. Any kernel may be used; variances take ``k(x, x)`` from
+    ``kernel_.diag``.
+
+    One eigendecomposition for each value of the kernel's parameters settles scale and noise, and a
+    search by L-BFGS-B with as many dimensions as the kernel has free parameters does the rest:
+    some ten Gram matrices twice and O(n^3). A prediction costs O(n) a row, its variance O(n^2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import GaussianProcessRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(80, 2))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> X[::4, 1] = np.nan
+    >>> X[1::4, 0] = np.nan
+    >>> machine = GaussianProcessRegressor().fit(X, y)
+    >>> mean, std = machine.predict([[1.5, 0.0], [np.nan, 0.0]], return_std=True)
+    >>> std.round(1)
+    array([0.1, 0.5])
+    """
+
+    _multi_output = True
+
+    noise_: float
+    scale_: float
+    hyperparameter_names_: list[str]
+    theta_: FloatArray
+    log_marginal_likelihood_value_: float
+    dual_coef_: FloatArray
+    L_: FloatArray
+    targets_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        noise: float | str = "optimize",
+        scale: float | str = "optimize",
+        normalize_y: bool = True,
+        n_restarts_optimizer: int = 0,
+        gamma_bounds: Bounds = (1e-4, 1e4),
+        noise_bounds: Bounds = (1e-6, 10.0),
+        scale_bounds: Bounds = (1e-3, 1e5),
+        random_state: Any = None,
+        density: Any = "gaussian",
+        kernel: Any = "expected_rbf",
+        gamma: Any = "optimize",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.noise = noise
+        self.scale = scale
+        self.normalize_y = normalize_y
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.gamma_bounds = gamma_bounds
+        self.noise_bounds = noise_bounds
+        self.scale_bounds = scale_bounds
+        self.random_state = random_state
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
+        """Fit density, kernel and process to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Several targets share the kernel, the scale and the noise.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
+        y = self._check_targets(y, n_samples)
+        centre, spread = _normalisation(y, self.normalize_y)
+        targets = ((y - centre) / spread).reshape(n_samples, -1)
+        training = self._prepare(X, y)
+        family = self._family(training)
+        mean_square = float(np.mean(targets**2)) or 1.0
+        scale_bounds = _multiplied(self.scale_bounds, mean_square)
+        noise_bounds = _multiplied(self.noise_bounds, mean_square)
+        given_scale = None if is_free(self.scale) else float(self.scale)
+        given_noise = None if is_free(self.noise) else float(self.noise)
+
+        def settled(logarithms: FloatArray) -> tuple[FloatArray, Spectrum, float, float]:
+            K = family.at(logarithms)(training.beliefs, n_jobs=self.n_jobs)
+            spectrum = Spectrum.of(K, targets)
+            scale, noise = spectrum.settle(given_scale, given_noise, scale_bounds, noise_bounds)
+            return K, spectrum, scale, noise
+
+        def evidence(logarithms: FloatArray) -> tuple[float, FloatArray]:
+            K, spectrum, scale, noise = settled(logarithms)
+            derivatives = family.derivatives(logarithms, training.beliefs, K, self.n_jobs)
+            gradient = spectrum.gradient(scale, noise, derivatives)
+            return float(spectrum.log_likelihood(scale, noise)), gradient[: len(family.names)]
+
+        best = self._search(evidence, family.start, family.bounds, n_samples)
+        K, spectrum, scale, noise = settled(best)
+        check_psd(K, family.kernel)
+        chosen = {"scale": scale} if is_free(self.scale) else {}
+        chosen |= {"noise": noise} if is_free(self.noise) else {}
+        L = _factor(K, scale, noise)
+        solution = {
+            "noise_": noise,
+            "scale_": scale,
+            "hyperparameter_names_": [*family.names, *chosen],
+            "theta_": np.append(best, np.log(list(chosen.values()))),
+            "log_marginal_likelihood_value_": float(spectrum.log_likelihood(scale, noise)),
+            "dual_coef_": cho_solve((L, True), targets, check_finite=False),
+            "L_": L,
+            "targets_": targets,
+            "_centre": centre,
+            "_spread": spread,
+        }
+        self._keep(X, Training(training.density, training.beliefs, family.at(best)), solution)
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        include_noise: bool = True,
+    ) -> Any:
+        """Predict the number, or numbers, of each row, with what it is uncertain by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        return_std : bool, default=False
+            Whether to return the standard deviation of each prediction as well.
+        return_cov : bool, default=False
+            Whether to return the covariance of all predictions as well.
+        include_noise : bool, default=True
+            Whether these are about new observations; if not, about the process beneath the noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        std : ndarray of the same shape, with ``return_std``
+        cov : ndarray of shape (n_samples, n_samples) or (n_samples, n_samples, n_targets), with \
+                ``return_cov``
+        """
+        if return_std and return_cov:
+            raise ValueError("Ask for return_std or for return_cov, not for both at once.")
+        if not (return_std or return_cov):
+            return self._mean(self._gram_rows(X))
+        beliefs = self._believe(X)
+        K = self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
+        mean = self._mean(K)
+        explained = solve_triangular(self.L_, self.scale_ * K.T, lower=True, check_finite=False)
+        noise = self.noise_ if include_noise else 0.0
+        if return_cov:
+            covariance = self.scale_ * self.kernel_(beliefs, n_jobs=self.n_jobs)
+            covariance -= explained.T @ explained
+            covariance[np.diag_indices_from(covariance)] += noise
+            return mean, _per_target(covariance, self._spread**2)
+        variance = self.scale_ * self.kernel_.diag(beliefs) - (explained**2).sum(axis=0)
+        # The process knows a training row without noise: what rounding left below zero is zero.
+        return mean, _per_target(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = True
+    ) -> FloatArray:
+        """Draw what the targets of new rows could be, jointly.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features) or Beliefs
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=0
+        include_noise : bool, default=True
+            Whether to draw observations; if not, the process beneath the noise.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
+        """
+        rng = check_random_state(random_state)
+        mean, covariance = self.predict(X, return_cov=True, include_noise=include_noise)
+        if mean.ndim == 1:
+            return _draws(mean, covariance, n_samples, rng)
+        targets = range(mean.shape[1])
+        draws = [_draws(mean[:, j], covariance[..., j], n_samples, rng) for j in targets]
+        return np.stack(draws, axis=1)
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the logarithm of the probability of the training targets.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_hyperparameters,), optional
+            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` unless told.
+        eval_gradient : bool, default=False
+            Whether to return the derivatives by ``theta`` as well. Those by scale and noise are
+            exact; those by parameters of the kernel use central differences of Gram matrices.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
+        """
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        theta = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
+        if theta.shape != self.theta_.shape:
+            raise ValueError(
+                f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "
+                f"of shape {theta.shape}."
+            )
+        by_name = dict(zip(self.hyperparameter_names_, np.exp(theta), strict=True))
+        scale, noise = by_name.pop("scale", self.scale_), by_name.pop("noise", self.noise_)
+        family = KernelFamily(self.kernel_, tuple(by_name), np.empty((len(by_name), 2)))
+        logarithms = theta[: len(by_name)]
+        K = family.at(logarithms)(self.beliefs_, n_jobs=self.n_jobs)
+        spectrum = Spectrum.of(K, self.targets_)
+        value = float(spectrum.log_likelihood(scale, noise))
+        if not eval_gradient:
+            return value
+        derivatives = family.derivatives(logarithms, self.beliefs_, n_jobs=self.n_jobs)
+        gradient = spectrum.gradient(scale, noise, derivatives)
+        free = [*by_name, "scale", "noise"]
+        return value, gradient[[name in self.hyperparameter_names_ for name in free]]
+
+    def _mean(self, K: FloatArray) -> FloatArray:
+        mean = self.scale_ * K @ self.dual_coef_
+        if np.ndim(self._centre) == 0:
+            mean = mean[:, 0]
+        restored: FloatArray = mean * self._spread + self._centre
+        return restored
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("noise", self.noise, or_word="optimize")
+        check_bounds("noise_bounds", self.noise_bounds)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]:
+    """Return centre and spread of each target, a number for one and an array for several."""
+    if not wanted:
+        return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
+    spread = y.std(axis=0)
+    return y.mean(axis=0), np.where(spread > 0, spread, 1.0)
+
+
+def _factor(K: FloatArray, scale: float, noise: float) -> FloatArray:
+    S = scale * K
+    S[np.diag_indices_from(S)] += noise
+    try:
+        L: FloatArray = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError as error:
+        raise ValueError(
+            f"The covariance of the targets, {scale:.3g} * K + {noise:.3g} * I, is not positive "
+            "definite. Raise noise (or the lower one of noise_bounds), or use a kernel whose "
+            "positive_definite attribute is True, such as GenRBF."
+        ) from error
+    return L
+
+
+def _multiplied(bounds: Bounds, unit: float) -> Bounds:
+    return bounds[0] * unit, bounds[1] * unit
+
+
+def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
+    """Return ``array`` in the units of each target, along a last axis where there are several."""
+    return np.multiply.outer(array, factors)
+
+
+def _draws(mean: FloatArray, covariance: FloatArray, n_draws: int, rng: Any) -> FloatArray:
+    """Draw from a Gaussian whose covariance may be singular, shape (n_rows, n_draws)."""
+    values, vectors = eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    drawn: FloatArray = mean[:, None] + root @ rng.standard_normal((len(mean), n_draws))
+    return drawn

@@ -1,0 +1,1 @@
+"""Machines whose cost is linear in the number of rows."""

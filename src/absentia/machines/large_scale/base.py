@@ -1,0 +1,301 @@
+"""What large-scale machines share: features of rows, and a linear model on sums over blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from absentia.beliefs import Beliefs
+from absentia.features import FourierFeatures, Nystroem
+from absentia.features.base import remember_columns_of
+from absentia.machines.large_scale.losses import Loss
+from absentia.machines.large_scale.summed_optimum import (
+    SLICE_ROWS,
+    CodesOf,
+    DesignOf,
+    QuadraticPenalty,
+    minimise_sum,
+    sum_curvature,
+)
+from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.tables import FloatArray, as_table, as_table_like
+from absentia.tables.streams import MemoryStream, Stream, as_stream
+from absentia.tables.streams.base import check_stream_columns
+
+__all__ = ["LargeScaleMachine"]
+
+
+class LargeScaleMachine(BaseEstimator):
+    """Base of the machines whose cost is linear in the rows.
+
+    A machine writes ``__init__``, ``_loss`` (of the codes that it learned), ``_penalty_weight``,
+    and ``_learn_codes``, which returns how targets become codes and the fitted attributes that
+    say so.
+    """
+
+    features: Any
+    n_components: int
+    density: Any
+    gamma: Any
+    mask_weight: Any
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    cache_size: Any
+    n_jobs: int | None
+    random_state: Any
+
+    features_: Any
+    coef_: FloatArray
+    intercept_: FloatArray
+    n_features_in_: int
+    n_iter_: int
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit density, features and coefficients to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+            NaN where a value is missing. Chunks bring their own targets and weights.
+        y : array-like of shape (n_samples,)
+            With a Dask table a Dask array or series.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        blocks = self._blocks(X, y, sample_weight)
+        features = self._fitted_features(X, blocks)
+        codes_of, attributes = self._learn_codes(blocks, None)
+        blocks, design_of = self._design(blocks, features)
+        n_scores = codes_of.n_scores
+        penalty = QuadraticPenalty.ridge(
+            self._penalty_weight(), design_of.n_columns, n_scores, self.fit_intercept
+        )
+        B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
+        self._curvature: FloatArray | None = None
+        return self._keep(X, features, B, n_passes, attributes)
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
+        """Learn from some more rows, then forget them.
+
+        What was learned before stays as a quadratic: ``H``, the sum of the losses' curvatures so
+        far, around the coefficients so far. For squared error that is all there is to know, and
+        the outcome is that of one fit to all rows; for other losses it is the approximation of
+        Laplace, renewed with every call.
+        """
+        self._check_parameters()
+        known = getattr(self, "_curvature", None)
+        blocks = self._blocks(X, y, sample_weight)
+        if known is None:
+            features = self._fitted_features(X, blocks)
+            codes_of, attributes = self._learn_codes(blocks, classes)
+        else:
+            features, codes_of = self.features_, self._known_codes()
+            self._check_columns(X)
+        blocks, design_of = self._design(blocks, features)
+        if known is None:
+            n_columns, n_scores = design_of.n_columns, codes_of.n_scores
+            weight = self._penalty_weight()
+            penalty = QuadraticPenalty.ridge(weight, n_columns, n_scores, self.fit_intercept)
+        else:
+            penalty = QuadraticPenalty(known, self._coefficients())
+        B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
+        curvature = sum_curvature(blocks, design_of, codes_of, self._loss(codes_of), B)
+        curvature += penalty.hessians
+        if known is None:
+            self._keep(X, features, B, n_passes, attributes)
+        else:
+            self._set_coefficients(B, self.n_iter_ + n_passes)
+        self._curvature = curvature
+        return self
+
+    # ------------------------------------------------------------------ what a machine writes
+
+    def _loss(self, codes_of: Any) -> Loss:
+        """Return the loss that is summed over rows."""
+        raise TypeError(f"{type(self).__name__} does not say what it minimises.")
+
+    def _penalty_weight(self) -> float:
+        """Return ``alpha`` of the penalty ``alpha |b|^2 / 2``."""
+        raise TypeError(f"{type(self).__name__} does not say how it penalises.")
+
+    def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+        """Return how targets become codes, and the fitted attributes that say so."""
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _known_codes(self) -> Any:
+        """Return how targets became codes when the stream began."""
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        """Return targets in memory, checked."""
+        return y
+
+    # ------------------------------------------------------------------ the rest
+
+    def _check_parameters(self) -> None:
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        if not (isinstance(self.cache_size, Real) and float(self.cache_size) >= 0):
+            raise ValueError(
+                f"cache_size must be a number of megabytes, 0 for none, found {self.cache_size!r}."
+            )
+        self._penalty_weight()
+
+    def _blocks(self, X: Any, y: Any, sample_weight: Any) -> Stream:
+        """Return the rows with their targets, in memory or elsewhere, as blocks without names."""
+        blocks = as_stream(X, y, sample_weight)
+        if blocks is not None:
+            return blocks.without_names()
+        rows = X if isinstance(X, Beliefs) else as_table(X)
+        y = self._check_targets(y, len(rows))
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, np.empty((len(rows), 1)), dtype=np.float64, ensure_non_negative=True
+            )
+        return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
+
+    def _fitted_features(self, X: Any, blocks: Stream) -> Any:
+        """Return the feature map, fitted to the rows; None where the rows are features already."""
+        features = self._make_features()
+        if features is None:
+            return None
+        if not isinstance(blocks, MemoryStream):
+            return features.fit(blocks)
+        if blocks.sample_weight is None or isinstance(X, Beliefs):
+            return features.fit(blocks.X)
+        return features.fit(blocks.X, sample_weight=blocks.sample_weight)
+
+    def _make_features(self) -> Any:
+        shared = {
+            "gamma": self.gamma,
+            "mask_weight": self.mask_weight,
+            "density": self.density,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+        }
+        if isinstance(self.features, str):
+            if self.features == "fourier":
+                return FourierFeatures(self.n_components, **shared)
+            if self.features == "nystroem":
+                return Nystroem(self.n_components, **shared)
+            if self.features == "passthrough":
+                return None
+        elif hasattr(self.features, "fit") and hasattr(self.features, "transform"):
+            if self.mask_weight is not None or self.gamma != "scale":
+                raise ValueError(
+                    f"gamma or mask_weight was given beside features={self.features!r}, which has "
+                    "parameters of its own. Set them there."
+                )
+            return clone(self.features)
+        raise ValueError(
+            "features must be 'fourier', 'nystroem', 'passthrough' (the columns themselves) or a "
+            f"transformer such as FourierFeatures(), found {self.features!r}."
+        )
+
+    def _design(self, blocks: Stream, features: Any) -> tuple[Stream, DesignOf]:
+        """Return the rows and how to make their design matrix; features are kept if they fit."""
+        if features is None:
+            n_features = blocks.n_features
+        else:
+            n_features = len(features.get_feature_names_out())
+        design_of = DesignOf(features, self.fit_intercept, n_features)
+        if features is not None and isinstance(blocks, MemoryStream):
+            megabytes = 8e-6 * len(blocks.X) * n_features
+            if megabytes <= self.cache_size:
+                kept = MemoryStream(
+                    design_of.of_rows(blocks.X), blocks.y, blocks.sample_weight, n_jobs=self.n_jobs
+                )
+                return kept, replace(design_of, features=None)
+        return blocks, design_of
+
+    def _minimise(
+        self, blocks: Stream, design_of: DesignOf, codes_of: CodesOf, penalty: QuadraticPenalty
+    ) -> tuple[FloatArray, int]:
+        return minimise_sum(
+            blocks,
+            design_of,
+            codes_of,
+            self._loss(codes_of),
+            penalty,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+    def _keep(
+        self, X: Any, features: Any, B: FloatArray, n_passes: int, attributes: dict[str, Any]
+    ) -> Any:
+        """Set the fitted attributes: the last step, which cannot fail any more."""
+        self.features_ = features
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self._set_coefficients(B, n_passes)
+        remember_columns_of(self, X)
+        return self
+
+    def _set_coefficients(self, B: FloatArray, n_passes: int) -> None:
+        self.coef_ = B[:-1].T.copy() if self.fit_intercept else B.T.copy()
+        self.intercept_ = B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1])
+        self.n_iter_ = n_passes
+
+    def _coefficients(self) -> FloatArray:
+        """Return the coefficients as the solver has them, (n_columns, n_scores)."""
+        if not self.fit_intercept:
+            return self.coef_.T
+        return np.concatenate([self.coef_.T, self.intercept_[None]])
+
+    def _check_columns(self, X: Any) -> None:
+        blocks = as_stream(X)
+        if blocks is not None:
+            check_stream_columns(self, blocks)
+        elif not isinstance(X, Beliefs):
+            as_table_like(self, X)
+
+    def _map_scores(self, X: Any, of_scores: Any, n_columns: int | None) -> Any:
+        """Return what ``of_scores`` makes of the scores of rows, in the kind of ``X``."""
+        check_is_fitted(self)
+        outcome_of = _Scored(
+            DesignOf(self.features_, False, self.coef_.shape[1]),
+            self.coef_.T,
+            self.intercept_,
+            of_scores,
+        )
+        blocks = as_stream(X)
+        if blocks is not None:
+            check_stream_columns(self, blocks)
+            return blocks.map_rows(outcome_of, n_columns)
+        return outcome_of(X if isinstance(X, Beliefs) else as_table_like(self, X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.features != "passthrough"
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """From rows to what is wanted of their scores; small enough to be sent to workers."""
+
+    design_of: DesignOf
+    coefficients: FloatArray
+    intercept: FloatArray
+    of_scores: Any
+
+    def __call__(self, rows: Any) -> Any:
+        # In slices, so that the features of all rows need not stand at once.
+        slices = MemoryStream(rows, block_rows=SLICE_ROWS)
+        return slices.map_rows(self._of_slice, None) if len(rows) else self._of_slice(rows)
+
+    def _of_slice(self, rows: Any) -> Any:
+        return self.of_scores(self.design_of(rows) @ self.coefficients + self.intercept)

@@ -1,0 +1,290 @@
+"""Support vector machine and logistic regression at a cost linear in the rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.machines.documentation import documented
+from absentia.machines.large_scale.base import LargeScaleMachine
+from absentia.machines.large_scale.losses import (
+    Logistic,
+    Loss,
+    Multinomial,
+    SquaredError,
+    SquaredHinge,
+)
+from absentia.machines.large_scale.target_codes import (
+    ClassCodes,
+    ClassOfScores,
+    all_columns,
+    classes_of,
+    first_column,
+    probabilities_of,
+)
+from absentia.machines.parameter_checks import check_positive
+from absentia.machines.targets import checked_labels
+from absentia.tables.streams import Stream
+
+__all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
+
+
+class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
+    """What the large-scale classifiers share: class labels, and streams of them."""
+
+    classes_: np.ndarray
+    C: float
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from some more rows of a stream.
+
+        The first call fits density and features to its rows, later ones keep them; a ``fit``
+        before the first call is forgotten. What earlier rows said is kept as a quadratic around
+        the coefficients, exactly for squared error and in the approximation of Laplace for other
+        losses; there is no learning rate to choose.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), optional
+            All classes of the stream; needed at the first call unless its rows have them all.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, sample_weight, classes)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return how much each row speaks for the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), or lazy
+        """
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return self._map_scores(X, first_column, None)
+        return self._map_scores(X, all_columns, len(self.classes_))
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or lazy
+        """
+        check_is_fitted(self)
+        return self._map_scores(X, ClassOfScores(self.classes_), None)
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        # A chunk of a stream may have one class only; `_learn_codes` counts those of all rows.
+        return checked_labels(self, y, n_samples)
+
+    def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+        classes = blocks.map_sum(classes_of).labels if classes is None else np.unique(classes)
+        if len(classes) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(classes)} class."
+            )
+        return ClassCodes(classes), {"classes_": classes}
+
+    def _known_codes(self) -> ClassCodes:
+        return ClassCodes(self.classes_)
+
+    def _penalty_weight(self) -> float:
+        check_positive("C", self.C)
+        return 1 / float(self.C)
+
+
+@documented
+class LargeScaleSVC(_LargeScaleClassifier):
+    """Support vector classification on features of beliefs, for any number of rows.
+
+    ``min_b |b|^2 / 2 + C sum_i weight_i loss(y_i, z_i'b + b_0)`` with ``z`` the expected Fourier
+    or Nystroem features of a row and one score to each class (one against the rest). The loss is
+    the squared hinge ``max(0, 1 - y f)^2``, or for the least-squares SVM ``(y - f)^2 / 2``, which
+    takes a single pass over the data.
+
+    Parameters
+    ----------
+    {feature_parameters}
+    C : float, default=1.0
+        How much errors weigh beside the penalty.
+    loss : {"squared_hinge", "least_squares"}, default="squared_hinge"
+    {lbfgs_parameters}
+    {feature_cache_parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    features_ : fitted feature map
+    coef_ : ndarray of shape (1 or n_classes, n_components)
+    intercept_ : ndarray of shape (1 or n_classes,)
+    n_iter_ : int
+        Passes over the data after density and features were fitted.
+
+    Notes
+    -----
+    Cost: one pass of n D^2 multiplications for D features, then some twenty passes of n D and the
+    features again, where they are not kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LargeScaleSVC
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 3))
+    >>> y = np.where((X[:, :2] ** 2).sum(axis=1) > 1.5, "out", "in")
+    >>> X[rng.random(X.shape) < 0.05] = np.nan
+    >>> machine = LargeScaleSVC(n_components=300, C=10, random_state=0).fit(X, y)
+    >>> bool(machine.score(X, y) > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        features: Any = "fourier",
+        n_components: int = 512,
+        *,
+        density: Any = "gaussian",
+        gamma: float | str = "scale",
+        mask_weight: Any = None,
+        C: float = 1.0,
+        loss: Literal["squared_hinge", "least_squares"] = "squared_hinge",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        cache_size: float = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.features = features
+        self.n_components = n_components
+        self.density = density
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _loss(self, codes_of: Any) -> Loss:
+        return SquaredHinge() if self.loss == "squared_hinge" else SquaredError()
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.loss not in ("squared_hinge", "least_squares"):
+            raise ValueError(
+                f"loss must be 'squared_hinge' or 'least_squares', found {self.loss!r}."
+            )
+
+
+@documented
+class LargeScaleLogisticRegression(_LargeScaleClassifier):
+    """Logistic regression on features of beliefs, for any number of rows.
+
+    ``min_b |b|^2 / 2 + C sum_i weight_i log(1 + exp(-y_i (z_i'b + b_0)))`` with ``z`` the expected
+    Fourier or Nystroem features of a row; for more than two classes the multinomial model.
+
+    Parameters
+    ----------
+    {feature_parameters}
+    C : float, default=1.0
+        How much the likelihood weighs beside the penalty.
+    {lbfgs_parameters}
+    {feature_cache_parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    features_ : fitted feature map
+    coef_ : ndarray of shape (1 or n_classes, n_components)
+    intercept_ : ndarray of shape (1 or n_classes,)
+    n_iter_ : int
+        Passes over the data after density and features were fitted.
+
+    Notes
+    -----
+    Cost: as for :class:`LargeScaleSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LargeScaleLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> X[rng.random(X.shape) < 0.05] = np.nan
+    >>> machine = LargeScaleLogisticRegression(n_components=200, C=10, random_state=0).fit(X, y)
+    >>> machine.predict_proba([[1.0, 2.0], [np.nan, np.nan]])[:, 1].round(1)
+    array([1. , 0.5])
+    """
+
+    def __init__(
+        self,
+        features: Any = "fourier",
+        n_components: int = 512,
+        *,
+        density: Any = "gaussian",
+        gamma: float | str = "scale",
+        mask_weight: Any = None,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        cache_size: float = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.features = features
+        self.n_components = n_components
+        self.density = density
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or a lazy table
+        """
+        check_is_fitted(self)
+        return self._map_scores(X, probabilities_of, len(self.classes_))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _loss(self, codes_of: Any) -> Loss:
+        return Logistic() if codes_of.n_scores == 1 else Multinomial()

@@ -1,0 +1,153 @@
+"""Ridge regression at a cost linear in the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.machines.documentation import documented
+from absentia.machines.large_scale.base import LargeScaleMachine
+from absentia.machines.large_scale.losses import Loss, SquaredError
+from absentia.machines.large_scale.target_codes import (
+    NumberCodes,
+    all_columns,
+    first_column,
+    widths_of,
+)
+from absentia.machines.parameter_checks import check_positive
+from absentia.machines.targets import RegressorTargets
+from absentia.tables.streams import Stream
+
+__all__ = ["LargeScaleRidge"]
+
+
+@documented
+class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
+    """Ridge regression on features of beliefs: kernel ridge for any number of rows.
+
+    ``min_b sum_i weight_i (y_i - z_i'b - b_0)^2 + alpha |b|^2`` with ``z`` the expected Fourier or
+    Nystroem features of a row. The normal equations are summed in one pass over the data, in
+    memory, in chunks, or on many machines, and solved once.
+
+    Parameters
+    ----------
+    {feature_parameters}
+    alpha : float, default=1.0
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+        Whether to add a constant, which is not penalised.
+    {feature_cache_parameters}
+
+    Attributes
+    ----------
+    features_ : fitted feature map
+    coef_ : ndarray of shape (n_outputs, n_components)
+    intercept_ : ndarray of shape (n_outputs,)
+    n_iter_ : int
+        Passes over the data after density and features were fitted.
+
+    Notes
+    -----
+    Cost: the features, and n D^2 multiplications for D of them; D^3 / 3 to solve.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LargeScaleRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 3))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
+    >>> X[rng.random(X.shape) < 0.05] = np.nan
+    >>> machine = LargeScaleRidge(n_components=300, alpha=0.1, random_state=0).fit(X, y)
+    >>> bool(machine.score(X, y) > 0.8)
+    True
+    """
+
+    _multi_output = True
+
+    def __init__(
+        self,
+        features: Any = "fourier",
+        n_components: int = 512,
+        *,
+        density: Any = "gaussian",
+        gamma: float | str = "scale",
+        mask_weight: Any = None,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        cache_size: float = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.features = features
+        self.n_components = n_components
+        self.density = density
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # One pass solves it; the base asks every machine for these.
+    tol = 1e-6
+    max_iter = 1
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LargeScaleRidge:
+        """Learn from some more rows of a stream; the outcome is that of one fit to all of them.
+
+        The first call fits density and features to its rows, later ones keep them; give a
+        ``FrozenEstimator`` of a density that knows more for the first rows to matter less. A
+        ``fit`` before the first call is forgotten.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._partial_fit(X, y, sample_weight, None)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict the number, or numbers, of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs), or a lazy table
+        """
+        check_is_fitted(self)
+        if self._flat:
+            return self._map_scores(X, first_column, None)
+        return self._map_scores(X, all_columns, len(self.intercept_))
+
+    def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+        widths = blocks.map_sum(widths_of).widths
+        return NumberCodes(widths[0] if widths else 1), {"_flat": not widths}
+
+    def _known_codes(self) -> NumberCodes:
+        return NumberCodes(len(self.intercept_))
+
+    def _loss(self, codes_of: Any) -> Loss:
+        return SquaredError()
+
+    def _penalty_weight(self) -> float:
+        check_positive("alpha", self.alpha)
+        return float(self.alpha)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

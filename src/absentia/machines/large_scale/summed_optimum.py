@@ -1,0 +1,245 @@
+"""Linear models on tables in many places: everything they need is a sum over blocks of rows.
+
+The coefficients minimise ``sum_i weight_i loss(codes_i, z_i'B) + penalty(B)``, with a quadratic
+penalty. For squared error that takes one pass, which sums the normal equations. For other losses
+the same pass gives a metric in which the problem is nearly round and a start, the solution of
+least squares; L-BFGS needs a few passes from there, each of which sums one gradient.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+
+from absentia.machines.large_scale.losses import Loss, SquaredError
+from absentia.machines.large_scale.quasi_newton import minimise
+from absentia.tables import FloatArray
+from absentia.tables.streams import Chunk, Stream
+from absentia.tables.streams.base import pairwise_sum
+
+__all__ = ["SLICE_ROWS", "DesignOf", "QuadraticPenalty", "minimise_sum", "sum_curvature"]
+
+#: Rows whose features are held at once.
+SLICE_ROWS = 4096
+
+CodesOf = Callable[[Any], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignOf:
+    """How to make the design matrix of some rows: their features, and a one for the intercept."""
+
+    features: Any
+    fit_intercept: bool
+    n_features: int
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of a design matrix."""
+        return self.n_features + bool(self.fit_intercept)
+
+    def of_rows(self, rows: Any) -> FloatArray:
+        """Return the features of rows, (n, n_features)."""
+        if self.features is None:
+            if np.isnan(rows).any():
+                raise ValueError(
+                    "features='passthrough' takes the columns as they are, but NaN was found in "
+                    "them. Use features='fourier' or 'nystroem' for rows with missing values."
+                )
+            return np.asarray(rows)
+        # Features of our own skip the checks of names, which have been made.
+        of_rows = getattr(self.features, "of_rows", self.features.transform)
+        Z: FloatArray = np.asarray(of_rows(rows))
+        return Z
+
+    def __call__(self, rows: Any) -> FloatArray:
+        """Return the design matrix of rows, (n, n_columns)."""
+        Z = self.of_rows(rows)
+        return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticPenalty:
+    """``sum_s (b_s - centre_s)' H_s (b_s - centre_s) / 2`` over the scores ``s``.
+
+    Attributes
+    ----------
+    hessians : ndarray of shape (n_scores, n_columns, n_columns)
+    centres : ndarray of shape (n_columns, n_scores)
+    """
+
+    hessians: FloatArray
+    centres: FloatArray
+
+    @classmethod
+    def ridge(
+        cls, alpha: float, n_columns: int, n_scores: int, fit_intercept: bool
+    ) -> QuadraticPenalty:
+        """Return ``alpha |b|^2 / 2``, with nothing on the intercept."""
+        weights = np.full(n_columns, float(alpha))
+        if fit_intercept:
+            weights[-1] = 0.0
+        hessians = np.broadcast_to(np.diag(weights), (n_scores, n_columns, n_columns))
+        return cls(hessians, np.zeros((n_columns, n_scores)))
+
+    def value_and_gradient(self, B: FloatArray) -> tuple[float, FloatArray]:
+        """Return the penalty and its gradient, (n_columns, n_scores)."""
+        offsets = B - self.centres
+        gradient = np.einsum("sij,js->is", self.hessians, offsets)
+        return 0.5 * float((offsets * gradient).sum()), gradient
+
+
+def minimise_sum(
+    blocks: Stream,
+    design_of: DesignOf,
+    codes_of: CodesOf,
+    loss: Loss,
+    penalty: QuadraticPenalty,
+    *,
+    tol: float,
+    max_iter: int,
+) -> tuple[FloatArray, int]:
+    """Return the coefficients, (n_columns, n_scores), and the number of passes over the data.
+
+    Parameters
+    ----------
+    blocks : Stream
+    design_of : from rows to the design matrix
+    codes_of : from targets to codes, (n, n_scores)
+    loss : Loss
+    penalty : QuadraticPenalty
+    tol : float
+        L-BFGS stops when no entry of the gradient, per unit of weight and in the metric of the
+        normal equations, is larger.
+    max_iter : int
+        The largest number of steps of L-BFGS.
+    """
+    gram, cross, total = blocks.map_sum(_in_slices, _normal_equations, design_of, codes_of)
+    if not total > 0:
+        raise ValueError("There is nothing to learn from: no row has a positive weight.")
+    pull = np.einsum("sij,js->is", penalty.hessians, penalty.centres)
+    same = all(np.array_equal(H, penalty.hessians[0]) for H in penalty.hessians[1:])
+    if isinstance(loss, SquaredError):
+        return _solve_each(gram, penalty.hessians, cross + pull, same), 1
+    bound = loss.curvature_bound
+    metrics = penalty.hessians[:1] if same else penalty.hessians
+    roots = [_root(bound * gram + H) for H in metrics]
+    start = _solve_each(bound * gram, penalty.hessians, bound * cross + pull, same)
+    unscale = np.sqrt(total)
+
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        B = unscale * _backward(roots, flat.reshape(start.shape))
+        value, gradient = blocks.map_sum(
+            _in_slices, _loss_and_gradient, design_of, codes_of, loss, B
+        )
+        extra, slope = penalty.value_and_gradient(B)
+        inner = unscale * _forward(roots, gradient + slope) / total
+        return (float(value) + extra) / total, inner.ravel()
+
+    begin = np.stack(
+        [roots[s if len(roots) > 1 else 0].T @ start[:, s] for s in range(start.shape[1])], axis=1
+    )
+    outcome = minimise(objective, begin.ravel() / unscale, tol=tol, max_iter=max_iter)
+    # A gradient at the last digits of its sum cannot be lowered, whatever the tolerance.
+    if outcome.slope > max(tol, 1e-12):
+        warnings.warn(
+            f"L-BFGS stopped with a gradient of {outcome.slope:.1e} (tol={tol:g}) and at most "
+            f"max_iter={max_iter} steps. Raise max_iter or tol, or penalise more.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    B = unscale * _backward(roots, outcome.point.reshape(start.shape))
+    return B, 1 + outcome.n_evaluations
+
+
+def sum_curvature(
+    blocks: Stream, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
+) -> FloatArray:
+    """Return the sum of the losses' Hessians at ``B``, (n_scores, n_columns, n_columns)."""
+    hessians: FloatArray = blocks.map_sum(_in_slices, _curvature, design_of, codes_of, loss, B)
+    return hessians
+
+
+def _in_slices(block: Chunk, function: Callable[..., Any], *shared: Any) -> Any:
+    """Sum over slices of a block: a partition may be large, and its features larger."""
+    return pairwise_sum(function(part, *shared) for part in block.slices(SLICE_ROWS))
+
+
+def _normal_equations(
+    block: Chunk, design_of: DesignOf, codes_of: CodesOf
+) -> tuple[FloatArray, FloatArray, float]:
+    Z = design_of(block.X)
+    weighted = Z if block.sample_weight is None else Z * block.sample_weight[:, None]
+    total = len(Z) if block.sample_weight is None else block.sample_weight.sum()
+    return weighted.T @ Z, weighted.T @ codes_of(block.y), float(total)
+
+
+def _loss_and_gradient(
+    block: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
+) -> tuple[float, FloatArray]:
+    Z = design_of(block.X)
+    values, slopes = loss.value_and_gradient(Z @ B, codes_of(block.y))
+    if block.sample_weight is not None:
+        values = values * block.sample_weight
+        slopes = slopes * block.sample_weight[:, None]
+    return float(values.sum()), Z.T @ slopes
+
+
+def _curvature(
+    block: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
+) -> FloatArray:
+    Z = design_of(block.X)
+    curvature = loss.curvature(Z @ B, codes_of(block.y))
+    if block.sample_weight is not None:
+        curvature = curvature * block.sample_weight[:, None]
+    return np.stack([(Z * column[:, None]).T @ Z for column in curvature.T])
+
+
+def _solve_each(
+    gram: FloatArray, hessians: FloatArray, right: FloatArray, same: bool
+) -> FloatArray:
+    """Solve ``(gram + H_s) b_s = right_s`` for each score."""
+    if same:
+        return _solve(gram + hessians[0], right)
+    return np.stack([_solve(gram + H, right[:, s]) for s, H in enumerate(hessians)], axis=1)
+
+
+def _solve(A: FloatArray, b: FloatArray) -> FloatArray:
+    solution: FloatArray = cho_solve(cho_factor(_lifted(A), lower=True), b)
+    return solution
+
+
+def _root(A: FloatArray) -> FloatArray:
+    root: FloatArray = cholesky(_lifted(A), lower=True)
+    return root
+
+
+def _lifted(A: FloatArray) -> FloatArray:
+    """Add to the diagonal what rounding may have taken: features can depend on one another."""
+    lift = len(A) * np.finfo(float).eps * np.trace(A) / len(A)
+    lifted: FloatArray = A + lift * np.eye(len(A))
+    return lifted
+
+
+def _backward(roots: list[FloatArray], U: FloatArray) -> FloatArray:
+    """Return coefficients from the variables in which the problem is round, ``inv(R') u``."""
+    if len(roots) == 1:
+        return solve_triangular(roots[0], U, lower=True, trans="T")
+    columns = [
+        solve_triangular(root, U[:, s], lower=True, trans="T") for s, root in enumerate(roots)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _forward(roots: list[FloatArray], G: FloatArray) -> FloatArray:
+    """Return the gradient by the round variables, ``inv(R) g``."""
+    if len(roots) == 1:
+        return solve_triangular(roots[0], G, lower=True)
+    columns = [solve_triangular(root, G[:, s], lower=True) for s, root in enumerate(roots)]
+    return np.stack(columns, axis=1)

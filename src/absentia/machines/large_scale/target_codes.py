@@ -1,0 +1,136 @@
+"""Targets as codes, block by block, and scores as answers.
+
+Functions and values with names of their own, so that they can be sent to other processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from absentia.tables import FloatArray
+from absentia.tables.streams import Chunk
+
+__all__ = [
+    "ClassCodes",
+    "ClassOfScores",
+    "NumberCodes",
+    "all_columns",
+    "classes_of",
+    "first_column",
+    "probabilities_of",
+    "widths_of",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCodes:
+    """Targets that are numbers, as columns."""
+
+    n_scores: int
+
+    def __call__(self, y: Any) -> FloatArray:
+        if y is None:
+            raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
+        columns = np.asarray(y, dtype=np.float64)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.shape[1] != self.n_scores:
+            raise ValueError(
+                f"y must have {self.n_scores} column(s), as in the rows before, found "
+                f"{columns.shape[1]}."
+            )
+        if not np.isfinite(columns).all():
+            raise ValueError("y must hold finite numbers, found NaN or infinity.")
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Targets that are classes, as columns of +1 and -1: one for two classes, else one each."""
+
+    classes: np.ndarray
+
+    @property
+    def n_scores(self) -> int:
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def __call__(self, y: Any) -> FloatArray:
+        labels = np.asarray(y)
+        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        unknown = self.classes[index] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y has the class {labels[unknown][0]!r}, which is not among "
+                f"{self.classes.tolist()}. Pass all classes at the first call of partial_fit."
+            )
+        codes = 2.0 * (index[:, None] == np.arange(len(self.classes))) - 1.0
+        return codes[:, 1:] if len(self.classes) == 2 else codes
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A set of class labels; the sum is the union."""
+
+    labels: np.ndarray
+
+    def __add__(self, other: Labels) -> Labels:
+        return Labels(np.union1d(self.labels, other.labels))
+
+
+def classes_of(block: Chunk) -> Labels:
+    if block.y is None:
+        raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
+    return Labels(np.unique(block.y))
+
+
+@dataclass(frozen=True, eq=False)
+class Widths:
+    """The shape of targets without their number; the sum of equals is the same."""
+
+    widths: tuple[int, ...]
+
+    def __add__(self, other: Widths) -> Widths:
+        if self.widths != other.widths:
+            raise ValueError(
+                f"The targets of all blocks must have one shape, found {self.widths} and "
+                f"{other.widths}."
+            )
+        return self
+
+
+def widths_of(block: Chunk) -> Widths:
+    if block.y is None:
+        raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
+    return Widths(tuple(np.shape(block.y)[1:]))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassOfScores:
+    """From scores to the class with the highest."""
+
+    classes: Any
+
+    def __call__(self, scores: FloatArray) -> np.ndarray:
+        if scores.shape[1] == 1:
+            return self.classes[(scores[:, 0] > 0).astype(np.intp)]
+        return self.classes[scores.argmax(axis=1)]
+
+
+def first_column(scores: FloatArray) -> FloatArray:
+    first: FloatArray = scores[:, 0]
+    return first
+
+
+def all_columns(scores: FloatArray) -> FloatArray:
+    return scores
+
+
+def probabilities_of(scores: FloatArray) -> FloatArray:
+    if scores.shape[1] == 1:
+        of_second: FloatArray = expit(scores)
+        return np.hstack([1 - of_second, of_second])
+    probabilities: FloatArray = softmax(scores, axis=1)
+    return probabilities

@@ -1,0 +1,257 @@
+"""Kernel logistic regression for rows with holes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_sample_weight
+
+from absentia.machines.base import ClassifierTargets, KernelMachine
+from absentia.machines.documentation import documented
+from absentia.machines.logistic.newton import LogisticSolution, fit_gram
+from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.tables import FloatArray
+
+__all__ = ["LogisticRegression"]
+
+
+@documented
+class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
+    """Kernel logistic regression for rows with missing values.
+
+    The classifier of [Williams2005]_, with a penalty that keeps it from fitting noise. Two classes
+    have one function ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, the log-odds of the
+    second class, that minimises
+
+        ``1/2 dual_coef' K dual_coef + C sum_i weight_i log(1 + exp(-y_i f(x_i)))``;
+
+    more classes have one function each, and probabilities by the softmax. A row with little
+    observed is similar to many others, so its probabilities are the less certain.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the data against the penalty; the smaller, the smoother.
+    fit_intercept : bool, default=True
+        Whether there is a constant, which is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
+    tol : float, default=1e-6
+        Stop when the fitted function is this close to the best one, in the norm of the kernel's
+        space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
+    max_iter : int, default=100
+        Most Newton steps.
+    warm_start : bool, default=False
+        Whether to begin at the coefficients of the last fit, where it had as many rows.
+    {common_parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+        The coefficients of the training rows, one function for two classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : ndarray of int, shape (1,)
+        Newton steps taken.
+    {common_attributes}
+
+    See Also
+    --------
+    LogisticRegressionCV : chooses ``C``, ``gamma`` and ``mask_weight`` by cross-validation.
+    GaussianProcessClassifier : the same loss, averaged over what the function could be.
+
+    Notes
+    -----
+    [Williams2005]_ maximises the likelihood of ``w'[1, k(x, x_1), ..., k(x, x_n)]`` without a
+    penalty; on as many parameters as rows that has no finite solution when the kernel matrix is
+    invertible, so the norm of the kernel's space is added here, as is usual; ``C`` large comes
+    close to it. Newton's method, O(n^3 / 3) a step for two classes and O(n^2 k) a conjugate
+    gradient step for more; ten steps or so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = np.where(X.sum(axis=1) > 0, "right", "left")
+    >>> X[::2, 1] = np.nan
+    >>> machine = LogisticRegression(C=10.0).fit(X, y)
+    >>> machine.predict([[-1.0, np.nan], [1.0, 1.0]])
+    array(['left', 'right'], dtype='<U5')
+    >>> machine.predict_proba([[-1.0, -1.0], [-1.0, np.nan]]).round(1)
+    array([[1. , 0. ],
+           [0.8, 0.2]])
+    """
+
+    classes_: np.ndarray
+    dual_coef_: FloatArray
+    intercept_: FloatArray
+    n_iter_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+        """Fit density, kernel and coefficients to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,)
+            Class labels, of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows' losses.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the log-odds of the second class, or a score to each of more classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes)
+        """
+        scores = self._gram_rows(X) @ self.dual_coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        probabilities: FloatArray = softmax(scores, axis=1)
+        return probabilities
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of :meth:`predict_proba`, exact where a probability underflows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        logarithms: FloatArray = log_softmax(scores, axis=1)
+        return logarithms
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: np.ndarray = self.classes_[best]
+        return labels
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        classes, codes = np.unique(y, return_inverse=True)
+        solution = fit_gram(
+            K,
+            codes,
+            len(classes),
+            self._loss_weights(y, sample_weight),
+            fit_intercept=self.fit_intercept,
+            max_iter=int(self.max_iter),
+            tol=self.tol,
+            start=self._start(len(K), classes),
+        )
+        if not solution.converged:
+            warnings.warn(
+                f"LogisticRegression did not converge in max_iter={self.max_iter} Newton steps. "
+                "Lower C, raise max_iter, or accept a larger tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return {
+            "classes_": classes,
+            "dual_coef_": solution.coefficients,
+            "intercept_": solution.intercept,
+            "n_iter_": np.array([solution.n_iter]),
+        }
+
+    def _loss_weights(self, y: Any, sample_weight: FloatArray | None) -> FloatArray:
+        weights: FloatArray = self.C * compute_sample_weight(self.class_weight, y)
+        if sample_weight is not None:
+            if (sample_weight < 0).any():
+                raise ValueError(
+                    "sample_weight must not be negative: the loss of a row cannot be a gain."
+                )
+            weights = weights * sample_weight
+        return weights
+
+    def _start(self, n_samples: int, classes: np.ndarray) -> LogisticSolution | None:
+        if not (self.warm_start and hasattr(self, "dual_coef_")):
+            return None
+        same = self.dual_coef_.shape[1] == n_samples and np.array_equal(self.classes_, classes)
+        return LogisticSolution(self.dual_coef_, self.intercept_, 0, False) if same else None

@@ -1,0 +1,74 @@
+"""Holes that appear only after training: compare the missingness of new rows with that before.
+
+A density knows what a missing value could have been whether or not it was ever missing in
+training, so machines of beliefs predict well from such rows where learners that split on
+missingness fail silently. Yet a column that was never missing before is news: a sensor that broke,
+a form that changed. ``shift="warn"`` or ``"error"`` makes a machine tell.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["MissingnessShiftWarning", "check_shift", "never_missing_before"]
+
+
+class MissingnessShiftWarning(UserWarning):
+    """New rows miss columns that no training row missed."""
+
+
+def never_missing_before(missing_rates: FloatArray, mask: BoolArray) -> IntArray:
+    """Return the columns that some new row misses and no training row did, in ascending order.
+
+    Parameters
+    ----------
+    missing_rates : ndarray of shape (n_features,)
+        Which part of the training rows missed each column.
+    mask : ndarray of bool, shape (n_new, n_features)
+        True where a new row misses a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.machines.missingness_shift import never_missing_before
+    >>> never_missing_before(np.array([0.0, 0.2, 0.0]), np.array([[True, True, False]]))
+    array([0])
+    """
+    return np.flatnonzero((missing_rates == 0) & mask.any(axis=0))
+
+
+def check_shift(
+    policy: str, missing_rates: FloatArray, mask: BoolArray, names: Sequence[str]
+) -> None:
+    """Warn or raise, as ``policy`` says, about columns that were never missing in training."""
+    if policy == "ignore":
+        return
+    new = never_missing_before(missing_rates, mask)
+    if not len(new):
+        return
+    rates = mask.mean(axis=0)
+    shown = ", ".join(f"{names[j]!r} ({rates[j]:.0%} of the new rows)" for j in new[:10])
+    more = f" and {len(new) - 10} more" if len(new) > 10 else ""
+    message = (
+        f"Columns that were never missing in training are missing now: {shown}{more}. The density "
+        "knows what they could have been, so predictions stand on what is left; but the way "
+        "values go missing has changed since training. Check where the new rows come from, or "
+        "train on rows with such holes; shift='ignore' says that this is expected."
+    )
+    if policy == "error":
+        raise ValueError(message)
+    warnings.warn(message, MissingnessShiftWarning, stacklevel=_frames_of_absentia())
+
+
+def _frames_of_absentia() -> int:
+    """Return the ``stacklevel`` that points at the line outside absentia which led here."""
+    level, frame = 0, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("absentia."):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level + 1

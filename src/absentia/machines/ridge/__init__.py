@@ -1,0 +1,1 @@
+"""Kernel ridge regression, by a factorisation or by conjugate gradients."""

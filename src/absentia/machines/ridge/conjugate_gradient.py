@@ -1,0 +1,335 @@
+"""Kernel ridge regression on all rows without the Gram matrix: preconditioned conjugate gradients.
+
+Between the exact machines, whose matrix must fit into memory, and the features, which approximate
+the kernel: here the kernel is exact and its matrix exists only in tiles, made as they are needed.
+A few landmarks say nearly all about the matrix, and take the role of a preconditioner; the idea is
+that of Falkon (Rudi, Carratino and Rosasco, 2017), kept to all rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+
+from absentia.beliefs import Beliefs
+from absentia.features.landmarks import candidate_rows, choose_landmarks
+from absentia.features.nystroem import inverse_root
+from absentia.kernels import gram_blocks
+from absentia.kernels.base import Kernel
+from absentia.machines.base import KernelMachine, RegressorTargets
+from absentia.machines.documentation import documented
+from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.tables import FloatArray, as_table
+
+__all__ = ["ConjugateGradientRidge"]
+
+_TILE_ROWS = 2048
+
+
+@documented
+class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
+    """Kernel ridge regression on all rows, without ever holding the Gram matrix.
+
+    Solves ``(K + alpha I) a = y`` by conjugate gradients. Each step needs the product of ``K`` with
+    a vector, for which the matrix is computed in tiles, each used twice (it is symmetric) and
+    dropped. The preconditioner is ``alpha I + K_nm inv(K_mm) K_mn`` with ``m`` landmarks: what it
+    leaves out of ``K`` is small beside ``alpha`` when there are enough of them, and then a dozen
+    steps suffice. The outcome is that of :class:`KernelRidge` to the tolerance.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The penalty, positive.
+    n_landmarks : int, default=500
+        Rows that the preconditioner is made of. More of them, fewer steps; none of this changes
+        the outcome.
+    landmarks : {"kmeans++", "leverage", "uniform"}, default="kmeans++"
+        How they are chosen, as in :class:`Nystroem`.
+    tol : float, default=1e-6
+        Stop when the residual is this small beside the targets.
+    max_iter : int, default=200
+    cache_size : float, default=1000
+        Megabytes of tiles to keep between steps; the rest are computed at each step.
+    random_state : int, RandomState or None
+        Draws the landmarks.
+    {common_parameters}
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    n_iter_ : int
+        Steps, each with n^2 / 2 values of the kernel beyond the cache.
+    residual_ : float
+        The largest relative residual at the end, over the targets.
+    {common_attributes}
+
+    Notes
+    -----
+    Memory: the tiles that are kept, and n m numbers for m landmarks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import ConjugateGradientRidge, KernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.sin(X).sum(axis=1)
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> streamed = ConjugateGradientRidge(alpha=0.1, n_landmarks=50, random_state=0).fit(X, y)
+    >>> exact = KernelRidge(alpha=0.1).fit(X, y)
+    >>> bool(abs(streamed.predict(X) - exact.predict(X)).max() < 1e-5)
+    True
+    """
+
+    _multi_output = True
+
+    dual_coef_: FloatArray
+    n_iter_: int
+    residual_: float
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        n_landmarks: int = 500,
+        landmarks: str = "kmeans++",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        cache_size: float = 1000,
+        random_state: Any = None,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.alpha = alpha
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConjugateGradientRidge:
+        """Fit density, kernel and coefficients to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the squared errors.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
+        y = self._check_targets(y, n_samples)
+        weights = self._check_weights(sample_weight, y, n_samples)
+        training = self._prepare(X, y, weights)
+        root = None if weights is None else np.sqrt(np.maximum(weights, 0.0))[:, None]
+        targets = np.reshape(y, (n_samples, -1)).astype(np.float64)
+        tiles = GramTiles(training.kernel, training.beliefs, self.cache_size, self.n_jobs)
+        precondition = self._preconditioner(training.kernel, training.beliefs, root)
+
+        def product(V: FloatArray) -> FloatArray:
+            # Weighted least squares is the ordinary kind after rows and columns are scaled.
+            KV = tiles @ V if root is None else root * (tiles @ (root * V))
+            KV += float(self.alpha) * V
+            return KV
+
+        right = targets if root is None else root * targets
+        solution, n_iter, residual = conjugate_gradients(
+            product, right, precondition, tol=self.tol, max_iter=self.max_iter
+        )
+        if residual > self.tol:
+            warnings.warn(
+                f"Conjugate gradients stopped after {n_iter} steps with a relative residual of "
+                f"{residual:.1e} (tol={self.tol:g}). Raise n_landmarks, max_iter or alpha.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        coefficients = solution if root is None else root * solution
+        self._keep(
+            X,
+            training,
+            {
+                "dual_coef_": coefficients.reshape(np.shape(y)),
+                "n_iter_": n_iter,
+                "residual_": residual,
+            },
+        )
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the number, or numbers, of each row, a block of rows at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        beliefs = self._believe(X)
+        blocks = gram_blocks(
+            self.kernel_, beliefs, self.beliefs_, block_rows=_TILE_ROWS // 2, n_jobs=self.n_jobs
+        )
+        return np.concatenate([K @ self.dual_coef_ for _, K in blocks])
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_count("n_landmarks", self.n_landmarks)
+        check_count("max_iter", self.max_iter)
+
+    def _preconditioner(
+        self, kernel: Kernel, beliefs: Beliefs, root: FloatArray | None
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return the map ``v -> inv(alpha I + Z Z') v`` with ``Z`` the Nystroem features."""
+        rng = check_random_state(self.random_state)
+        n_landmarks = min(int(self.n_landmarks), len(beliefs))
+        candidates = beliefs[candidate_rows(beliefs.patterns, n_landmarks, True, rng)]
+        chosen = choose_landmarks(self.landmarks, kernel, candidates, n_landmarks, rng)
+        among = candidates[chosen]
+        Z = kernel(beliefs, among, n_jobs=self.n_jobs) @ inverse_root(kernel(among, among))
+        if root is not None:
+            Z *= root
+        alpha = float(self.alpha)
+        factor = cho_factor(Z.T @ Z + alpha * np.eye(Z.shape[1]), lower=True)
+
+        def apply(V: FloatArray) -> FloatArray:
+            return (V - Z @ cho_solve(factor, Z.T @ V)) / alpha
+
+        return apply
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class GramTiles:
+    """A symmetric Gram matrix as an operator: tiles on and below the diagonal, made when needed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    beliefs : Beliefs
+    cache_size : float
+        Megabytes of tiles to keep, the first ones.
+    n_jobs : int, optional
+    tile_rows : int
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        beliefs: Beliefs,
+        cache_size: float,
+        n_jobs: int | None = None,
+        tile_rows: int = _TILE_ROWS,
+    ):
+        self.kernel = kernel
+        self.n_jobs = n_jobs
+        starts = range(0, len(beliefs), tile_rows)
+        self._rows = [slice(start, min(start + tile_rows, len(beliefs))) for start in starts]
+        self._parts = [beliefs[rows] for rows in self._rows]
+        self._left = cache_size * 1e6
+        self._kept: dict[tuple[int, int], FloatArray] = {}
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        out = np.zeros_like(V)
+        for i, j, tile in self._tiles():
+            rows, columns = self._rows[i], self._rows[j]
+            out[rows] += tile @ V[columns]
+            if i != j:
+                out[columns] += tile.T @ V[rows]
+        return out
+
+    def _tiles(self) -> Iterator[tuple[int, int, FloatArray]]:
+        for i, left in enumerate(self._parts):
+            for j in range(i + 1):
+                tile = self._kept.get((i, j))
+                if tile is None:
+                    right = None if i == j else self._parts[j]
+                    tile = self.kernel(left, right, n_jobs=self.n_jobs)
+                    if tile.nbytes <= self._left:
+                        self._left -= tile.nbytes
+                        self._kept[i, j] = tile
+                yield i, j, tile
+
+
+def conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    right: FloatArray,
+    precondition: Callable[[FloatArray], FloatArray],
+    *,
+    tol: float,
+    max_iter: int,
+) -> tuple[FloatArray, int, float]:
+    """Solve ``A X = B`` for a positive definite ``A``, all columns of ``B`` side by side.
+
+    Parameters
+    ----------
+    product : callable
+        From a matrix ``V`` of shape (n, n_targets) to ``A V``.
+    right : ndarray of shape (n, n_targets)
+        ``B``.
+    precondition : callable
+        From ``V`` to an approximation of ``inv(A) V``.
+    tol : float
+        Stop when the residual of every column is this small beside the column.
+    max_iter : int
+
+    Returns
+    -------
+    solution : ndarray of shape (n, n_targets)
+    n_steps : int
+    residual : float
+        The largest relative residual.
+    """
+    solution = np.zeros_like(right)
+    residuals = right.copy()
+    sizes = np.linalg.norm(right, axis=0)
+    sizes[sizes == 0] = 1.0
+    z = precondition(residuals)
+    directions = z.copy()
+    rho = np.einsum("ij,ij->j", residuals, z)
+    largest, n_steps = float((np.linalg.norm(residuals, axis=0) / sizes).max()), 0
+    while largest > tol and n_steps < max_iter:
+        image = product(directions)
+        curvature = np.einsum("ij,ij->j", directions, image)
+        # A column that is solved has no direction left, and stays as it is.
+        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
+        solution += length * directions
+        residuals -= length * image
+        z = precondition(residuals)
+        following = np.einsum("ij,ij->j", residuals, z)
+        directions *= np.divide(following, rho, out=np.zeros_like(rho), where=rho > 0)
+        directions += z
+        rho = following
+        n_steps += 1
+        largest = float((np.linalg.norm(residuals, axis=0) / sizes).max())
+    return solution, n_steps, largest

@@ -1,0 +1,1 @@
+"""The robust support vector machine and its solvers."""

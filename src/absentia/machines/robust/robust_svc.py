@@ -1,0 +1,367 @@
+"""The robust support vector machine: a margin that allows for how uncertain a row is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+
+from absentia.beliefs import Beliefs, ExplicitCovariances
+from absentia.kernels.base import Kernel, Product
+from absentia.kernels.mask import MaskKernel
+from absentia.kernels.variance import kernel_variance
+from absentia.machines.base import KernelMachine, Training, condition_on
+from absentia.machines.documentation import documented
+from absentia.machines.one_vs_rest import class_signs, decided_classes
+from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.machines.robust.cone import RobustSolution, solve_robust
+from absentia.machines.targets import ClassifierTargets
+from absentia.tables import FloatArray, as_table
+
+__all__ = ["RobustSVC"]
+
+_FAILED = (
+    "The cone program of RobustSVC was not solved: the solver stopped with status {status!r} after "
+    "{n_iter} steps. It always has a solution, so this is numerical trouble: scale the columns, or "
+    "try a smaller C, a wider kernel (smaller gamma), a larger tol or a larger max_iter."
+)
+_INACCURATE = (
+    "The cone program of RobustSVC was solved less accurately than tol={tol:g} asks: the objective "
+    "may be off by a relative {gap:.1g}. Scale the columns, try a smaller C, or set a larger tol."
+)
+
+
+@documented
+class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
+    """Support vector classifier that keeps uncertain rows further from the boundary.
+
+    The machine of Eq. (5) of [Anderson2011]_, a second-order cone program:
+
+    ``minimise 1/2 c'Kc + C sum xi`` subject to
+    ``y[i] (c'k_i + b) >= 1 - xi[i] + tau sqrt(c' S_i c)``, ``xi >= 0``
+
+    where ``k_i`` is the mean of the kernel values of row i, ``S_i`` their covariance, and
+    ``f(x) = c'k(x) + b`` the decision function. ``tau=0`` is the ordinary machine, :class:`SVC`
+    with the same kernel; the larger ``tau``, the surer a row must be on its side.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of errors; the smaller, the smoother.
+    tau : float or "cv", default=0.5
+        How many standard deviations of its decision value a row should be on its side;
+        ``"cv"`` takes the best of ``taus`` by cross-validation on the training rows.
+    taus : sequence of float, default=(0, 0.1, 0.3, 1)
+        What ``tau="cv"`` chooses from.
+    cv : int, splitter or iterable, default=5
+        The folds of ``tau="cv"``. The density is fitted anew in each, on its training rows only.
+    uncertainty : {"kernel", "spherical"}, default="kernel"
+        ``"kernel"``: ``K`` is the expected kernel and ``S_i`` the diagonal of the kernel's
+        variances, Eq. (6) and (7) of [Anderson2011]_. ``"spherical"``: rows are imputed by their
+        conditional mean and every ``S_i`` is the identity, the setting of Shivaswamy and others
+        (2006) as [Anderson2011]_ ran it.
+    solver : {"interior", "clarabel"}, default="interior"
+        ``"interior"``: an interior-point method made for this program, dense, of O(n^3) a step.
+        ``"clarabel"``: the general conic solver Clarabel, which comes with ``absentia[robust]``;
+        slower, and the independent check of the other.
+    tol : float, default=1e-6
+        Of feasibility and duality gap, to the solver.
+    max_iter : int, default=200
+        Most steps of the solver.
+    verbose : bool, default=False
+        Print the size of each program and a line for each step of the solver.
+    density : {"gaussian", "mixture"} or density, default="gaussian"
+        What the data could have been. It is cloned and fitted on the training rows only.
+    kernel : {"expected-rbf", "expected-linear"} or Kernel, default="expected-rbf"
+        :class:`~absentia.ExpectedRBF` or :class:`~absentia.ExpectedLinear`: the kernels whose
+        variance is known. With ``uncertainty="spherical"`` any kernel will do. The diagonal of
+        the variances is that of the same rows, or of independent draws, as the kernel's own is.
+    gamma : float, "scale" or "loo", default="scale"
+        Width of the kernel, as for :class:`SVC`.
+    mask_weight : float, array-like of shape (n_features,) or None, default=None
+        Multiply the kernel by :class:`~absentia.MaskKernel` with this weight.
+    n_jobs : int, default=None
+        Threads for the Gram matrix; the solver has one.
+    shift : {"ignore", "warn", "error"}, default="ignore"
+        What to do when new rows miss a column that no training row missed.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_problems, n_samples)
+        ``c``: one row for two classes, one row to a class (against the rest) for more.
+    intercept_ : ndarray of shape (n_problems,)
+    tau_ : float
+        The ``tau`` in use.
+    tau_scores_ : ndarray of shape (n_taus,), or None
+        Mean accuracy of each of ``taus``, where ``tau="cv"``.
+    objective_ : ndarray of shape (n_problems,)
+        What was minimised, at ``c`` and ``b`` themselves.
+    relative_gap_ : ndarray of shape (n_problems,)
+        How much lower, relatively, the minimum may be, by the solver's dual value.
+    n_iter_ : ndarray of int, shape (n_problems,)
+        Steps of the solver.
+    n_cones_ : ndarray of int, shape (n_problems,)
+        Rows that are uncertain enough to make a cone.
+    {common_attributes}
+
+    Raises
+    ------
+    RuntimeError
+        When the solver stops without a solution.
+    ImportError
+        For ``solver="clarabel"`` where it is not installed.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the solution is less accurate than asked.
+
+    Notes
+    -----
+    A step of the solver multiplies and factorises matrices of n rows, O(n^3), and there are some
+    10 to 20; memory is O(n^2). Clarabel factorises a sparse system of n^2 cone entries instead; a
+    pair of complete rows has no variance and leaves no entry, and ``uncertainty="spherical"`` has a
+    single cone. More than two classes are told apart each against the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import RobustSVC
+    >>> X = np.array([[-2.0, -1.5], [-1.0, np.nan], [np.nan, -2.0], [1.0, 1.5], [np.nan, 1.0]])
+    >>> y = ["left", "left", "left", "right", "right"]
+    >>> RobustSVC(tau=0.3).fit(X, y).predict([[np.nan, -1.0], [2.0, np.nan]])
+    array(['left', 'right'], dtype='<U5')
+    """
+
+    classes_: np.ndarray
+    dual_coef_: FloatArray
+    intercept_: FloatArray
+    tau_: float
+    tau_scores_: FloatArray | None
+    objective_: FloatArray
+    relative_gap_: FloatArray
+    n_iter_: np.ndarray
+    n_cones_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tau: float | Literal["cv"] = 0.5,
+        taus: Sequence[float] = (0.0, 0.1, 0.3, 1.0),
+        cv: Any = 5,
+        uncertainty: Literal["kernel", "spherical"] = "kernel",
+        solver: Literal["interior", "clarabel"] = "interior",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        verbose: bool = False,
+        density: Any = "gaussian",
+        kernel: Any = "expected-rbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.C = C
+        self.tau = tau
+        self.taus = taus
+        self.cv = cv
+        self.uncertainty = uncertainty
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RobustSVC:
+        """Fit density, kernel and machine to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,)
+            Class labels, at least two different ones.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the penalty of each row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = X if isinstance(X, Beliefs) else as_table(X)
+        y = self._check_targets(y, len(rows))
+        weights = self._check_weights(sample_weight, y, len(rows))
+        training = self._prepare(X, y, weights)
+        problem = self._pose(training)
+        if isinstance(self.tau, str):
+            scores = self._cross_validated(rows, y, weights)
+            tau = float(self.taus[int(np.argmax(scores))])
+        else:
+            scores, tau = None, float(self.tau)
+        classes, signs = class_signs(y)
+        solutions = self._solutions(problem, signs, weights, tau)
+        fitted = {
+            "classes_": classes,
+            "dual_coef_": np.stack([one.coefficients for one in solutions]),
+            "intercept_": np.array([one.bias for one in solutions]),
+            "tau_": tau,
+            "tau_scores_": scores,
+            "objective_": np.array([one.objective for one in solutions]),
+            "relative_gap_": np.array([one.relative_gap for one in solutions]),
+            "n_iter_": np.array([one.n_iter for one in solutions]),
+            "n_cones_": np.array([one.n_cones for one in solutions]),
+        }
+        self._keep(X, training, fitted)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return ``f`` of each row: shape (n_samples,) for two classes, else (n_samples, classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        """
+        values = self._gram_rows(X) @ self.dual_coef_.T + self.intercept_
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row, shape (n_samples,)."""
+        values = self.decision_function(X)
+        return decided_classes(self.classes_, values)
+
+    # ------------------------------------------------------------------ beliefs, or their means
+
+    def _believe_training(
+        self, X: Any, sample_weight: FloatArray | None = None
+    ) -> tuple[Any, Beliefs]:
+        density, beliefs = super()._believe_training(X, sample_weight)
+        return density, self._as_modelled(beliefs)
+
+    def _believe(self, X: Any) -> Beliefs:
+        return self._as_modelled(super()._believe(X))
+
+    def _as_modelled(self, beliefs: Beliefs) -> Beliefs:
+        return _imputed(beliefs) if self.uncertainty == "spherical" else beliefs
+
+    # ------------------------------------------------------------------ the program
+
+    def _pose(self, training: Training) -> _Problem:
+        K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
+        if self.uncertainty == "spherical":
+            return _Problem(K, None)
+        return _Problem(K, _variances(training.kernel, training.beliefs, self.n_jobs))
+
+    def _solutions(
+        self, problem: _Problem, signs: FloatArray, weights: FloatArray | None, tau: float
+    ) -> list[RobustSolution]:
+        penalties = np.full(len(signs), float(self.C))
+        if weights is not None:
+            penalties *= weights
+        solutions = []
+        for column in signs.T:
+            solution = solve_robust(
+                problem.K,
+                problem.variances,
+                column,
+                penalties,
+                tau,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                verbose=self.verbose,
+            )
+            if solution.status not in ("Solved", "AlmostSolved"):
+                raise RuntimeError(_FAILED.format(status=solution.status, n_iter=solution.n_iter))
+            if solution.status == "AlmostSolved":
+                message = _INACCURATE.format(tol=self.tol, gap=abs(solution.relative_gap))
+                warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            solutions.append(solution)
+        return solutions
+
+    def _cross_validated(self, rows: Any, y: np.ndarray, weights: FloatArray | None) -> FloatArray:
+        """Return the mean accuracy of each of ``taus``; a fold is prepared once for all of them."""
+        accuracies = []
+        for train, test in check_cv(self.cv, y, classifier=True).split(np.zeros(len(y)), y):
+            of_rows = None if weights is None else weights[train]
+            training = self._prepare(rows[train], y[train], of_rows)
+            problem = self._pose(training)
+            if training.density is None:
+                held_out = self._as_modelled(rows[test])
+            else:
+                held_out = self._as_modelled(condition_on(training.density, rows[test]))
+            K_test = training.kernel(held_out, training.beliefs, n_jobs=self.n_jobs)
+            classes, signs = class_signs(y[train])
+            of_fold = []
+            for tau in self.taus:
+                solutions = self._solutions(problem, signs, of_rows, float(tau))
+                values = np.stack([K_test @ one.coefficients + one.bias for one in solutions], 1)
+                if len(classes) == 2:
+                    values = values[:, 0]
+                of_fold.append(np.mean(decided_classes(classes, values) == y[test]))
+            accuracies.append(of_fold)
+        means: FloatArray = np.mean(accuracies, axis=0)
+        return means
+
+    # ------------------------------------------------------------------ checks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        if self.uncertainty not in ("kernel", "spherical"):
+            raise ValueError(
+                f"uncertainty must be 'kernel' or 'spherical', found {self.uncertainty!r}."
+            )
+        if self.solver not in ("interior", "clarabel"):
+            raise ValueError(f"solver must be 'interior' or 'clarabel', found {self.solver!r}.")
+        by_cv = isinstance(self.tau, str) and self.tau == "cv"
+        if by_cv and not len(self.taus):
+            raise ValueError("tau='cv' needs at least one number in taus.")
+        for tau in self.taus if by_cv else (self.tau,):
+            if isinstance(tau, str) or not 0 <= tau < np.inf:
+                raise ValueError(
+                    f"tau must be 'cv' or a number that is not negative, found {tau!r}."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Means and variances of the kernel values; variances None means identities."""
+
+    K: FloatArray
+    variances: FloatArray | None
+
+
+def _variances(kernel: Kernel, beliefs: Beliefs, n_jobs: int | None) -> FloatArray:
+    """Return the variance of each kernel value; a mask kernel multiplies and is certain."""
+    if isinstance(kernel, Product) and isinstance(kernel.right, MaskKernel):
+        return _variances(kernel.left, beliefs, n_jobs) * kernel.right(beliefs) ** 2
+    diagonal: Any = getattr(kernel, "diagonal", "independent")
+    return kernel_variance(kernel, beliefs, diagonal=diagonal, n_jobs=n_jobs)
+
+
+def _imputed(beliefs: Beliefs) -> Beliefs:
+    """Return beliefs that are sure of their means; patterns and prior stay."""
+    n, d = beliefs.shape
+    return replace(
+        beliefs,
+        log_weights=np.zeros((n, 1)),
+        means=beliefs.mean()[:, None, :],
+        covariances=ExplicitCovariances(np.zeros((1, 1, d, d))),
+        group_of_row=np.zeros(n, dtype=np.intp),
+    )

@@ -1,0 +1,1 @@
+"""Hyperparameters by cross-validation or leave-one-out, on shared Gram matrices."""

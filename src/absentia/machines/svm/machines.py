@@ -1,0 +1,329 @@
+"""The support vector machines of scikit-learn, for rows with holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn.svm
+
+from absentia.machines.documentation import documented
+from absentia.machines.svm.support_vectors import (
+    SupportVectorClassifier,
+    SupportVectorRegressor,
+)
+from absentia.tables import FloatArray
+
+__all__ = ["NuSVC", "NuSVR", "SVC", "SVR"]
+
+
+@documented
+class SVC(SupportVectorClassifier):
+    """Support vector classifier for rows with missing values.
+
+    The decision function is ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept`` with the kernel
+    of what the rows could have been, genRBF of Eq. (20) of [Smieja2018]_ unless told otherwise;
+    on complete rows it is the machine of :class:`sklearn.svm.SVC`. More than two classes are
+    told apart pair by pair, then by vote.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of errors; the smaller, the smoother.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the penalty of each class; ``"balanced"`` by one over its frequency.
+    {vote_parameters}
+    {solver_parameters}
+    {common_parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+    {support_attributes}
+    {common_attributes}
+
+    See Also
+    --------
+    SVCCV : chooses ``C``, ``gamma`` and ``mask_weight`` by cross-validation.
+    NuSVC : the same with a bound on the part of support vectors.
+
+    Notes
+    -----
+    For probabilities use :class:`sklearn.calibration.CalibratedClassifierCV`. Training takes a
+    Gram matrix of all rows and the solver, between ``n^2`` and ``n^3``; a prediction takes one
+    kernel value for each support vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import SVC
+    >>> X = np.array([[-2.0, -1.5], [-1.0, np.nan], [np.nan, -2.0], [1.0, 1.5], [np.nan, 1.0]])
+    >>> y = ["left", "left", "left", "right", "right"]
+    >>> SVC().fit(X, y).predict([[np.nan, -1.0], [2.0, np.nan]])
+    array(['left', 'right'], dtype='<U5')
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        class_weight: Any = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.C = C
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    _fitted_names = (*SupportVectorClassifier._fitted_names, "class_weight_")
+
+    def _solver(self) -> Any:
+        return sklearn.svm.SVC(
+            **self._solver_parameters("C", "class_weight", "decision_function_shape", "break_ties")
+        )
+
+
+@documented
+class NuSVC(SupportVectorClassifier):
+    """Support vector classifier with a bound on support vectors, for rows with missing values.
+
+    As :class:`SVC`, with ``nu`` in place of ``C``: at most the part ``nu`` of the training rows
+    is on the wrong side of the margin, and at least that part are support vectors. There is no
+    ``class_weight``: the solver ignores it here; weigh the rows with ``sample_weight``.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]; large values can be infeasible for classes of very different size.
+    {vote_parameters}
+    {solver_parameters}
+    {common_parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    {support_attributes}
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import NuSVC
+    >>> X = np.array([[-2.0, -1.5], [-1.0, np.nan], [np.nan, -2.0], [1.0, 1.5], [np.nan, 1.0]])
+    >>> NuSVC(nu=0.4).fit(X, [0, 0, 0, 1, 1]).predict([[np.nan, -1.0], [2.0, np.nan]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.nu = nu
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def _solver(self) -> Any:
+        return sklearn.svm.NuSVC(
+            **self._solver_parameters("nu", "decision_function_shape", "break_ties")
+        )
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        try:
+            return super()._solve(K, y, sample_weight)
+        except ValueError as error:
+            if "infeasible" not in str(error):
+                raise
+            counts = np.unique(y, return_counts=True)[1]
+            raise ValueError(
+                f"nu={self.nu!r} is infeasible: of two classes with m and n rows at most the part "
+                f"2 min(m, n) / (m + n) can be support vectors, and the smallest class here has "
+                f"{counts.min()} rows, the largest {counts.max()}. Use a smaller nu, or SVC."
+            ) from error
+
+
+@documented
+class SVR(SupportVectorRegressor):
+    """Support vector regression for rows with missing values.
+
+    ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, with errors below ``epsilon`` free of
+    charge; the method of [Struski2016]_, and of Section 6 of [Smieja2018]_, in which the kernel
+    compares what the rows could have been.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of errors; the smaller, the smoother.
+    epsilon : float, default=0.1
+        Errors up to this size cost nothing.
+    {solver_parameters}
+    {common_parameters}
+
+    Attributes
+    ----------
+    {support_attributes}
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import SVR
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X.sum(axis=1)
+    >>> X[::3, 0] = np.nan
+    >>> SVR(C=10).fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]]).round()
+    array([ 2., -2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def _solver(self) -> Any:
+        return sklearn.svm.SVR(**self._solver_parameters("C", "epsilon"))
+
+
+@documented
+class NuSVR(SupportVectorRegressor):
+    """Support vector regression with a bound on support vectors, for rows with missing values.
+
+    As :class:`SVR`, with ``nu`` in place of ``epsilon``: the width of the free zone is found such
+    that at most the part ``nu`` of the training rows lies outside.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1].
+    C : float, default=1.0
+        Penalty of errors; the smaller, the smoother.
+    {solver_parameters}
+    {common_parameters}
+
+    Attributes
+    ----------
+    {support_attributes}
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import NuSVR
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X.sum(axis=1)
+    >>> X[::3, 0] = np.nan
+    >>> NuSVR(C=10).fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]]).round()
+    array([ 2., -2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.nu = nu
+        self.C = C
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def _solver(self) -> Any:
+        return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

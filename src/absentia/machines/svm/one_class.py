@@ -1,0 +1,112 @@
+"""Rows unlike the others: the one-class support vector machine, for rows with holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn.svm
+from sklearn.base import OutlierMixin
+
+from absentia.machines.documentation import documented
+from absentia.machines.svm.support_vectors import SupportVectorMachine
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["OneClassSVM"]
+
+
+@documented
+class OneClassSVM(OutlierMixin, SupportVectorMachine):
+    """Find rows unlike the others, among rows with missing values.
+
+    The smallest region, in the kernel's space, that holds all but the part ``nu`` of the training
+    rows; ``decision_function`` is positive inside.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: an upper bound on the part of training rows outside.
+    {solver_parameters}
+    {common_parameters}
+
+    Attributes
+    ----------
+    offset_ : float
+        ``decision_function(X) = score_samples(X) - offset_``.
+    {support_attributes}
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import OneClassSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> X[::3, 0] = np.nan
+    >>> OneClassSVM(nu=0.1).fit(X).predict([[0.0, np.nan], [np.nan, 9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.nu = nu
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    _fitted_names = (*SupportVectorMachine._fitted_names, "offset_")
+
+    def _solver(self) -> Any:
+        return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Fit density, kernel and region to training rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, None, sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return how far inside (positive) or outside (negative) each row is, (n_samples,)."""
+        return self._sum_over_support(X)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the decision function before the offset is taken off, (n_samples,)."""
+        scores: FloatArray = self._gram_rows(X) @ self.dual_coef_[0]
+        return scores
+
+    def predict(self, X: Any) -> IntArray:
+        """Return +1 for rows inside and -1 for rows outside, (n_samples,)."""
+        return np.where(self._sum_over_support(X) > 0, 1, -1)

@@ -1,0 +1,1 @@
+"""Clusters, components, spread labels, and the kernel as a transformer."""

@@ -1,0 +1,349 @@
+"""Clusters of rows with holes: spectral clustering, and k-means in the space of the kernel."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import sklearn.cluster
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+
+from absentia.machines.base import KernelMachine
+from absentia.machines.documentation import documented
+from absentia.machines.parameter_checks import check_count
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["KernelKMeans", "SpectralClustering"]
+
+
+@documented
+class SpectralClustering(ClusterMixin, KernelMachine):
+    """Spectral clustering of rows with missing values.
+
+    The kernel matrix is the graph: rows that are alike pull together. Its normalised Laplacian's
+    first eigenvectors are coordinates in which clusters of any shape fall apart, and are cut there
+    by scikit-learn's :class:`~sklearn.cluster.SpectralClustering`. There is no ``predict``: for
+    new rows see :class:`KernelKMeans`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_components : int or None, default=None
+        Eigenvectors to use; as many as clusters unless told.
+    eigen_solver : {"arpack", "lobpcg", "amg"} or None, default=None
+    eigen_tol : float or "auto", default="auto"
+    assign_labels : {"kmeans", "discretize", "cluster_qr"}, default="kmeans"
+        How the coordinates are cut.
+    n_init : int, default=10
+        Runs of ``"kmeans"``, of which the best counts.
+    random_state : int, RandomState instance or None, default=None
+    {common_parameters}
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n_samples,)
+        The cluster of each row.
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import SpectralClustering
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(-3, 1, size=(20, 3)), rng.normal(3, 1, size=(20, 3))])
+    >>> X[:, :2][rng.random((40, 2)) < 0.2] = np.nan
+    >>> labels = SpectralClustering(n_clusters=2, random_state=0).fit_predict(X)
+    >>> sorted(np.bincount(labels).tolist())
+    [20, 20]
+    """
+
+    labels_: IntArray
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: int | None = None,
+        eigen_solver: str | None = None,
+        eigen_tol: float | str = "auto",
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        random_state: Any = None,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.eigen_solver = eigen_solver
+        self.eigen_tol = eigen_tol
+        self.assign_labels = assign_labels
+        self.n_init = n_init
+        self.random_state = random_state
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any = None) -> SpectralClustering:
+        """Find the clusters of rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        _check_enough_rows(K, self.n_clusters)
+        check_similarities(K, self)
+        names = ("n_components", "eigen_solver", "eigen_tol", "assign_labels", "n_init")
+        theirs = sklearn.cluster.SpectralClustering(
+            self.n_clusters,
+            affinity="precomputed",
+            random_state=self.random_state,
+            **{name: getattr(self, name) for name in names},
+        )
+        with warnings.catch_warnings():
+            # As many clusters as rows take all eigenvectors, hence a dense solver, as it should be.
+            warnings.filterwarnings("ignore", "k >= N for N", RuntimeWarning)
+            return {"labels_": theirs.fit_predict(K).astype(np.intp)}
+
+
+@documented
+class KernelKMeans(ClusterMixin, KernelMachine):
+    """k-means clustering of rows with missing values, in the space of the kernel.
+
+    Each cluster is the mean of its members in the kernel's space, each row belongs to the nearest:
+    ``|x - m|^2 = k(x, x) - 2 mean_i k(x, x_i) + mean_ij k(x_i, x_j)`` over the members ``i, j``.
+    Starts are drawn as by k-means++, and the best of several runs counts.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_init : int, default=10
+        How many runs.
+    max_iter : int, default=300
+        Most steps of a run; it ends when no row moves.
+    random_state : int, RandomState instance or None, default=None
+    {common_parameters}
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n_samples,)
+        The cluster of each training row.
+    inertia_ : float
+        Sum of the squared distances of the rows to their clusters' means.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        One over the size of the cluster for its members, else zero.
+    spreads_ : ndarray of shape (n_clusters,)
+        ``mean_ij k(x_i, x_j)`` over the members of each cluster.
+    n_iter_ : int
+        Steps of the best run.
+    {common_attributes}
+
+    Notes
+    -----
+    O(n^2 n_clusters) a step, after the Gram matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(-3, 1, size=(20, 3)), rng.normal(3, 1, size=(20, 3))])
+    >>> X[:, :2][rng.random((40, 2)) < 0.2] = np.nan
+    >>> machine = KernelKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> a, b, c = machine.predict([[-3.0, np.nan, -3.0], [-2.0, -2.0, np.nan], [3.0, 3.0, np.nan]])
+    >>> bool(a == b), bool(a == c)
+    (True, False)
+    """
+
+    labels_: IntArray
+    inertia_: float
+    memberships_: FloatArray
+    spreads_: FloatArray
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+        density: Any = "gaussian",
+        kernel: Any = "genrbf",
+        gamma: Any = "scale",
+        mask_weight: Any = None,
+        n_jobs: int | None = None,
+        shift: Any = "ignore",
+    ):
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.density = density
+        self.kernel = kernel
+        self.gamma = gamma
+        self.mask_weight = mask_weight
+        self.n_jobs = n_jobs
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any = None) -> KernelKMeans:
+        """Find the clusters of rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the nearest cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+        """
+        nearest: IntArray = self._relative_distances(X).argmin(axis=1)
+        return nearest
+
+    def _relative_distances(self, X: Any) -> FloatArray:
+        """Return squared distances to the means, less ``k(x, x)``, which all clusters share."""
+        K = self._gram_rows(X)
+        return self.spreads_ - 2 * K @ self.memberships_
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("n_clusters", "n_init", "max_iter"):
+            check_count(name, getattr(self, name))
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        _check_enough_rows(K, self.n_clusters)
+        rng = check_random_state(self.random_state)
+        runs = [_lloyd(K, int(self.n_clusters), self.max_iter, rng) for _ in range(self.n_init)]
+        best = min(runs, key=lambda run: run.inertia)
+        return {
+            "labels_": best.labels,
+            "inertia_": best.inertia,
+            "memberships_": best.memberships,
+            "spreads_": best.spreads,
+            "n_iter_": best.n_iter,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    labels: IntArray
+    memberships: FloatArray
+    spreads: FloatArray
+    inertia: float
+    n_iter: int
+
+
+def _lloyd(K: FloatArray, n_clusters: int, max_iter: int, rng: np.random.RandomState) -> _Run:
+    """Move rows to the nearest mean until none moves."""
+    diagonal = np.diagonal(K)
+    seeds = _plus_plus(K, n_clusters, rng)
+    labels = (diagonal[seeds] - 2 * K[:, seeds]).argmin(axis=1)
+    moving, n_iter = True, 0
+    while moving and n_iter < max_iter:
+        moved = _nearest(_distances(K, labels, n_clusters)[2])
+        moving, labels, n_iter = not np.array_equal(moved, labels), moved, n_iter + 1
+    memberships, spreads, distances = _distances(K, labels, n_clusters)
+    inertia = float(np.maximum(distances[np.arange(len(K)), labels], 0.0).sum())
+    return _Run(labels, memberships, spreads, inertia, n_iter)
+
+
+def _distances(
+    K: FloatArray, labels: IntArray, n_clusters: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return normalised memberships, spreads of the clusters, and all squared distances."""
+    memberships = np.eye(n_clusters)[labels]
+    memberships /= np.maximum(memberships.sum(axis=0), 1.0)
+    similarities = K @ memberships
+    spreads = (memberships * similarities).sum(axis=0)
+    return memberships, spreads, np.diagonal(K)[:, None] - 2 * similarities + spreads
+
+
+def _nearest(distances: FloatArray) -> IntArray:
+    """Return the nearest cluster of each row, where no cluster stays without one.
+
+    An empty cluster takes the row that is farthest from the mean of its own.
+    """
+    rows = np.arange(len(distances))
+    labels: IntArray = distances.argmin(axis=1)
+    sizes = np.bincount(labels, minlength=distances.shape[1])
+    for empty in np.flatnonzero(sizes == 0):
+        own = np.where(sizes[labels] > 1, distances[rows, labels], -np.inf)
+        row = own.argmax()
+        sizes[labels[row]] -= 1
+        labels[row] = empty
+        sizes[empty] = 1
+    return labels
+
+
+def _plus_plus(K: FloatArray, n_clusters: int, rng: np.random.RandomState) -> IntArray:
+    """Draw rows to start from, each with a chance that grows with its distance to the others."""
+    diagonal = np.diagonal(K)
+    seeds = [int(rng.randint(len(K)))]
+    nearest = np.full(len(K), np.inf)
+    for _ in range(1, n_clusters):
+        last = seeds[-1]
+        nearest = np.minimum(nearest, np.maximum(diagonal - 2 * K[last] + diagonal[last], 0.0))
+        nearest[seeds] = 0.0
+        total = nearest.sum()
+        if total > 0:
+            seeds.append(int(rng.choice(len(K), p=nearest / total)))
+        else:  # all that is left equals a seed
+            seeds.append(int(np.setdiff1d(np.arange(len(K)), seeds)[0]))
+    return np.array(seeds)
+
+
+def check_similarities(K: FloatArray, machine: KernelMachine) -> None:
+    """Raise where a kernel matrix cannot be the weights of a graph."""
+    if (K < 0).any():
+        raise ValueError(
+            f"{type(machine).__name__} takes the kernel as the weights of a graph, but some are "
+            f"negative (the least is {K.min():.3g}). Use a kernel that is positive everywhere, "
+            "such as GenRBF."
+        )
+
+
+def _check_enough_rows(K: FloatArray, n_clusters: Any) -> None:
+    if isinstance(n_clusters, Integral) and len(K) < int(n_clusters):
+        raise ValueError(
+            f"n_samples={len(K)} should be at least n_clusters={n_clusters}: a cluster needs a row."
+        )

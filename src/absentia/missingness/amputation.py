@@ -1,0 +1,383 @@
+"""Holes on purpose: remove values from a complete table by a known mechanism, for experiments.
+
+Five mechanisms, from the one that says nothing about the values to the ones that say much:
+:func:`mcar`, :func:`views`, :func:`mar`, :func:`mnar`, :func:`self_censoring`. Each takes a
+complete table and the share of values to remove, and returns a new table of the same kind.
+
+The share is met to the nearest value (to the nearest group of columns by :func:`views`). Where a
+mechanism says "remove with probability ``p(t)``", a value goes when its random draw is below
+``p(t)``. With the draws held fixed there is one ``t`` for every value at which it goes, so the
+``t`` that removes exactly the number asked for lies between two order statistics: what bisection
+would converge to, without the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_random_state
+
+from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names, table_as
+
+__all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
+
+
+class VisibleColumns(NamedTuple):
+    """What :func:`mnar` leaves of a table.
+
+    Attributes
+    ----------
+    table : ndarray or frame of shape (n_samples, n_visible)
+        The visible columns, with holes.
+    visible : ndarray of int, shape (n_visible,)
+        Which columns of the original table these are, in ascending order.
+    hidden : ndarray of int, shape (n_hidden,)
+        The columns that decided what is missing, and that the table no longer has.
+    """
+
+    table: Any
+    visible: IntArray
+    hidden: IntArray
+
+
+def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
+    """Remove values completely at random: every value is as likely to go as any other.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        A complete table; it is not changed.
+    rate : float from 0 to 1
+        The share of values to remove, met to the nearest value.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    ndarray or frame of shape (n_samples, n_features)
+        A new table with NaN where a value was removed; a pandas frame for a pandas frame, a
+        polars frame (with nulls) for a polars frame, else an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.missingness.amputation import mcar
+    >>> X = mcar(np.ones((100, 5)), rate=0.3, random_state=0)
+    >>> float(np.isnan(X).mean())
+    0.3
+    """
+    table = _complete(X)
+    draws = check_random_state(random_state).random_sample(table.shape)
+    return _without(X, table, _first_to_go(draws, _number_to_remove(rate, table.size)))
+
+
+def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
+    """Remove values near randomly drawn rows, one row to each column: Eq. (26) of [Smieja2018]_.
+
+    For each column ``j`` a row ``x_j`` is drawn, and the value of column ``j`` in row ``x`` is
+    removed with probability::
+
+        exp(-t |x - x_j|^2),   distance in the metric of the inverse sample covariance
+
+    with ``t`` such that the rate is met. The row ``x_j`` itself keeps its column ``j``: its
+    probability would be one for every ``t``.
+
+    Parameters
+    ----------
+    X, rate, random_state
+        As in :func:`mcar`.
+
+    Returns
+    -------
+    ndarray or frame of shape (n_samples, n_features)
+        As in :func:`mcar`.
+
+    Notes
+    -----
+    The paper calls this mechanism missing at random. In the strict sense it is not quite, since
+    the distance includes the value that is removed; with many columns that one value weighs
+    little. The cost is that of the covariance, O(n d^2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.missingness.amputation import mar
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> float(np.isnan(mar(X, rate=0.25, random_state=0)).mean())
+    0.25
+    """
+    table = _complete(X)
+    generator = check_random_state(random_state)
+    removed = _removed_near_anchors(table, table.shape[1], rate, generator)
+    return _without(X, table, removed)
+
+
+def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
+    """Remove values for reasons that the table does not show: Eq. (27) of [Smieja2018]_.
+
+    Half of the columns, drawn at random, are hidden (rounded down). The rest lose values as in
+    :func:`mar`, but the distance is measured in the hidden columns alone, which are then left
+    out: what is missing depends on what nobody can see.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        A complete table of at least two columns; it is not changed.
+    rate : float from 0 to 1
+        The share of values to remove *from the visible columns*.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    VisibleColumns
+        A named tuple ``(table, visible, hidden)``: the visible columns with holes, and which
+        columns of ``X`` were visible and hidden.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.missingness.amputation import mnar
+    >>> X = np.random.default_rng(0).normal(size=(200, 6))
+    >>> table, visible, hidden = mnar(X, rate=0.25, random_state=0)
+    >>> table.shape, len(hidden)
+    ((200, 3), 3)
+    >>> float(np.isnan(table).mean())
+    0.25
+    """
+    table = _complete(X)
+    d = table.shape[1]
+    if d < 2:
+        raise ValueError(
+            "mnar hides half of the columns, but X has only one; use self_censoring for a single "
+            "column."
+        )
+    generator = check_random_state(random_state)
+    order = generator.permutation(d)
+    hidden, visible = np.sort(order[: d // 2]), np.sort(order[d // 2 :])
+    removed = _removed_near_anchors(table[:, hidden], len(visible), rate, generator)
+    left = np.where(removed, np.nan, table[:, visible])
+    return VisibleColumns(table_as(X, left, visible), visible, hidden)
+
+
+def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: Any = None) -> Any:
+    """Remove values because of what they are: the larger a value, the likelier it goes.
+
+    A value that lies ``z`` standard deviations above the mean of its column is removed with the
+    probability ``1 / (1 + exp(-(strength z + t)))``, with ``t`` such that the rate is met. This
+    is the hardest kind of absence, and a common one: incomes that are not told, readings above
+    the range of an instrument.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        A complete table; it is not changed.
+    rate : float from 0 to 1
+        The share of values to remove, met to the nearest value.
+    strength : float, default=2.0
+        How much the logarithm of the odds grows with a standard deviation: 0 is :func:`mcar`,
+        large values cut the columns off at the top, negative values remove the small ones.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    ndarray or frame of shape (n_samples, n_features)
+        As in :func:`mcar`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.missingness.amputation import self_censoring
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> holes = self_censoring(X, rate=0.3, random_state=0)
+    >>> bool(np.nanmean(holes) < X.mean() - 0.3)
+    True
+    """
+    table = _complete(X)
+    _check_strength(strength)
+    spread = table.std(axis=0)
+    z = (table - table.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    draws = check_random_state(random_state).logistic(size=table.shape)
+    # draw < strength z + t happens with the probability above; -t is the order statistic.
+    removed = _first_to_go(draws - strength * z, _number_to_remove(rate, table.size))
+    return _without(X, table, removed)
+
+
+def views(
+    X: Any,
+    rate: float,
+    groups: Sequence[Sequence[Hashable]],
+    *,
+    keep_one: bool = False,
+    random_state: Any = None,
+) -> Any:
+    """Remove whole groups of columns, as when some sensors were not deployed.
+
+    Every row loses some of its views, drawn completely at random: the multi-view experiments of
+    [Williams2005]_, Section 3.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        A complete table; it is not changed.
+    rate : float from 0 to 1
+        The share of values to remove, met to the nearest group.
+    groups : sequence of sequences of columns
+        The columns of each view, by position, or by name where ``X`` has names. No column may be
+        in two views; columns in none are never removed.
+    keep_one : bool, default=False
+        Whether every row keeps at least one view.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    ndarray or frame of shape (n_samples, n_features)
+        As in :func:`mcar`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.missingness.amputation import views
+    >>> X = views(np.ones((4, 5)), 0.5, [[0, 1], [2, 3, 4]], keep_one=True, random_state=0)
+    >>> np.isnan(X).astype(int)
+    array([[1, 1, 0, 0, 0],
+           [0, 0, 1, 1, 1],
+           [0, 0, 1, 1, 1],
+           [1, 1, 0, 0, 0]])
+    """
+    table = _complete(X)
+    n = len(table)
+    columns_of_view = _positions(groups, column_names(X, table.shape[1]))
+    n_views = len(columns_of_view)
+    generator = check_random_state(random_state)
+    candidates = generator.permutation(n * n_views)
+    if keep_one:
+        kept = generator.randint(n_views, size=n)
+        candidates = candidates[candidates % n_views != kept[candidates // n_views]]
+    sizes = np.array([len(columns) for columns in columns_of_view])
+    removed_so_far = np.concatenate([[0], np.cumsum(sizes[candidates % n_views])])
+    wanted = _number_to_remove(rate, table.size, at_most=int(removed_so_far[-1]))
+    chosen = candidates[: int(np.argmin(np.abs(removed_so_far - wanted)))]
+    removed = np.zeros(table.shape, dtype=bool)
+    for v, columns in enumerate(columns_of_view):
+        rows = chosen[chosen % n_views == v] // n_views
+        removed[np.ix_(rows, columns)] = True
+    return _without(X, table, removed)
+
+
+def _complete(X: Any) -> FloatArray:
+    table = as_table(X)
+    missing = np.isnan(table)
+    if missing.any():
+        names = column_names(X, table.shape[1])
+        first = names[int(np.argmax(missing.any(axis=0)))]
+        raise ValueError(
+            f"Values are removed from a complete table, but X has holes already "
+            f"({int(missing.sum())} missing, the first in column {first!r}); drop those rows or "
+            "fill them in first."
+        )
+    return table
+
+
+def _without(X: Any, table: FloatArray, removed: BoolArray) -> Any:
+    return table_as(X, np.where(removed, np.nan, table))
+
+
+def _check_strength(strength: Any) -> None:
+    if not isinstance(strength, Real) or not np.isfinite(float(strength)):
+        raise ValueError(f"strength must be a finite number, found {strength!r}; try 2.0.")
+
+
+def _number_to_remove(rate: Any, size: int, at_most: int | None = None) -> int:
+    if not isinstance(rate, Real) or not 0 <= float(rate) <= 1:
+        raise ValueError(
+            f"rate must be a number from 0 to 1, the share of values to remove; found {rate!r}."
+        )
+    number = round(float(rate) * size)
+    # Half a point of grace: a rate at the edge is met as well as any other.
+    if at_most is not None and number - at_most > 0.005 * size:
+        raise ValueError(
+            f"A rate of {float(rate):g} cannot be reached here: at most {at_most / size:.3f} of "
+            "the values can be removed by this mechanism; ask for less, or use mcar."
+        )
+    return number if at_most is None else min(number, at_most)
+
+
+def _first_to_go(order: FloatArray, number: int) -> BoolArray:
+    """Tell which ``number`` entries are the smallest."""
+    removed = np.zeros(order.size, dtype=bool)
+    if number:
+        removed[np.argpartition(order.ravel(), number - 1)[:number]] = True
+    return removed.reshape(order.shape)
+
+
+def _removed_near_anchors(
+    reasons: FloatArray, n_columns: int, rate: float, generator: np.random.RandomState
+) -> BoolArray:
+    """Tell which values go, by their distance from one drawn row to each column.
+
+    With an exponential draw ``e`` (minus the logarithm of a uniform one), the value goes when
+    ``uniform < exp(-t D)``, which is ``D / e < 1 / t``.
+    """
+    n = len(reasons)
+    anchors = generator.choice(n, size=n_columns, replace=n < n_columns)
+    whitened = _whitened(reasons)
+    distances = cdist(whitened, whitened[anchors], "sqeuclidean")
+    draws = np.maximum(generator.standard_exponential((n, n_columns)), np.finfo(float).tiny)
+    # Duplicates of an anchor are at distance zero and would tie; their draws decide among them.
+    order = np.maximum(distances, np.finfo(float).tiny) / draws
+    order[anchors, np.arange(n_columns)] = np.inf
+    return _first_to_go(order, _number_to_remove(rate, n * n_columns, at_most=(n - 1) * n_columns))
+
+
+def _whitened(table: FloatArray) -> FloatArray:
+    """Return rows whose Euclidean distances are the Mahalanobis distances of the given rows.
+
+    Directions in which the table does not vary are left out, so that constant and collinear
+    columns do no harm.
+    """
+    centred = table - table.mean(axis=0)
+    largest = np.abs(centred).max(axis=0)
+    U, singular_values, _ = np.linalg.svd(
+        centred / np.where(largest > 0, largest, 1.0), full_matrices=False
+    )
+    floor = singular_values[0] * max(table.shape) * np.finfo(float).eps
+    scaled: FloatArray = U[:, singular_values > floor] * np.sqrt(max(len(table) - 1, 1))
+    return scaled
+
+
+def _positions(groups: Sequence[Sequence[Hashable]], names: list[str]) -> list[IntArray]:
+    """Turn the columns of each view, positions or names, into positions."""
+    position_of = {name: j for j, name in enumerate(names)}
+    views_by_position: list[IntArray] = []
+    seen: set[int] = set()
+    for group in groups:
+        if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray) or not len(group):
+            raise ValueError(
+                f"Each group must be a list of at least one column, found {group!r}; for example "
+                "groups=[[0, 1], [2, 3]]."
+            )
+        positions = []
+        for column in group:
+            if isinstance(column, int | np.integer) and -len(names) <= column < len(names):
+                j = int(column) % len(names)
+            elif isinstance(column, str) and column in position_of:
+                j = position_of[column]
+            else:
+                raise ValueError(
+                    f"A group names the column {column!r}, but the table has {len(names)} columns: "
+                    f"{', '.join(names[:10])}{', ...' * (len(names) > 10)}."
+                )
+            if j in seen:
+                raise ValueError(
+                    f"Column {names[j]!r} is in the groups more than once; each column belongs to "
+                    "one group or to none."
+                )
+            seen.add(j)
+            positions.append(j)
+        views_by_position.append(np.array(positions))
+    if not views_by_position:
+        raise ValueError("groups is empty: give the columns of at least one view.")
+    return views_by_position

@@ -1,0 +1,1 @@
+"""What people look at: descriptions of missingness, tests, plots."""

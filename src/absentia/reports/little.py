@@ -1,0 +1,167 @@
+"""Little's test: are values missing completely at random?
+
+If they are, the rows of every pattern are a random sample of all rows, and the means of what they
+have differ from the overall means by chance alone. The test adds up how far they differ.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+from sklearn.exceptions import ConvergenceWarning
+
+from absentia.densities import GaussianDensity
+from absentia.engine.slices import bounded_slices
+from absentia.missingness import Patterns
+from absentia.tables import FloatArray, as_table
+
+__all__ = ["LittleTest", "little_test"]
+
+
+@dataclass(frozen=True)
+class LittleTest:
+    """The outcome of Little's test of "missing completely at random".
+
+    Attributes
+    ----------
+    statistic : float
+        How far the means by pattern are from the overall means; chi-square distributed when the
+        values are missing completely at random and the rows are many.
+    degrees_of_freedom : int
+        The observed columns summed over the patterns, less the number of columns.
+    p_value : float
+        The probability of a statistic at least as large by chance. Small values speak against
+        "completely at random"; large ones do not prove it.
+    n_patterns : int
+        How many patterns were compared.
+    converged : bool
+        Whether the estimate of the overall mean and covariance converged.
+    """
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+    n_patterns: int
+    converged: bool
+
+
+def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
+    """Test whether values are missing completely at random, after Little (1988).
+
+    With ``n_p`` rows of pattern ``p``, ``m_p`` the mean of the columns ``O`` that they have, and
+    ``mu``, ``S`` the maximum likelihood estimates of a Gaussian from all rows (``S`` times
+    ``n / (n - 1)``), the statistic is::
+
+        sum over patterns p of  n_p (m_p - mu[O])' inv(S[O,O]) (m_p - mu[O])
+
+    and its distribution under the hypothesis tends to chi-square with ``sum |O| - d`` degrees of
+    freedom.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        NaN where a value is missing. Columns that never vary, or that no row has, are left out.
+    tol : float, default=1e-5
+        The tolerance of :class:`absentia.GaussianDensity`. The default leaves an error that is
+        small beside the spread of the statistic.
+
+    Returns
+    -------
+    LittleTest
+
+    Raises
+    ------
+    ValueError
+        When there is nothing to compare: fewer than two patterns, patterns that have no column in
+        common, or no more rows than columns.
+
+    Notes
+    -----
+    The approximation is good when most patterns have several rows. Where nearly every row has a
+    pattern of its own, heavy tails of the data alone can make the p-value small. The cost is that
+    of :class:`absentia.GaussianDensity` and one more pass over the patterns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.missingness.amputation import mcar, self_censoring
+    >>> from absentia.reports.little import little_test
+    >>> X = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=500)
+    >>> little_test(mcar(X, 0.2, random_state=0)).p_value > 0.05
+    True
+    >>> little_test(self_censoring(X, 0.2, random_state=0)).p_value < 0.001
+    True
+    """
+    table = _varying_columns(as_table(X))
+    if not table.size:
+        raise ValueError("Little's test compares means, but no column of the table varies.")
+    table = table[~np.isnan(table).all(axis=1)]  # a row without a value says nothing either
+    n, d = table.shape
+    patterns = Patterns.of(table)
+    n_patterns = len(patterns.masks)
+    if n_patterns < 2:
+        raise ValueError(
+            "Little's test compares the rows of different patterns, but all rows miss the same "
+            "columns; there is nothing to test."
+        )
+    if n <= d:
+        raise ValueError(
+            f"Little's test needs more rows than columns, found {n} rows with something "
+            f"observed and {d} columns that vary; drop columns."
+        )
+    freedom = int((d - patterns.n_missing).sum()) - d
+    if not freedom:
+        raise ValueError(
+            "Little's test compares rows of different patterns in the columns that they share, but "
+            "no two patterns share one; there is nothing to test."
+        )
+    with warnings.catch_warnings():
+        # The outcome carries the same news, in a place where it is read.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # Maximum likelihood; the trace of regularisation is for collinear columns.
+        density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=tol, max_iter=1000)
+        density.fit(table)
+    statistic = float(patterns.counts @ _squared_distances(density, table, patterns))
+    statistic *= (n - 1) / n
+    return LittleTest(
+        statistic=statistic,
+        degrees_of_freedom=freedom,
+        p_value=float(chi2.sf(statistic, freedom)),
+        n_patterns=n_patterns,
+        converged=bool(density.converged_),
+    )
+
+
+def _varying_columns(table: FloatArray) -> FloatArray:
+    """Leave out columns that say nothing: missing in every row, or the same in all that have it."""
+    seen = ~np.isnan(table).all(axis=0)
+    table = table[:, seen]
+    varying = np.nanmax(table, axis=0) > np.nanmin(table, axis=0) if table.size else []
+    return table[:, np.asarray(varying, dtype=bool)]
+
+
+def _squared_distances(
+    density: GaussianDensity, table: FloatArray, patterns: Patterns
+) -> FloatArray:
+    """Return how far the mean of each pattern is from the overall mean, shape (n_patterns,).
+
+    Twice the loss of log-likelihood from the overall mean to the pattern's mean: the normalising
+    constants are the same and drop out, and the density's own fast code does the work.
+    """
+    out = np.empty(len(patterns.masks))
+    means = _means_by_pattern(table, patterns)
+    for block in bounded_slices(len(out), table.shape[1]):
+        centre = np.where(patterns.masks[block], np.nan, density.mean_)
+        out[block] = density.score_samples(centre) - density.score_samples(means[block])
+    return 2 * np.maximum(out, 0.0)
+
+
+def _means_by_pattern(table: FloatArray, patterns: Patterns) -> FloatArray:
+    sums = np.empty(patterns.masks.shape)
+    for j, column in enumerate(table.T):
+        sums[:, j] = np.bincount(patterns.pattern_of_row, weights=column)
+    return sums / patterns.counts[:, None]

@@ -1,0 +1,100 @@
+"""The picture of a missingness report; matplotlib is needed only here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from absentia.reports.missingness_report import MissingnessReport
+
+__all__ = ["draw"]
+
+_MISSING, _PRESENT, _INK = "#c8553d", "#dfe5ea", "#33415c"
+
+
+def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
+    """Draw a report as one figure of three panels; see :meth:`MissingnessReport.plot`."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib, which is not installed: pip install 'absentia[plot]'."
+        ) from error
+    columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:max_columns])
+    patterns = report.commonest_patterns(max_patterns)
+    names = [_shortened(report.columns[j]) for j in columns]
+    width = max(7.5, 2.5 + 0.26 * len(columns))
+    # The lower panel is square cells, so its height follows from its width.
+    heights = (1.5, max(1.2, 0.24 * len(patterns)), 0.62 * width)
+    figure, (rates, masks, together) = plt.subplots(
+        3,
+        1,
+        figsize=(width, sum(heights) + 2.4),
+        height_ratios=heights,
+        layout="constrained",
+    )
+    _draw_rates(rates, report.column_rates[columns])
+    _draw_patterns(masks, report, columns, patterns, names)
+    image = _draw_together(together, report.together[np.ix_(columns, columns)], names)
+    figure.colorbar(image, ax=together, shrink=0.8, label="correlation of absence")
+    left_out = len(report.columns) - len(columns)
+    shown = f", the {len(columns)} columns that miss most" if left_out else ""
+    figure.suptitle(
+        f"{100 * report.rate:.1f} % missing from {report.n_samples:,} rows of "
+        f"{len(report.columns):,} columns{shown}",
+        color=_INK,
+        fontsize="medium",
+        fontweight="bold",
+    )
+    return figure
+
+
+def _draw_rates(axes: Any, shares: Any) -> None:
+    axes.bar(np.arange(len(shares)), 100 * shares, color=_MISSING, width=0.8)
+    axes.set(xlim=(-0.5, len(shares) - 0.5), xticks=[], ylabel="missing, %")
+    axes.set_ylim(0, max(1.0, 110 * float(shares.max())))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_patterns(
+    axes: Any, report: MissingnessReport, columns: Any, patterns: Any, names: list[str]
+) -> None:
+    from matplotlib.colors import ListedColormap
+
+    cells = report.patterns.masks[np.ix_(patterns, columns)]
+    axes.pcolormesh(
+        cells[::-1],
+        cmap=ListedColormap([_PRESENT, _MISSING]),
+        vmin=0,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1.0,
+    )
+    counts = report.patterns.counts[patterns][::-1]
+    axes.set_yticks(
+        np.arange(len(counts)) + 0.5, [f"{count:,}" for count in counts], fontsize="small"
+    )
+    axes.set_ylabel("rows with the pattern")
+    axes.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
+    hidden = len(report.patterns.masks) - len(patterns)
+    rest = f" (and {hidden:,} more)" if hidden else ""
+    axes.set_title(f"commonest patterns{rest}: missing in red", fontsize="small", color=_INK)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _draw_together(axes: Any, correlation: Any, names: list[str]) -> Any:
+    image = axes.imshow(correlation, cmap="RdBu_r", vmin=-1, vmax=1)
+    ticks = np.arange(len(names))
+    axes.set_xticks(ticks, names, rotation=90, fontsize="small")
+    axes.set_yticks(ticks, names, fontsize="small")
+    axes.set_title("which columns go missing together", fontsize="small", color=_INK)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return image
+
+
+def _shortened(name: str, limit: int = 22) -> str:
+    return name if len(name) <= limit else name[: limit - 1] + "…"

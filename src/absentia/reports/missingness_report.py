@@ -1,0 +1,325 @@
+"""What is missing from a table, where, and whether it looks random: :func:`describe_missingness`.
+
+Everything is computed from the patterns and their counts, so that a million rows that fall into a
+hundred patterns cost as little as a hundred rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.engine.slices import bounded_slices
+from absentia.missingness import Patterns
+from absentia.reports.little import LittleTest, little_test
+from absentia.tables import FloatArray, IntArray, as_table, column_names
+
+__all__ = ["MissingnessReport", "describe_missingness"]
+
+# Patterns times columns cubed, what a step of EM costs; above it the test is not run unasked.
+_PATIENCE = 1e9
+_SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class MissingnessReport:
+    """What is missing from a table; print it, or :meth:`plot` it.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The names of the columns; ``x0``, ``x1``... where the table has none.
+    patterns : Patterns
+        The distinct missing masks, the one of each row, and how many rows have each.
+    column_rates : ndarray of shape (n_features,)
+        The share of rows that miss each column.
+    together : ndarray of shape (n_features, n_features)
+        The correlation of absence: 1 for columns that are missing from the same rows, 0 for
+        columns whose absence is unrelated, and for columns that never or always miss.
+    blocks : tuple of tuple of int
+        Groups of two columns or more that are always missing together (and sometimes are), the
+        largest first.
+    little : LittleTest or None
+        Little's test of "missing completely at random"; None where it was not run.
+    why_no_test : str
+        Why it was not run; empty where it was.
+    """
+
+    columns: tuple[str, ...]
+    patterns: Patterns
+    column_rates: FloatArray
+    together: FloatArray
+    blocks: tuple[tuple[int, ...], ...]
+    little: LittleTest | None
+    why_no_test: str
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return len(self.patterns)
+
+    @property
+    def rate(self) -> float:
+        """The share of all values that is missing."""
+        return float(self.column_rates.mean())
+
+    @property
+    def n_complete_rows(self) -> int:
+        """How many rows miss nothing."""
+        return int(self.patterns.counts[self.patterns.n_missing == 0].sum())
+
+    @property
+    def n_empty_rows(self) -> int:
+        """How many rows miss everything."""
+        return int(self.patterns.counts[self.patterns.masks.all(axis=1)].sum())
+
+    def commonest_patterns(self, number: int = 10) -> IntArray:
+        """Return the indices of the commonest patterns, the commonest first."""
+        order: IntArray = np.argsort(-self.patterns.counts, kind="stable")[:number]
+        return order
+
+    def strongest_pairs(self, number: int = 10) -> list[tuple[int, int, float]]:
+        """Return the pairs of columns whose absence is most correlated, the strongest first.
+
+        Of a block of columns that always go together only the first takes part; the rest are
+        listed in ``blocks``.
+        """
+        strength = np.triu(np.abs(self.together), k=1)
+        repeated = [j for block in self.blocks for j in block[1:]]
+        strength[repeated] = strength[:, repeated] = 0
+        order = np.argsort(-strength, axis=None, kind="stable")[:number]
+        first, second = np.unravel_index(order, strength.shape)
+        return [
+            (int(i), int(j), float(self.together[i, j]))
+            for i, j in zip(first, second, strict=True)
+            if strength[i, j] > 0
+        ]
+
+    def plot(self, *, max_columns: int = 40, max_patterns: int = 20) -> Any:
+        """Draw the rates by column, the commonest patterns, and what goes missing together.
+
+        Parameters
+        ----------
+        max_columns : int, default=40
+            Draw only so many columns, those that miss most, in the order of the table.
+        max_patterns : int, default=20
+            Draw only so many patterns, the commonest.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``figure.savefig("missingness.png")``.
+
+        Raises
+        ------
+        ImportError
+            Where matplotlib is not installed; it comes with ``absentia[plot]``.
+        """
+        from absentia.reports.missingness_plot import draw
+
+        return draw(self, max_columns, max_patterns)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return (
+            f"MissingnessReport of {self.n_samples} rows in {len(self.columns)} columns, "
+            f"{_percent(self.rate)} missing, {len(self.patterns.masks)} patterns"
+        )
+
+    def _lines(self) -> Iterator[str]:
+        n, d = self.n_samples, len(self.columns)
+        n_missing = int(self.patterns.counts @ self.patterns.n_missing)
+        yield (
+            f"{_count(n, 'row')}, {_count(d, 'column')}: {n_missing:,} of {n * d:,} values "
+            f"missing ({_percent(self.rate)})"
+        )
+        singles = int((self.patterns.counts == 1).sum())
+        facts = [
+            f"{_count(self.n_complete_rows, 'complete row')} "
+            f"({_percent(self.n_complete_rows / n)})",
+            f"{_count(len(self.patterns.masks), 'pattern')}, {singles:,} of a single row",
+        ]
+        if self.n_empty_rows:
+            facts.append(f"{_count(self.n_empty_rows, 'row')} without any value")
+        yield "; ".join(facts)
+        if n_missing:
+            yield from self._column_lines()
+            yield from self._pattern_lines()
+            yield from self._together_lines()
+        yield ""
+        yield "Missing completely at random? (Little's test)"
+        yield from self._test_lines()
+
+    def _column_lines(self) -> Iterator[str]:
+        yield ""
+        yield "Missing by column"
+        order = np.argsort(-self.column_rates, kind="stable")
+        order = order[self.column_rates[order] > 0]
+        width = max(len(self.columns[j]) for j in order[:_SHOWN])
+        for j in order[:_SHOWN]:
+            bar = "█" * round(30 * self.column_rates[j]) or "▏"
+            yield f"  {self.columns[j]:<{width}}  {_percent(self.column_rates[j]):>7}  {bar}"
+        rest = order[_SHOWN:]
+        if len(rest):
+            low, high = self.column_rates[rest[-1]], self.column_rates[rest[0]]
+            yield f"  and {_count(len(rest), 'more')}, from {_percent(low)} to {_percent(high)}"
+        complete = len(self.columns) - len(order)
+        if complete:
+            yield f"  and {_count(complete, 'column')} without a hole"
+
+    def _pattern_lines(self) -> Iterator[str]:
+        yield ""
+        if self.patterns.counts.max() == 1 and self.n_samples > _SHOWN:
+            yield "Every row has a pattern of its own"
+            return
+        yield "Commonest patterns"
+        shown = self.commonest_patterns(_SHOWN)
+        width = len(f"{self.patterns.counts[shown[0]]:,}")
+        for p in shown:
+            count = self.patterns.counts[p]
+            missing = np.flatnonzero(self.patterns.masks[p])
+            what = f"miss {self._named(missing)}" if len(missing) else "complete"
+            yield f"  {count:>{width},} ({_percent(count / self.n_samples):>6})  {what}"
+        rest = len(self.patterns.masks) - len(shown)
+        if rest:
+            yield f"  and {rest:,} more"
+
+    def _together_lines(self) -> Iterator[str]:
+        pairs = [pair for pair in self.strongest_pairs(5) if abs(pair[2]) >= 0.1]
+        if not (pairs or self.blocks):
+            return
+        yield ""
+        yield "Missing together (correlation of absence)"
+        for block in self.blocks[:_SHOWN]:
+            yield f"  always: {self._named(np.array(block))}"
+        if len(self.blocks) > _SHOWN:
+            yield f"  and {_count(len(self.blocks) - _SHOWN, 'more')} such groups"
+        for i, j, strength in pairs:
+            yield f"  {strength:+.2f}: {self.columns[i]}, {self.columns[j]}"
+
+    def _test_lines(self) -> Iterator[str]:
+        if self.little is None:
+            yield f"  not tested: {self.why_no_test}"
+            return
+        test = self.little
+        chance = "p < 0.001" if test.p_value < 0.001 else f"p = {test.p_value:.3f}"
+        yield (
+            f"  chi-square {test.statistic:,.1f} on {test.degrees_of_freedom:,} degrees of "
+            f"freedom, {chance}"
+        )
+        if test.p_value < 0.05:
+            yield "  Doubtful: rows that miss different columns have different means."
+        else:
+            yield "  Nothing speaks against it; that is not a proof."
+        if (self.patterns.counts == 1).sum() > 0.5 * self.n_samples:
+            yield "  Caution: most rows have a pattern of their own, where the test is unreliable."
+        if not test.converged:
+            yield "  Caution: the estimate behind it did not converge."
+
+    def _named(self, columns: IntArray) -> str:
+        names = ", ".join(self.columns[j] for j in columns[:5])
+        return names if len(columns) <= 5 else f"{names} and {len(columns) - 5} more"
+
+
+def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> MissingnessReport:
+    """Describe what is missing from a table, where, and whether it looks random.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        NaN, ``None`` or ``pd.NA`` where a value is missing.
+    mcar_test : {"auto", True, False}, default="auto"
+        Whether to run Little's test of "missing completely at random", which fits a Gaussian by
+        EM. "auto" runs it unless the table is so wide and ragged that it would take minutes.
+
+    Returns
+    -------
+    MissingnessReport
+        Rates by column, patterns, which columns go missing together, and the test. ``print`` it
+        to read it, ``.plot()`` to see it.
+
+    Notes
+    -----
+    Without the test the cost is O(n log n) for the patterns and O(P d^2) for the correlations,
+    with P the number of patterns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import amputation, describe_missingness
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> report = describe_missingness(amputation.views(X, 0.2, [[0, 1], [2]], random_state=0))
+    >>> print(report)
+    200 rows, 3 columns: 120 of 600 values missing (20.0 %)
+    ...
+    >>> report.blocks
+    ((0, 1),)
+    >>> report.column_rates.round(2)
+    array([0.22, 0.22, 0.16])
+    """
+    if mcar_test not in ("auto", True, False):
+        raise ValueError(f'mcar_test must be "auto", True or False, found {mcar_test!r}.')
+    table = as_table(X)
+    n, d = table.shape
+    patterns = Patterns.of_mask(np.isnan(table))
+    column_rates = patterns.counts @ patterns.masks / n
+    little, why_no_test = None, "it was not asked for."
+    if mcar_test == "auto" and len(patterns.masks) * d**3 > _PATIENCE:
+        why_no_test = (
+            f"{len(patterns.masks):,} patterns of {d:,} columns would take long; pass "
+            "mcar_test=True to wait for it."
+        )
+    elif not patterns.masks.any():
+        why_no_test = "nothing is missing."
+    elif mcar_test:
+        try:
+            little, why_no_test = little_test(table), ""
+        except ValueError as reason:
+            why_no_test = str(reason)
+    return MissingnessReport(
+        columns=tuple(column_names(X, d)),
+        patterns=patterns,
+        column_rates=column_rates,
+        together=_correlation_of_absence(patterns, column_rates),
+        blocks=_blocks(patterns),
+        little=little,
+        why_no_test=why_no_test,
+    )
+
+
+def _correlation_of_absence(patterns: Patterns, rates: FloatArray) -> FloatArray:
+    joint = np.zeros((len(rates), len(rates)))
+    for block in bounded_slices(len(patterns.masks), len(rates)):
+        masks = patterns.masks[block].astype(np.float64)
+        joint += (masks.T * patterns.counts[block]) @ masks
+    spread = np.sqrt(rates * (1 - rates))
+    varies = spread > 0
+    scale = np.outer(np.where(varies, spread, 1.0), np.where(varies, spread, 1.0))
+    correlation = (joint / len(patterns) - np.outer(rates, rates)) / scale
+    correlation[~varies] = correlation[:, ~varies] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+    return np.clip((correlation + correlation.T) / 2, -1.0, 1.0)
+
+
+def _blocks(patterns: Patterns) -> tuple[tuple[int, ...], ...]:
+    """Find the columns that are missing from the same rows: equal columns of the pattern table."""
+    by_column = Patterns.of_mask(patterns.masks.T)
+    groups = [
+        tuple(int(j) for j in columns)
+        for columns, mask in zip(by_column.rows_by_pattern(), by_column.masks, strict=True)
+        if len(columns) > 1 and mask.any() and not mask.all()
+    ]
+    return tuple(sorted(groups, key=lambda columns: (-len(columns), columns)))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1 and what != 'more')}"

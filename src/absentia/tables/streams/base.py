@@ -1,0 +1,223 @@
+"""What a table in many places can do: apply a function to each block of rows, and add up.
+
+The sum is taken over neighbours in the order of the blocks, two and two, so it does not depend on
+which block was finished first: a fit gives the same bits on one worker and on ten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.tables.reading import FloatArray, as_table
+
+__all__ = [
+    "Chunk",
+    "Stream",
+    "add",
+    "as_stream",
+    "check_stream_columns",
+    "pairwise_sum",
+    "remember_stream_columns",
+    "sample_rows",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows of a table, with what belongs to them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
+    sample_weight : ndarray of shape (n_rows,), or None
+    number : int
+        Which block of the table this is, from 0.
+    """
+
+    X: FloatArray
+    y: Any = None
+    sample_weight: Any = None
+    number: int = 0
+
+    @classmethod
+    def of(cls, X: Any, y: Any = None, sample_weight: Any = None, number: int = 0) -> Chunk:
+        """Check the rows of a block, whatever kind of table they came as."""
+        table = as_table(X, minimum_rows=0)
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None and len(values) != len(table):
+                raise ValueError(
+                    f"Chunk {number} has {len(table)} rows of X but {len(values)} of {name}: the "
+                    "blocks of both must be cut at the same rows."
+                )
+        return cls(
+            table,
+            None if y is None else np.asarray(y),
+            None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+            number,
+        )
+
+    def slices(self, n_rows: int) -> Iterator[Chunk]:
+        """Cut the block into smaller ones, for what needs much memory to a row."""
+        for start in range(0, max(1, len(self.X)), n_rows):
+            rows = slice(start, start + n_rows)
+            yield Chunk(
+                self.X[rows],
+                None if self.y is None else self.y[rows],
+                None if self.sample_weight is None else self.sample_weight[rows],
+                self.number,
+            )
+
+
+class Stream(ABC):
+    """A table that is visited block by block, as often as needed, and never held whole."""
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns, where the source has them."""
+        return None
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns."""
+
+    @abstractmethod
+    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Return the sum over blocks of ``function(block, *shared)``: one pass over the data.
+
+        What the function returns is an array, a number, a tuple of such, or anything with ``+``.
+        It should be small, for it travels; the rows do not.
+        """
+
+    @abstractmethod
+    def without_names(self) -> Stream:
+        """Return the same blocks with columns that have no names."""
+
+    @abstractmethod
+    def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
+        """Return, lazily, the table that ``function`` makes of the rows, in the source's own kind.
+
+        ``n_columns=None`` says that the function makes one value of a row, not a row of values.
+        """
+
+
+def as_stream(X: Any, y: Any = None, sample_weight: Any = None) -> Stream | None:
+    """Return ``X`` as row blocks where it is a table in many places, None where it is not.
+
+    Tables in many places are :class:`~absentia.Chunks`, Dask arrays and Dask data frames.
+    """
+    if isinstance(X, Stream):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "The targets and weights of chunks come with the chunks: let each be a tuple "
+                "(X, y) or (X, y, sample_weight), and pass no y beside them."
+            )
+        return X
+    # By name: Dask need not be installed, and is not imported, for any other table.
+    if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
+        return None
+    from absentia.tables.streams.dask_stream import DaskStream
+
+    return DaskStream.of(X, y, sample_weight)
+
+
+def remember_stream_columns(estimator: Any, blocks: Stream) -> None:
+    """Set ``n_features_in_`` and, where the columns have names, ``feature_names_in_``."""
+    estimator.n_features_in_ = blocks.n_features
+    if blocks.column_names is not None:
+        estimator.feature_names_in_ = np.asarray(blocks.column_names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def check_stream_columns(estimator: Any, blocks: Stream) -> None:
+    """Check the columns of row blocks against those that an estimator was fitted with."""
+    if blocks.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {blocks.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and blocks.column_names not in (None, list(names)):
+        raise ValueError(
+            "The feature names should match those that were passed during fit, found "
+            f"{blocks.column_names} where {list(names)} was expected."
+        )
+
+
+def add(left: Any, right: Any) -> Any:
+    """Add two outcomes of a block function; tuples item by item."""
+    if isinstance(left, tuple):
+        return type(left)(map(add, left, right))
+    return left + right
+
+
+def pairwise_sum(values: Iterable[Any]) -> Any:
+    """Sum neighbours two and two, then their sums, holding one value to each level.
+
+    As :func:`absentia.tables.streams.dask_stream.DaskStream.map_sum` does on many machines, so that
+    both round alike.
+    """
+    waiting: list[tuple[int, Any]] = []
+    for value in values:
+        level = 0
+        while waiting and waiting[-1][0] == level:
+            value = add(waiting.pop()[1], value)
+            level += 1
+        waiting.append((level, value))
+    if not waiting:
+        raise ValueError("The table has no blocks of rows at all: there is nothing to learn from.")
+    total = waiting.pop()[1]
+    while waiting:
+        total = add(waiting.pop()[1], total)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """The rows with the smallest random keys: the sum of two samples is a sample of both."""
+
+    keys: FloatArray
+    rows: FloatArray
+    weights: FloatArray | None
+    size: int
+
+    def __add__(self, other: RowSample) -> RowSample:
+        keys = np.concatenate([self.keys, other.keys])
+        rows = np.concatenate([self.rows, other.rows])
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            weights = np.concatenate([self.weights, other.weights])
+        return RowSample(keys, rows, weights, self.size).smallest()
+
+    def smallest(self) -> RowSample:
+        """Return the rows that stay in the sample."""
+        if len(self.keys) <= self.size:
+            return self
+        kept = np.sort(np.argsort(self.keys, kind="stable")[: self.size])
+        weights = None if self.weights is None else self.weights[kept]
+        return RowSample(self.keys[kept], self.rows[kept], weights, self.size)
+
+
+def sample_rows(
+    blocks: Stream, size: int, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return ``size`` rows at random without replacement (all, if there are no more), in order.
+
+    And their weights, where they have any. One pass over the data. Every row gets a random key
+    that depends on the seed and on where the row stands; the rows with the smallest keys are the
+    sample, wherever they are.
+    """
+    sample: RowSample = blocks.map_sum(_smallest_keys, size, int(rng.randint(2**31 - 1)))
+    return sample.rows, sample.weights
+
+
+def _smallest_keys(block: Chunk, size: int, seed: int) -> RowSample:
+    keys = np.random.default_rng([seed, block.number]).random(len(block.X))
+    return RowSample(keys, block.X, block.sample_weight, size).smallest()

@@ -1,0 +1,74 @@
+"""A table in memory as row blocks, so that solvers have one way to see any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from absentia.engine.threads import one_blas_thread
+from absentia.tables.reading import FloatArray
+from absentia.tables.streams.base import Chunk, Stream, pairwise_sum
+
+__all__ = ["MemoryStream"]
+
+
+class MemoryStream(Stream):
+    """Slices of a table (or of beliefs) that is in memory and has been checked.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or Beliefs
+    y, sample_weight : ndarray or None
+    block_rows : int, default=4096
+        Rows to a block: large enough for matrix products, small enough for the cache.
+    n_jobs : int, optional
+        Threads over blocks; as everywhere in joblib.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: FloatArray | None = None,
+        *,
+        block_rows: int = 4096,
+        n_jobs: int | None = None,
+    ):
+        self.X, self.y, self.sample_weight = X, y, sample_weight
+        self.block_rows = block_rows
+        self.n_jobs = n_jobs
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.X.shape[1])
+
+    def blocks(self) -> Iterator[Chunk]:
+        """Cut the table into blocks, without copying."""
+        for number, start in enumerate(range(0, len(self.X), self.block_rows)):
+            rows = slice(start, start + self.block_rows)
+            yield Chunk(
+                self.X[rows],
+                None if self.y is None else self.y[rows],
+                None if self.sample_weight is None else self.sample_weight[rows],
+                number,
+            )
+
+    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Return the sum over blocks of ``function(block, *shared)``, on threads if told so."""
+        if self.n_jobs in (None, 1):
+            return pairwise_sum(function(block, *shared) for block in self.blocks())
+        run = Parallel(n_jobs=self.n_jobs, backend="threading", return_as="generator")
+        with one_blas_thread():
+            return pairwise_sum(run(delayed(function)(block, *shared) for block in self.blocks()))
+
+    def without_names(self) -> MemoryStream:
+        """Return itself: arrays have no names."""
+        return self
+
+    def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
+        """Return what ``function`` makes of the rows, at once."""
+        return np.concatenate([function(block.X) for block in self.blocks()])

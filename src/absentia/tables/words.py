@@ -1,0 +1,200 @@
+"""The words of a column: what is asked of them is asked once for each different one.
+
+A column of a hundred thousand rows often has ten different words. :class:`Words` finds them, reads
+them as numbers or as dates, and gives each row the answer that belongs to its word.
+
+The care goes into what "different" means: two values are the same word if they are written alike,
+which is not what pandas takes for equal (:func:`_equal_cells` says where the two part ways).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from absentia.tables.reading import FloatArray, IntArray
+
+__all__ = ["Words", "days_since_1970", "first_two_words"]
+
+#: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
+#: date that both fit are read day first.
+_DATE_FORMATS = (
+    "ISO8601",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%d-%m-%Y",
+    "%Y/%m/%d",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M",
+    "%Y/%m/%d %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%b %d %Y",
+)
+_SECONDS_A_DAY = 86_400.0
+_THOUSANDS = re.compile(r"^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$")
+
+
+class Words:
+    """A column as text: its different words, in the order they appear, and which each row holds.
+
+    Attributes
+    ----------
+    distinct : list of str
+        The different words, without outer blanks.
+    codes : ndarray of shape (n_rows,)
+        For each row the place of its word in ``distinct``, -1 where it is missing.
+    counts : ndarray of shape (n_distinct,)
+        In how many rows each of the different words stands.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> words = Words(pd.Series(["2", " 1,5", None, "1,5 "]))
+    >>> words.distinct, words.codes.tolist(), words.counts.tolist()
+    (['2', '1,5'], [0, 1, -1, 1], [1, 2])
+    >>> words.by_row(words.numbers())
+    array([2. , 1.5, nan, 1.5])
+    """
+
+    def __init__(self, column: Any):
+        cells = _equal_cells(column)
+        if cells is None:
+            spelled = list(_spelled(column))
+        else:
+            # The last assignment stays, so going backwards leaves the first row of each code. One
+            # missing row is among these: it decides how pandas hands out the others (categories
+            # that are whole numbers come as 1.0 beside a missing one, as 1 otherwise).
+            first = np.empty(int(cells.max(initial=-1)) + 1, dtype=np.intp)
+            first[cells[::-1]] = np.arange(len(cells))[::-1]
+            spelled = list(_spelled(column.iloc[first]))
+        position: dict[str | None, int] = {None: -1}
+        for word in spelled:
+            position.setdefault(word, len(position) - 1)
+        self.distinct: list[str] = [word for word in position if word is not None]
+        codes = np.fromiter(map(position.__getitem__, spelled), np.intp, count=len(spelled))
+        self.codes: IntArray = codes if cells is None else codes[cells]
+        present = self.codes[self.codes >= 0]
+        self.counts: IntArray = np.bincount(present, minlength=len(self.distinct))
+
+    def numbers(self) -> FloatArray:
+        """Read the different words as numbers, NaN where one is none."""
+        return np.array([_number(word) for word in self.distinct], dtype=np.float64)
+
+    def days(self, date_format: str) -> FloatArray:
+        """Read the different words as dates: days since 1970, NaN where one is none."""
+        import pandas as pd
+
+        words = pd.Series(self.distinct, dtype=object)
+        return days_since_1970(pd.to_datetime(words, format=date_format, errors="coerce", utc=True))
+
+    def n_rows_read(self, of_words: FloatArray) -> int:
+        """Return how many rows have a word that was read as something."""
+        return int(self.counts[np.isfinite(of_words)].sum())
+
+    def best_date_format(self) -> tuple[str, int]:
+        """Return the format that reads the most rows as dates, and how many it reads."""
+        best, most = "", 0
+        n_present = int(self.counts.sum())
+        for date_format in _DATE_FORMATS:
+            n_read = self.n_rows_read(self.days(date_format))
+            if n_read > most:
+                best, most = date_format, n_read
+            if most == n_present:
+                break
+        return best, most
+
+    def by_row(self, of_words: FloatArray) -> FloatArray:
+        """Give each row the entry of its word along the first axis, NaN where it is missing."""
+        missing = np.full((1, *of_words.shape[1:]), np.nan)
+        # The code -1 of a missing word takes the last entry.
+        taken: FloatArray = np.concatenate([of_words, missing])[self.codes]
+        return taken
+
+
+def first_two_words(column: Any) -> list[str]:
+    """Return the different words of a column, but stop at the second: numbers soon have two."""
+    found: list[str] = []
+    for word in _spelled(column):
+        if word is not None and word not in found:
+            found.append(word)
+            if len(found) == 2:
+                break
+    return found
+
+
+def days_since_1970(dates: Any) -> FloatArray:
+    """Return a series of dates with a time zone as days, NaN where there is none."""
+    import pandas as pd
+
+    # An epoch in seconds: one in nanoseconds would not reach 9999-12-31, which people write.
+    epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
+    seconds = (dates - epoch).dt.total_seconds()
+    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _SECONDS_A_DAY
+    return days
+
+
+def _spelled(column: Any) -> Iterator[str | None]:
+    """Yield the values of a column as text without outer blanks, None where missing."""
+    missing = column.isna().to_numpy()
+    for value, gone in zip(column, missing, strict=True):
+        yield None if gone else str(value).strip() or None
+
+
+def _equal_cells(column: Any) -> IntArray | None:
+    """Return codes 0, 1, ... that rows with equal cells share, None if that says too little.
+
+    Equal cells must be written alike, and Python's objects need not be: ``1``, ``1.0`` and ``True``
+    are equal, so are the times of one instant in two zones, and a member of an ``Enum`` of strings
+    and its value. So only categories and plain strings have codes; all else is spelled row by row.
+    """
+    import pandas as pd
+
+    dtype = column.dtype
+    # Missing cells get codes of their own, however many: which they are is asked later.
+    if isinstance(dtype, pd.CategoricalDtype):
+        # The codes of pandas again, because some categories may be in no row.
+        return _codes(column.cat.codes.to_numpy())
+    if isinstance(dtype, pd.StringDtype) and dtype.storage.startswith("pyarrow"):
+        return _codes(column.array)
+    if not isinstance(dtype, pd.StringDtype) and not pd.api.types.is_object_dtype(dtype):
+        return None
+    cells = list(column)
+    if set(map(type, compress(cells, column.notna().tolist()))) != {str}:
+        return None
+    position = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+    return np.fromiter(map(position.__getitem__, cells), np.intp, count=len(cells))
+
+
+def _codes(values: Any) -> IntArray:
+    import pandas as pd
+
+    codes: IntArray = pd.factorize(values, use_na_sentinel=False)[0]
+    return codes
+
+
+def _number(word: str) -> float:
+    """Read a word as a number (also with a decimal comma, also true and false), or as NaN."""
+    if _THOUSANDS.match(word):
+        word = word.replace(",", "")
+    for spelling in (word, word.replace(",", ".")):
+        try:
+            value = float(spelling)
+        except ValueError:
+            continue
+        return value if np.isfinite(value) else np.nan
+    if word.lower() in ("true", "false"):
+        return float(word.lower() == "true")
+    return np.nan

@@ -1,0 +1,328 @@
+"""Gaussian processes against textbook formulas, numerical gradients and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.gaussian_process as theirs
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.metrics.pairwise import rbf_kernel
+
+from absentia import (
+    ExpectedRBF,
+    GaussianDensity,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    Kernel,
+    NotPositiveDefiniteWarning,
+)
+from absentia.machines.gaussian_process.evidence import Spectrum
+from absentia.machines.gaussian_process.laplace import LaplaceApproximation, average_sigmoid
+from machines.contract import MachineContract, table, targets_of
+from oracles import gaussian_process as oracle
+
+FIXED = {"gamma": "scale", "kernel": "genrbf"}
+
+
+class TestGaussianProcessRegressor(MachineContract):
+    targets = "numbers"
+
+    def make(self, **params):
+        fixed = {**FIXED, "scale": 2.0, "noise": 0.3, "normalize_y": False}
+        return GaussianProcessRegressor(**{**fixed, **params})
+
+    def oracle(self, K, y, K_new):
+        return oracle.posterior(K, y, K_new, np.eye(len(K_new)), 2.0, 0.3)[0]
+
+
+class TestGaussianProcessClassifier(MachineContract):
+    def make(self, **params):
+        return GaussianProcessClassifier(**{**FIXED, "scale": 2.0, **params})
+
+    def output(self, model, X):
+        return np.column_stack([*model.latent_mean_and_variance(X), model.predict_proba(X)[:, 1]])
+
+    def oracle(self, K, y, K_new):
+        # The mode is held to another optimiser below; from there on the textbook.
+        c = LaplaceApproximation.of(2.0 * K, y == 1).coefficients
+        p = 1 / (1 + np.exp(-2.0 * K @ c))
+        inverse = np.linalg.inv(2.0 * K + np.diag(1 / (p * (1 - p))))
+        mean = 2.0 * K_new @ c
+        variance = 2.0 - 4.0 * np.einsum("ij,jk,ik->i", K_new, inverse, K_new)
+        return np.column_stack(
+            [
+                mean,
+                variance,
+                [oracle.average_sigmoid(*two) for two in zip(mean, variance, strict=True)],
+            ]
+        )
+
+
+def incomplete(n=60, d=3, seed=0, rate=0.2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=n)
+    X[rng.random(X.shape) < rate] = np.nan
+    return X, y
+
+
+def test_prediction_is_the_textbook_posterior():
+    X, y = incomplete()
+    model = GaussianProcessRegressor(kernel=ExpectedRBF(gamma=0.3, diagonal="same"), gamma="scale")
+    model.set_params(scale=1.5, noise=0.2).fit(X, y)
+    new = incomplete(10, seed=1)[0]
+    density = GaussianDensity().fit(X)
+    P, Q = density.condition(X), density.condition(new)
+    k = model.kernel_
+    centred = (y - y.mean()) / y.std()
+    mean, covariance = oracle.posterior(k(P), centred, k(Q, P), k(Q), 1.5, 0.2)
+    got, got_covariance = model.predict(new, return_cov=True)
+    np.testing.assert_allclose(got, mean * y.std() + y.mean(), rtol=1e-9)
+    np.testing.assert_allclose(got_covariance, covariance * y.var(), rtol=1e-8, atol=1e-10)
+    _, std = model.predict(new, return_std=True)
+    np.testing.assert_allclose(std**2, np.diagonal(covariance) * y.var(), rtol=1e-8)
+    _, without = model.predict(new, return_std=True, include_noise=False)
+    np.testing.assert_allclose(std**2 - without**2, 0.2 * y.var(), rtol=1e-8)
+    expected = oracle.log_marginal_likelihood(k(P), centred, 1.5, 0.2)
+    np.testing.assert_allclose(model.log_marginal_likelihood_value_, expected, rtol=1e-10)
+
+
+def test_several_targets_share_a_process_and_keep_their_units():
+    X, y = incomplete()
+    Y = np.column_stack([y, 100 * y + 7])
+    fixed = {"gamma": 0.3, "scale": 1.0, "noise": 0.1}
+    both = GaussianProcessRegressor(**fixed).fit(X, Y)
+    one = GaussianProcessRegressor(**fixed).fit(X, y)
+    mean, std = both.predict(X[:5], return_std=True)
+    alone, alone_std = one.predict(X[:5], return_std=True)
+    np.testing.assert_allclose(mean, np.column_stack([alone, 100 * alone + 7]))
+    np.testing.assert_allclose(std, np.column_stack([alone_std, 100 * alone_std]))
+    assert both.predict(X[:5], return_cov=True)[1].shape == (5, 5, 2)
+    assert both.sample_y(X[:5], 3).shape == (5, 2, 3)
+    assert np.isclose(
+        both.log_marginal_likelihood_value_, 2 * one.log_marginal_likelihood_value_, rtol=1e-9
+    )
+
+
+def test_samples_have_the_predicted_moments():
+    X, y = incomplete(40)
+    model = GaussianProcessRegressor(gamma=0.3, scale=1.0, noise=0.1).fit(X, y)
+    mean, covariance = model.predict(X[:3], return_cov=True)
+    draws = model.sample_y(X[:3], 20_000, random_state=0)
+    z = (draws.mean(axis=1) - mean) / np.sqrt(np.diagonal(covariance) / 20_000)
+    assert np.abs(z).max() < 5
+    products = (draws - mean[:, None])[:, None] * (draws - mean[:, None])[None]
+    z = (products.mean(axis=2) - covariance) / (products.std(axis=2) / np.sqrt(20_000))
+    assert np.abs(z).max() < 5
+
+
+@pytest.mark.parametrize("free", [("scale", "noise"), ("scale",), ("noise",), ()])
+def test_scale_and_noise_are_settled_where_the_likelihood_is_highest(free):
+    X, y = incomplete(rate=0.0)
+    K, Y = rbf_kernel(X, gamma=0.3), (y - y.mean())[:, None]
+    spectrum = Spectrum.of(K, Y)
+    given = [None if name in free else value for name, value in (("scale", 0.7), ("noise", 0.05))]
+    scale, noise = spectrum.settle(*given, (1e-3, 1e3), (1e-6, 1e1))
+    best = oracle.log_marginal_likelihood(K, Y, scale, noise)
+    np.testing.assert_allclose(spectrum.log_likelihood(scale, noise), best, rtol=1e-10)
+    grid = np.exp(np.linspace(-5, 3, 30))
+    for a in grid if "scale" in free else [0.7]:
+        for b in grid if "noise" in free else [0.05]:
+            assert oracle.log_marginal_likelihood(K, Y, a, b) <= best + 1e-9
+
+
+def test_settled_levels_keep_to_their_bounds():
+    X, y = incomplete(rate=0.0)
+    spectrum = Spectrum.of(rbf_kernel(X, gamma=0.3), y[:, None])
+    for bounds in [((1e-3, 0.01), (1e-6, 1.0)), ((1.0, 2.0), (0.5, 0.6)), ((5.0, 5.0), (0.1, 9.0))]:
+        scale, noise = spectrum.settle(None, None, *bounds)
+        for value, (low, high) in zip((scale, noise), bounds, strict=True):
+            assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
+
+
+def test_gradients_of_the_evidence_are_those_of_differences():
+    X, y = incomplete(40)
+    model = GaussianProcessRegressor(mask_weight="optimize").fit(X, y)
+    assert model.hyperparameter_names_ == ["left__gamma", "right__weight", "scale", "noise"]
+    theta = model.theta_ + np.array([0.3, 0.2, -0.4, 0.5])
+    _, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
+    expected = oracle.numerical_gradient(model.log_marginal_likelihood, theta)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6)
+    fixed = GaussianProcessRegressor(noise=0.1).fit(X, y)
+    assert fixed.log_marginal_likelihood(eval_gradient=True)[1].shape == (2,)
+    with pytest.raises(ValueError, match="left__gamma"):
+        model.log_marginal_likelihood([0.0])
+
+
+def test_the_search_ends_on_top():
+    X, y = incomplete()
+    model = GaussianProcessRegressor().fit(X, y)
+    value, gradient = model.log_marginal_likelihood(model.theta_, eval_gradient=True)
+    assert np.isclose(value, model.log_marginal_likelihood_value_, rtol=1e-10)
+    # The likelihood is flat to 1e-9 of its value here, so its slope is small, not zero.
+    assert np.abs(gradient).max() < 1e-2
+    for gamma in model.kernel_.gamma * np.array([0.2, 0.7, 1.5, 5.0]):
+        other = GaussianProcessRegressor(gamma=gamma).fit(X, y)
+        assert other.log_marginal_likelihood_value_ < model.log_marginal_likelihood_value_ + 1e-6
+    restarted = GaussianProcessRegressor(n_restarts_optimizer=2, random_state=0).fit(X, y)
+    assert restarted.log_marginal_likelihood_value_ >= model.log_marginal_likelihood_value_ - 1e-6
+
+
+def test_complete_rows_give_the_process_of_scikit_learn():
+    X, y = incomplete(80, rate=0.0)
+    ours = GaussianProcessRegressor().fit(X, y)
+    kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
+    them = theirs.GaussianProcessRegressor(kernel, normalize_y=True, alpha=0.0).fit(X, y)
+    assert ours.log_marginal_likelihood_value_ >= them.log_marginal_likelihood_value_ - 1e-4
+    theta = np.log([ours.scale_, np.sqrt(0.5 / ours.kernel_.gamma), ours.noise_])
+    them.set_params(kernel=kernel.clone_with_theta(theta), optimizer=None).fit(X, y)
+    np.testing.assert_allclose(
+        ours.log_marginal_likelihood_value_, them.log_marginal_likelihood_value_, rtol=1e-9
+    )
+    new = np.random.default_rng(1).normal(size=(20, 3))
+    for got, expected in zip(
+        ours.predict(new, return_std=True), them.predict(new, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_errors_of_rows_with_holes_are_as_large_as_predicted():
+    X, y = incomplete(400, rate=0.3)
+    model = GaussianProcessRegressor().fit(X[:150], y[:150])
+    mean, std = model.predict(X[150:], return_std=True)
+    z, holes = (y[150:] - mean) / std, np.isnan(X[150:]).any(axis=1)
+    # A row that misses values is predicted with a larger error, and says so.
+    assert std[holes].mean() > 2 * std[~holes].mean()
+    for some in (holes, ~holes):
+        assert 0.6 < z[some].std() < 1.5
+
+
+def test_evidence_finds_out_whether_absence_tells_something():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    hole = rng.random(80) < 0.5
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=80)
+    X[hole, 1] = np.nan
+    told = GaussianProcessRegressor(mask_weight="optimize").fit(X, y + 2 * hole)
+    silent = GaussianProcessRegressor(mask_weight="optimize").fit(X, y)
+    assert told.kernel_.right.weight > 0.1 > 10 * silent.kernel_.right.weight
+
+
+def test_wrong_parameters_of_processes_get_a_sentence():
+    X, y = incomplete(20)
+    for params in (
+        {"noise": 0},
+        {"scale": "auto"},
+        {"n_restarts_optimizer": -1},
+        {"gamma_bounds": (2.0, 1.0)},
+        {"noise_bounds": 3.0},
+        {"scale_bounds": (0.0, 1.0)},
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(params))} must be"):
+            GaussianProcessRegressor(**params).fit(X, y)
+    model = GaussianProcessRegressor(gamma=0.3).fit(X, y)
+    with pytest.raises(ValueError, match="not for both"):
+        model.predict(X, return_std=True, return_cov=True)
+
+
+# Classification --------------------------------------------------------------------------------
+
+
+def test_laplace_approximation_is_that_of_a_general_optimiser():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 2))
+    K = 4.0 * rbf_kernel(X, gamma=0.5) + 1e-3 * np.eye(25)
+    signs = np.where(X[:, 0] + 0.5 * rng.normal(size=25) > 0, 1.0, -1.0)
+    ours = LaplaceApproximation.of(K, signs > 0)
+    mode, log_evidence = oracle.laplace(K, signs)
+    np.testing.assert_allclose(K @ ours.coefficients, mode, atol=1e-6)
+    np.testing.assert_allclose(ours.log_evidence, log_evidence, rtol=1e-8)
+
+
+@pytest.mark.parametrize("mean", [-12.0, -1.0, 0.0, 2.0, 30.0])
+@pytest.mark.parametrize("variance", [1e-4, 0.5, 1.0, 1.001, 20.0, 1e4])
+def test_average_of_the_sigmoid(mean, variance):
+    got = average_sigmoid(np.array([mean]), np.array([variance]))[0]
+    np.testing.assert_allclose(got, oracle.average_sigmoid(mean, variance), atol=1e-11)
+    assert average_sigmoid(np.array([mean]), np.array([0.0]))[0] == pytest.approx(
+        1 / (1 + np.exp(-mean))
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_complete_rows_give_the_classifier_of_scikit_learn(n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3, :2], np.minimum(y[::3], n_classes - 1)
+    ours = GaussianProcessClassifier(gamma=0.5, scale=2.0).fit(X, y)
+    kernel = ConstantKernel(2.0) * RBF(1.0)
+    them = theirs.GaussianProcessClassifier(kernel, optimizer=None).fit(X, y)
+    # scikit-learn averages the sigmoid by five error functions, good to three digits.
+    np.testing.assert_allclose(ours.predict_proba(X), them.predict_proba(X), atol=2e-3)
+    np.testing.assert_array_equal(ours.predict(X), them.predict(X))
+    mean_of_theirs = them.log_marginal_likelihood_value_
+    n_problems = 1 if n_classes == 2 else 3
+    np.testing.assert_allclose(
+        ours.log_marginal_likelihood_value_, n_problems * mean_of_theirs, rtol=1e-6
+    )
+
+
+def test_the_search_of_the_classifier_ends_on_top_of_a_true_gradient():
+    X, _ = incomplete(50)
+    y = (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 0).astype(int)
+    y[::9] = 1 - y[::9]
+    model = GaussianProcessClassifier(mask_weight="optimize").fit(X, y)
+    assert model.hyperparameter_names_ == ["left__gamma", "right__weight", "scale"]
+    theta = model.theta_ + np.array([0.2, 0.1, -0.3])
+    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
+    assert value < model.log_marginal_likelihood_value_
+    expected = oracle.numerical_gradient(model.log_marginal_likelihood, theta, step=1e-4)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="right__weight"):
+        model.log_marginal_likelihood([0.0])
+
+
+def test_rows_that_miss_more_are_less_certain():
+    X, _ = incomplete(100, rate=0.0)
+    y = X[:, 0] + X[:, 1] > 0
+    X[::2, 1] = np.nan
+    model = GaussianProcessClassifier(gamma=0.1).fit(X, y)
+    complete, holed = model.predict_proba([[1.0, 1.0, 0.0], [1.0, np.nan, 0.0]])[:, 1]
+    # The truth is 0.84: what is missing is above -1 with that probability.
+    assert 0.75 < holed < 0.9 < complete
+
+
+def test_a_mode_that_is_not_found_is_told():
+    X, y = table(), targets_of("classes")
+    with pytest.warns(ConvergenceWarning, match="max_iter_predict=1 "):
+        GaussianProcessClassifier(gamma="scale", scale=1e4, max_iter_predict=1).fit(X, y)
+
+
+class Distances(Kernel):
+    """No kernel at all: minus the distance of the means has negative eigenvalues."""
+
+    positive_definite = False
+
+    def __init__(self, factor=0.01):
+        self.factor = factor
+
+    def _gram(self, P, Q, n_jobs):
+        a, b = P.mean(), (P if Q is None else Q).mean()
+        return -self.factor * np.linalg.norm(a[:, None] - b, axis=2)
+
+    def _diag(self, P):
+        return np.zeros(len(P))
+
+
+def test_indefinite_kernels_are_told_or_refused():
+    X, y = incomplete(20)
+    with pytest.warns(NotPositiveDefiniteWarning):
+        GaussianProcessRegressor(kernel=Distances(), gamma="scale", scale=1.0, noise=5.0).fit(X, y)
+    with (
+        pytest.raises(ValueError, match="Raise noise"),
+        pytest.warns(NotPositiveDefiniteWarning),
+    ):
+        GaussianProcessRegressor(kernel=Distances(), gamma="scale", scale=9.0, noise=0.01).fit(X, y)
+    with pytest.warns(NotPositiveDefiniteWarning):
+        GaussianProcessClassifier(kernel=Distances(), gamma="scale", scale=1.0).fit(X, y > 0)

@@ -1,0 +1,335 @@
+"""RobustSVC: the ordinary machine at tau = 0, a general optimiser's answer elsewhere."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from absentia import (
+    SVC,
+    ExpectedLinear,
+    ExpectedRBF,
+    GaussianDensity,
+    GenRBF,
+    MaskKernel,
+    RobustSVC,
+    kernel_variance,
+)
+from absentia.machines import robust, robust_cone
+from absentia.machines.robust.cone import RobustSolution, robust_objective, solve_robust
+from absentia.machines.robust.interior_point import _Cones, _Scaling
+from machines.contract import MachineContract, table, targets_of
+from oracles.robust import robust_minimum
+
+needs_clarabel = pytest.mark.skipif(
+    find_spec("clarabel") is None, reason="the general solver is an extra, absentia[robust]"
+)
+BOTH_SOLVERS = pytest.mark.parametrize(
+    "solver", ["interior", pytest.param("clarabel", marks=needs_clarabel)]
+)
+ACROSS_METHODS = 1e-6
+
+
+class TestRobustSVC(MachineContract):
+    """The contract of all machines, with imputed rows, where any kernel will do."""
+
+    def make(self, **params):
+        defaults = {"uncertainty": "spherical", "kernel": "genrbf", "tau": 0.1}
+        return RobustSVC(**{**defaults, **params})
+
+    def test_output_is_that_of_scikit_learn_on_an_explicit_matrix(self):
+        """There is no robust machine in scikit-learn; see the optimiser's answers below."""
+        X, new = table(), table(12, seed=1)
+        model = self.fitted(X, kernel="genrbf")
+        density = GaussianDensity().fit(X)
+        complete, filled = density.impute(X), density.impute(new)
+        gaps = ((filled[:, None] - complete) ** 2).sum(axis=2)
+        K_new = np.exp(-model.kernel_.gamma * gaps)  # genRBF of points is the RBF
+        expected = K_new @ model.dual_coef_[0] + model.intercept_
+        np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table(60, seed=3), targets_of("classes", 60, seed=3)
+
+
+KERNELS = [
+    ExpectedRBF(gamma=0.2),
+    ExpectedRBF(gamma=0.2, diagonal="same"),
+    ExpectedLinear(diagonal="same"),
+    ExpectedRBF(gamma=0.2) * MaskKernel(0.5),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@BOTH_SOLVERS
+def test_tau_zero_is_the_ordinary_machine(data, kernel, solver):
+    X, y = data
+    new = table(40, seed=4)
+    ordinary = SVC(kernel=kernel, tol=1e-8).fit(X, y)
+    strict = RobustSVC(kernel=kernel, tau=0.0, tol=1e-8, solver=solver).fit(X, y)
+    # An objective within 1e-8 of its minimum fixes the decision function to the root of that.
+    np.testing.assert_allclose(
+        strict.decision_function(new), ordinary.decision_function(new), atol=1e-4
+    )
+    assert strict.n_cones_ == 0
+
+
+def small_problem(seed, n=8):
+    X = table(n, seed=seed)
+    beliefs = GaussianDensity().fit(table(60, seed=seed)).condition(X)
+    rng = np.random.default_rng(seed)
+    signs = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    signs[:2] = [-1, 1]
+    return beliefs, signs, rng.uniform(0.5, 2.0, n)
+
+
+@pytest.mark.parametrize("kernel", [ExpectedRBF(gamma=0.3), ExpectedLinear(diagonal="same")])
+@pytest.mark.parametrize("tau", [0.1, 0.7])
+@BOTH_SOLVERS
+def test_optimum_is_that_of_a_general_optimiser(kernel, tau, solver):
+    beliefs, signs, penalties = small_problem(1)
+    K = kernel(beliefs)
+    V = kernel_variance(kernel, beliefs, diagonal=kernel.diagonal)
+    ours = solve_robust(K, V, signs, penalties, tau, solver=solver)
+    assert ours.status == "Solved"
+    minimum, _, _ = robust_minimum(K, V, signs, penalties, tau)
+    assert ours.objective == pytest.approx(minimum, rel=ACROSS_METHODS)
+    assert abs(ours.relative_gap) < ACROSS_METHODS
+
+
+@needs_clarabel
+@pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_both_solvers_find_the_same_minimum(data, uncertainty, C):
+    X, y = data
+    settings = {"C": C, "tau": 0.2, "gamma": 0.2, "uncertainty": uncertainty, "tol": 1e-7}
+    ours = RobustSVC(solver="interior", **settings).fit(X, y)
+    theirs = RobustSVC(solver="clarabel", **settings).fit(X, y)
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=ACROSS_METHODS)
+    assert np.abs(ours.relative_gap_).max() < ACROSS_METHODS
+    assert ours.n_cones_ == theirs.n_cones_
+
+
+@needs_clarabel
+@pytest.mark.parametrize("tau", [0.1, 0.7])
+def test_one_shared_cone_says_the_same_as_identities_in_every_row(tau):
+    beliefs, signs, penalties = small_problem(2)
+    K = 5.0 * ExpectedRBF(gamma=0.3)(beliefs)
+    shared = solve_robust(K, None, signs, penalties, tau, solver="clarabel")
+    separate = solve_robust(K, np.ones_like(K), signs, penalties, tau, solver="clarabel")
+    # An objective within 1e-8 of its minimum fixes the coefficients to the root of that.
+    np.testing.assert_allclose(shared.coefficients, separate.coefficients, atol=1e-4)
+    assert shared.objective == pytest.approx(separate.objective, rel=ACROSS_METHODS)
+
+
+def test_the_machine_solves_what_the_paper_writes(data):
+    """c, b of the fitted machine, put into Eq. (5) with matrices made here."""
+    X, y = data
+    model = RobustSVC(C=2.0, tau=0.5, gamma=0.2).fit(X, y)
+    kernel = ExpectedRBF(gamma=0.2)
+    P = GaussianDensity().fit(X).condition(X)
+    V = kernel_variance(kernel, P, diagonal="independent")
+    signs, penalties = np.where(y == 1, 1.0, -1.0), np.full(60, 2.0)
+    here = robust_objective(
+        kernel(P), V, signs, penalties, 0.5, model.dual_coef_[0], model.intercept_[0]
+    )
+    assert here == pytest.approx(model.objective_[0], rel=1e-10)
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 1e-2, 1e-1):  # nowhere near is better
+        moved = model.dual_coef_[0] + scale * rng.standard_normal(60)
+        assert here <= robust_objective(
+            kernel(P), V, signs, penalties, 0.5, moved, model.intercept_[0]
+        )
+
+
+def test_complete_rows_are_no_cones_and_certain_pairs_no_entries():
+    X = table(40, seed=5)
+    X[:25] = np.nan_to_num(X[:25])
+    y = targets_of("classes", 40)
+    model = RobustSVC().fit(X, y)
+    holes = np.isnan(X).any(axis=1)
+    # A complete row is certain about complete rows, not about the others: it has a short cone.
+    assert model.n_cones_[0] == 40
+    P = model.density_.condition(X)
+    V = kernel_variance(model.kernel_, P, diagonal="independent")
+    entries = (V > robust_cone._NEGLIGIBLE).sum()
+    assert entries == 40 * 40 - (~holes).sum() ** 2
+    filled = np.nan_to_num(X)
+    assert RobustSVC().fit(filled, y).n_cones_[0] == 0
+
+
+def test_on_complete_rows_tau_does_not_matter():
+    X, y = np.nan_to_num(table(50, seed=6)), targets_of("classes", 50)
+    loose, tight = RobustSVC(tau=0.0).fit(X, y), RobustSVC(tau=2.0).fit(X, y)
+    np.testing.assert_array_equal(loose.dual_coef_, tight.dual_coef_)
+
+
+def test_more_tau_costs_more(data):
+    X, y = data
+    objectives = [RobustSVC(tau=tau).fit(X, y).objective_[0] for tau in (0.0, 0.2, 0.5, 1.0)]
+    assert (np.diff(objectives) > 0).all()
+
+
+def test_classes_are_told_apart_each_against_the_rest():
+    X = table(45, seed=7)
+    labels = np.array(["ant", "bee", "cat"])[np.arange(45) % 3]
+    model = RobustSVC(tau=0.2, gamma=0.3).fit(X, labels)
+    values = model.decision_function(X)
+    assert values.shape == (45, 3)
+    for k, name in enumerate(["ant", "bee", "cat"]):
+        alone = RobustSVC(tau=0.2, gamma=0.3).fit(X, labels == name)
+        np.testing.assert_allclose(values[:, k], alone.decision_function(X), atol=1e-5)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[values.argmax(axis=1)])
+
+
+def test_weights_multiply_the_penalty(data):
+    X, y = data
+    P = GaussianDensity().fit(X).condition(X)  # so that the density has no part in this
+    weights = np.random.default_rng(0).uniform(0.1, 3.0, len(y))
+    model = RobustSVC(C=2.0, tau=0.3, gamma=0.2).fit(P, y, sample_weight=weights)
+    kernel = ExpectedRBF(gamma=0.2)
+    V = kernel_variance(kernel, P, diagonal="independent")
+    signs = np.where(y == 1, 1.0, -1.0)
+    alone = solve_robust(kernel(P), V, signs, 2.0 * weights, 0.3, tol=1e-6)
+    np.testing.assert_array_equal(model.dual_coef_[0], alone.coefficients)
+
+
+@pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
+def test_tau_by_cross_validation_is_the_best_of_its_scores(data, uncertainty):
+    from sklearn.model_selection import cross_val_score
+
+    X, y = data
+    taus = (0.0, 0.3, 3.0)
+    model = RobustSVC(tau="cv", taus=taus, cv=3, gamma=0.2, uncertainty=uncertainty).fit(X, y)
+    by_hand = [
+        cross_val_score(RobustSVC(tau=tau, gamma=0.2, uncertainty=uncertainty), X, y, cv=3).mean()
+        for tau in taus
+    ]
+    np.testing.assert_allclose(model.tau_scores_, by_hand)
+    assert model.tau_ == taus[int(np.argmax(by_hand))]
+    again = RobustSVC(tau=model.tau_, gamma=0.2, uncertainty=uncertainty).fit(X, y)
+    np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
+
+
+def test_tau_by_cross_validation_on_beliefs(data):
+    X, y = data
+    P = GaussianDensity().fit(X).condition(X)
+    assert RobustSVC(tau="cv", taus=(0.0, 0.5), cv=2).fit(P, y).tau_ in (0.0, 0.5)
+
+
+@parametrize_with_checks(
+    [RobustSVC(tau=0.3)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "equal up to the tolerance of the cone solver, 2e-6 here; the check asks for 1e-7"
+        )
+    },
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+# What goes wrong is said ---------------------------------------------------------------------
+
+
+@BOTH_SOLVERS
+def test_a_solver_that_stops_early_raises(data, solver):
+    model = RobustSVC(max_iter=2, solver=solver)
+    with pytest.raises(RuntimeError, match="status 'MaxIterations' after 2 steps"):
+        model.fit(*data)
+    assert not hasattr(model, "dual_coef_")
+
+
+def test_an_inaccurate_solution_warns(data, monkeypatch):
+    X, y = data
+
+    def almost(K, *args, **settings):
+        return RobustSolution(np.zeros(len(K)), 0.0, 1.0, 1e-3, 5, "AlmostSolved", 0, 0)
+
+    monkeypatch.setattr(robust, "solve_robust", almost)
+    with pytest.warns(ConvergenceWarning, match="relative 0.001"):
+        RobustSVC().fit(X, y)
+
+
+def test_without_the_solver_the_extra_is_named(data, monkeypatch):
+    import builtins
+
+    original = builtins.__import__
+
+    def without_clarabel(name, *args, **kwargs):
+        if name == "clarabel":
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_clarabel)
+    with pytest.raises(ImportError, match=r"absentia\[robust\]"):
+        robust_cone._clarabel()
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"tau": -1.0}, "tau must be"),
+        ({"tau": "best"}, "tau must be"),
+        ({"tau": "cv", "taus": ()}, "at least one"),
+        ({"tau": "cv", "taus": (0.1, -2.0)}, "tau must be"),
+        ({"C": 0.0}, "C must be"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"solver": "abacus"}, "'interior' or 'clarabel'"),
+        ({"uncertainty": "cubic"}, "'kernel' or 'spherical'"),
+    ],
+)
+def test_wrong_parameters_get_a_sentence(data, params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        RobustSVC(**params).fit(*data)
+
+
+def test_a_kernel_without_a_known_variance_is_refused(data):
+    with pytest.raises(TypeError, match="ExpectedLinear and ExpectedRBF"):
+        RobustSVC(kernel=GenRBF()).fit(*data)
+
+
+@BOTH_SOLVERS
+def test_progress_is_printed(data, capfd, solver):
+    RobustSVC(verbose=True, solver=solver).fit(*data)
+    printed = capfd.readouterr().out
+    assert "robust SVM: 60 rows, 60 cones with " in printed
+    assert {"interior": "residual", "clarabel": "pcost"}[solver] in printed
+
+
+def test_a_step_to_the_boundary_is_as_long_as_it_can_be():
+    rng = np.random.default_rng(0)
+    tails = rng.standard_normal((6, 4))
+    heads = np.linalg.norm(tails, axis=1) + rng.uniform(0.1, 1.0, 6)
+    point = _Cones(heads, tails, rng.uniform(0.1, 1.0, 6))
+    for _ in range(20):
+        direction = _Cones(
+            rng.standard_normal(6), rng.standard_normal((6, 4)), rng.standard_normal(6)
+        )
+        step = point.longest_step(direction)
+        assert point.plus(0.999 * step, direction).is_inside()
+        assert not point.plus(1.001 * step, direction).is_inside()
+
+
+def test_scaling_maps_the_multiplier_to_the_slack():
+    rng = np.random.default_rng(1)
+    tails = rng.standard_normal((2, 6, 4))
+    heads = np.linalg.norm(tails, axis=2) + rng.uniform(0.1, 1.0, (2, 6))
+    s, z = (_Cones(heads[k], tails[k], rng.uniform(0.1, 2.0, 6)) for k in range(2))
+    scaling = _Scaling(s, z)
+    twice = scaling.times(scaling.times(z))
+    np.testing.assert_allclose(twice.heads, s.heads, rtol=1e-10)
+    np.testing.assert_allclose(twice.tails, s.tails, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(twice.slacks, s.slacks, rtol=1e-10)
+    back = scaling.inverse_square(s)
+    np.testing.assert_allclose(back.tails, z.tails, rtol=1e-9, atol=1e-10)
+    product = s.product(s.divided(z))
+    np.testing.assert_allclose(product.heads, z.heads, rtol=1e-10)
+    np.testing.assert_allclose(product.tails, z.tails, rtol=1e-10, atol=1e-12)

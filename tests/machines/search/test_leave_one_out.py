@@ -1,0 +1,139 @@
+"""Choosing gamma by leave-one-out, against leaving out one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from absentia import SVR, GaussianDensity, GenRBF, KernelRidge
+from absentia.machines import leave_one_out
+from absentia.machines.search.leave_one_out import choose_gamma, leave_one_out_error
+from absentia.machines.targets import codes_of_classes, codes_of_numbers
+from machines.contract import table, targets_of
+
+
+def beliefs(n=30, seed=0):
+    X = table(n, seed)
+    return GaussianDensity().fit(X).condition(X)
+
+
+def test_error_is_that_of_leaving_out_one_by_one():
+    K = GenRBF(0.4)(beliefs())
+    codes = np.random.default_rng(0).normal(size=(30, 2))
+    residuals = []
+    for i in range(30):
+        others = np.arange(30) != i
+        coefficients = np.linalg.solve(K[np.ix_(others, others)] + 0.3 * np.eye(29), codes[others])
+        residuals.append(codes[i] - K[i, others] @ coefficients)
+    expected = np.mean(np.square(residuals))
+    np.testing.assert_allclose(leave_one_out_error(K, codes, 0.3), expected, rtol=1e-10)
+
+
+def test_weighted_error_is_that_of_leaving_out_one_by_one():
+    K = GenRBF(0.4)(beliefs())
+    rng = np.random.default_rng(0)
+    codes, weights = rng.normal(size=(30, 2)), rng.uniform(0.1, 3, size=30)
+    residuals = []
+    for i in range(30):
+        others = np.arange(30) != i
+        W = np.diag(weights[others])
+        inner = K[np.ix_(others, others)]
+        coefficients = np.linalg.solve(W @ inner + 0.3 * np.eye(29), W @ codes[others])
+        residuals.append(codes[i] - K[i, others] @ coefficients)
+    expected = np.sum(weights * np.mean(np.square(residuals), axis=1)) / weights.sum()
+    np.testing.assert_allclose(leave_one_out_error(K, codes, 0.3, weights), expected, rtol=1e-10)
+
+
+def test_rows_of_no_weight_have_no_say_in_gamma():
+    X, y = table(60), targets_of("numbers", 60)
+    y[:20] = 1e3 * np.random.default_rng(0).normal(size=20)
+    weights = np.repeat([0.0, 1.0], [20, 40])
+    machine = KernelRidge(gamma="loo")
+    with_them = machine.fit(X, y, sample_weight=weights).kernel_.gamma
+    without = machine.fit(X[20:], y[20:]).kernel_.gamma
+    np.testing.assert_allclose(with_them, without, rtol=1e-6)
+
+
+def test_only_the_ratios_of_weights_matter_for_gamma():
+    P, codes = beliefs(60), codes_of_numbers(targets_of("numbers", 60))
+    ones, sevens, uneven = (
+        choose_gamma(lambda gamma, rows: GenRBF(gamma)(rows), P, codes, 0.3, weights)
+        for weights in (None, np.full(60, 7.0), np.linspace(0.01, 2, 60))
+    )
+    np.testing.assert_allclose(sevens, ones, rtol=1e-6)
+    assert abs(uneven / ones - 1) > 1e-3
+
+
+def test_a_matrix_that_cannot_be_factored_is_no_candidate():
+    assert leave_one_out_error(-np.eye(3), np.ones((3, 1)), 0.5) == np.inf
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_walk_ends_where_a_fine_grid_is_lowest(seed):
+    P = beliefs(60, seed)
+    codes = codes_of_numbers(np.sin(3 * P.mean()[:, 0]) + 0.1 * P.mean()[:, 1])
+
+    def gram(gamma, rows):
+        return GenRBF(gamma)(rows)
+
+    def best_error(gamma):
+        K = gram(gamma, P)
+        return min(leave_one_out_error(K, codes, r) for r in np.logspace(-5, 3, 17))
+
+    chosen = choose_gamma(gram, P, codes, start=0.3)
+    finest = min(best_error(0.3 * 4.0**step) for step in np.arange(-4, 4.1, 0.5))
+    # The walk ends with steps of two in gamma and of three in the ridge, so a little above.
+    assert best_error(chosen) <= 1.05 * finest
+
+
+def test_few_gram_matrices_are_computed_and_of_few_rows():
+    P = beliefs(60)
+    sizes = []
+
+    def gram(gamma, rows):
+        sizes.append(len(rows))
+        return GenRBF(gamma)(rows)
+
+    first = choose_gamma(gram, P, codes_of_classes(targets_of("classes", 60)), start=0.3)
+    assert len(sizes) <= 11
+    assert set(sizes) == {60}
+    again = choose_gamma(gram, P, codes_of_classes(targets_of("classes", 60)), start=0.3)
+    assert first == again
+
+
+def test_many_rows_are_sampled_always_the_same(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "MOST_ROWS", 40)
+    X, y = table(60), targets_of("numbers", 60)
+    sizes = set()
+
+    def gram(gamma, rows):
+        sizes.add(len(rows))
+        return GenRBF(gamma)(rows)
+
+    P = GaussianDensity().fit(X).condition(X)
+    chosen = [choose_gamma(gram, P, codes_of_numbers(y), start=0.3) for _ in range(2)]
+    assert sizes == {40}
+    assert chosen[0] == chosen[1]
+
+
+def test_a_better_gamma_is_found_than_the_scale_of_the_data():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, size=(150, 2))
+    y = np.sin(4 * X[:, 0])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    train, test = slice(0, 100), slice(100, None)
+    for machine in (SVR(C=10.0), KernelRidge(alpha=0.01)):
+        by_scale = machine.fit(X[train], y[train]).score(X[test], y[test])
+        chosen = machine.set_params(gamma="loo").fit(X[train], y[train])
+        assert chosen.score(X[test], y[test]) > by_scale + 0.2
+
+
+def test_codes_are_centred_and_weigh_alike():
+    two = codes_of_classes(np.array(["a", "b", "b", "b"]))
+    assert two.shape == (4, 1)
+    three = codes_of_classes([0, 1, 2, 2])
+    numbers = codes_of_numbers(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    for codes in (two, three, numbers):
+        np.testing.assert_allclose(codes.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_allclose(two.std(axis=0), 1)
+    np.testing.assert_array_equal(numbers, [[-1, 0], [1, 0]])

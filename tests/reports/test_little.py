@@ -1,0 +1,81 @@
+"""Little's test against its definition, and its size and power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from absentia import amputation
+from absentia.reports.little import little_test
+from oracles.little import gaussian_by_em, little_statistic
+
+
+def correlated(n, d, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=d)
+
+
+@pytest.mark.parametrize(("n", "d", "rate"), [(60, 2, 0.2), (80, 4, 0.3), (50, 3, 0.5)])
+def test_the_statistic_is_that_of_little_1988(n, d, rate):
+    X = amputation.mcar(correlated(n, d, seed=n), rate, random_state=0)
+    X = X[~np.isnan(X).all(axis=1)]
+    test = little_test(X, tol=1e-8)
+    statistic, freedom = little_statistic(X, *gaussian_by_em(X))
+    assert test.degrees_of_freedom == freedom
+    assert test.statistic == pytest.approx(statistic, rel=1e-6)
+    assert test.converged
+    assert test.n_patterns == len(np.unique(np.isnan(X), axis=0))
+
+
+def test_what_carries_nothing_changes_nothing():
+    X = amputation.mcar(correlated(80, 3, seed=1), 0.3, random_state=0)
+    X = X[~np.isnan(X).all(axis=1)]
+    plain = little_test(X)
+    constant = np.where(np.arange(len(X)) % 2, 7.0, np.nan)
+    padded = np.column_stack([X, np.full(len(X), np.nan), constant])
+    padded = np.vstack([padded, np.full(5, np.nan)])
+    assert little_test(padded).statistic == pytest.approx(plain.statistic, rel=1e-10)
+    assert little_test(padded).degrees_of_freedom == plain.degrees_of_freedom
+    scaled = little_test(X * [1e-8, 1.0, 1e8], tol=1e-8)
+    assert scaled.statistic == pytest.approx(little_test(X, tol=1e-8).statistic, rel=1e-6)
+
+
+def test_p_values_are_uniform_when_values_are_missing_completely_at_random():
+    # Views give few patterns with many rows each, where the approximation is good.
+    groups = [[0], [1, 2]]
+    p_values = []
+    for seed in range(60):
+        X = correlated(400, 4, seed)
+        p_values.append(little_test(amputation.views(X, 0.2, groups, random_state=seed)).p_value)
+    assert kstest(p_values, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("mechanism", [amputation.self_censoring, amputation.mar])
+def test_what_is_not_missing_completely_at_random_is_found_out(mechanism):
+    X = mechanism(correlated(500, 3, seed=0), 0.2, random_state=0)
+    assert little_test(X).p_value < 1e-4
+
+
+def test_collinear_columns_do_no_harm():
+    X = correlated(200, 3, seed=0)
+    X = np.column_stack([X, X.sum(axis=1)])
+    test = little_test(amputation.mcar(X, 0.15, random_state=0))
+    assert np.isfinite(test.statistic)
+    assert 0 <= test.p_value <= 1
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (np.eye(5), "all rows miss the same columns"),
+        ([[np.nan, 1.0], [np.nan, 2.0]], "all rows miss the same columns"),
+        ([[np.nan, 1.0, 2.0], [3.0, 2.0, np.nan], [2.0, 1.0, 0.0]], "more rows than columns"),
+        ([[1.0, np.nan], [1.0, 3.0]], "no column of the table varies"),
+        ([[np.nan, np.nan]], "no column of the table varies"),
+        ([[np.nan, 1.0], [np.nan, 2.0], [3.0, np.nan], [5.0, np.nan]], "no two patterns share"),
+    ],
+)
+def test_where_there_is_nothing_to_compare(X, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        little_test(X)

@@ -1,0 +1,128 @@
+"""The encoder of raw tables: what it reads, what it leaves out, what it says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.tables.encoder import TableEncoder
+
+
+def raw_table(n: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n),
+            "income": [f"{v:.2f}".replace(".", ",") for v in rng.normal(10, 1, n)],
+            "visit": [f"{1 + i % 28:02d}/{1 + i % 12:02d}/2023" for i in range(n)],
+            "stamp": pd.date_range("2024-01-01", periods=n, freq="D"),
+            "sex": ["f" if i % 3 else "m" for i in range(n)],
+            "ward": [["a", "b", "c"][i % 3] for i in range(n)],
+            "name": [f"person {i}" for i in range(n)],
+            "nothing": [None] * n,
+            "always": ["yes"] * n,
+            "flag": [bool(i % 2) for i in range(n)],
+        }
+    )
+
+
+def test_each_column_is_read_as_what_it_is():
+    encoder = TableEncoder().fit(raw_table())
+    assert dict(zip(encoder.columns_, encoder.kinds_, strict=True)) == {
+        "age": "number",
+        "income": "number",
+        "visit": "date",
+        "stamp": "date",
+        "sex": "category",
+        "ward": "category",
+        "name": "left out",
+        "nothing": "left out",
+        "always": "left out",
+        "flag": "number",
+    }
+    notes = "\n".join(encoder.notes_)
+    for phrase in ("name: left out, text with 40", "nothing: left out", "only value is 'yes'"):
+        assert phrase in notes
+
+
+def test_values_come_out_right():
+    table = raw_table()
+    names = list(TableEncoder().fit(table).get_feature_names_out())
+    out = TableEncoder().fit_transform(table)
+    assert out.shape == (40, len(names))
+    np.testing.assert_allclose(out[:, names.index("age")], table["age"])
+    assert out[0, names.index("income")] == float(table["income"][0].replace(",", "."))
+    # 1 January 2024 is day 19723; day-first dates: the 13th row is 13/01/2023.
+    assert out[0, names.index("stamp")] == 19723
+    assert out[12, names.index("visit")] == 19370
+    np.testing.assert_array_equal(out[:, names.index("sex=m")], table["sex"] == "m")
+    assert (out[:, [names.index(f"ward={w}") for w in "abc"]].sum(axis=1) == 1).all()
+
+
+def test_missing_and_unseen_words_are_missing_in_every_indicator():
+    encoder = TableEncoder().fit(raw_table())
+    table = raw_table()
+    table.loc[0, "ward"] = None
+    table.loc[1, "ward"] = "never seen"
+    table.loc[2, "sex"] = "x"
+    names = list(encoder.get_feature_names_out())
+    out = encoder.transform(table)
+    wards = [names.index(f"ward={w}") for w in "abc"]
+    assert np.isnan(out[:2, wards]).all()
+    assert np.isfinite(out[2:, wards]).all()
+    assert np.isnan(out[2, names.index("sex=m")])
+
+
+def test_odd_words_among_numbers_and_dates_count_as_missing():
+    table = pd.DataFrame(
+        {
+            "x": ["1.5", "unknown", *["2"] * 30],
+            "d": ["2024-02-30", *["2024-02-03", "2024-02-04"] * 15, "2024-02-05"],
+            "big": ["1,234", *["5,678.5"] * 31],
+        }
+    )
+    encoder = TableEncoder().fit(table)
+    assert encoder.kinds_ == ["number", "date", "number"]
+    out = encoder.transform(table)
+    assert np.isnan(out[1, 0])
+    assert np.isnan(out[0, 1])
+    np.testing.assert_array_equal(out[:2, 2], [1234, 5678.5])
+    assert "1 unreadable" in encoder.notes_[0]
+
+
+def test_columns_are_found_by_name():
+    table = raw_table()
+    encoder = TableEncoder().fit(table)
+    shuffled = table[sorted(table.columns)].assign(more=1)
+    np.testing.assert_array_equal(encoder.transform(shuffled), encoder.transform(table))
+    without_left_out = table.drop(columns=["name", "nothing"])
+    np.testing.assert_array_equal(encoder.transform(without_left_out), encoder.transform(table))
+    with pytest.raises(ValueError, match="lacks 'age'"):
+        encoder.transform(table.drop(columns="age"))
+
+
+def test_bad_tables_get_a_sentence():
+    with pytest.raises(ValueError, match="appears more than once"):
+        TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(ValueError, match="at least one row"):
+        TableEncoder().fit(pd.DataFrame({"a": []}))
+    with pytest.raises(ValueError, match="No column carries anything"):
+        TableEncoder().fit(pd.DataFrame({"a": [None, None], "b": [1, 1]}))
+    with pytest.raises(ValueError, match="infinity"):
+        TableEncoder().fit(pd.DataFrame({"a": [1.0, np.inf]}))
+
+
+def test_polars_tables_are_welcome():
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"a": [1, 2, None], "b": ["x", "y", "x"]})
+    out = TableEncoder().fit_transform(table)
+    np.testing.assert_array_equal(out, [[1, 0], [2, 1], [np.nan, 0]])
+
+
+def test_dates_far_away_are_dates():
+    """9999-12-31 is what many tables write for "never"; nanoseconds do not reach it."""
+    frame = pd.DataFrame({"until": ["9999-12-31", "2020-01-01", "1066-10-14"]})
+    days = TableEncoder().fit_transform(frame)[:, 0]
+    never, early = np.datetime64("9999-12-31"), np.datetime64("1066-10-14")
+    start = np.datetime64("2020-01-01")
+    assert days[0] - days[1] == (never - start).astype(int)
+    assert days[1] - days[2] == (start - early).astype(int)
