@@ -91,7 +91,7 @@ def test_transform_and_equality():
 
 
 @pytest.mark.parametrize(("n", "floats", "budget"), [(10, 3, 7), (1, 100, 7), (0, 1, 5), (8, 1, 4)])
-def test_row_blocks_cover_all_rows_once_within_budget(n, floats, budget):
+def test_bounded_slices_cover_all_rows_once_within_budget(n, floats, budget):
     blocks = bounded_slices(n, floats, budget)
     covered = [i for block in blocks for i in range(n)[block]]
     assert covered == list(range(n))

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import GaussianDensity
-from absentia.densities import expectation
+from absentia.densities.em import expectation
 from densities.examples import gaussian_table, tables, with_holes
 from oracles import densities as oracles
 

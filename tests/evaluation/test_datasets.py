@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import datasets
+from absentia.evaluation import datasets
 
 SHARED = Path(os.environ.get("ABSENTIA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

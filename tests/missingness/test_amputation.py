@@ -200,4 +200,4 @@ def test_a_rate_out_of_reach_says_what_is_within(X):
 def test_the_mechanisms_are_reachable_from_the_package():
     import absentia
 
-    assert absentia.missingness.amputation is amputation
+    assert absentia.amputation.mcar is amputation.mcar

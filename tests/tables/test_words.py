@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import words as words_module
+from absentia.tables import words as words_module
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.words import Words, first_two_words
 

@@ -1,4 +1,4 @@
-"""A method that can be compared: how to make it, what it can do, which parameters are worth tuning."""
+"""A method that can be compared: how to make it, what it can do, what is worth tuning."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Dataset:
 
 def records() -> dict[str, Record]:
     """Return what is known of each data set, by name."""
-    with files("absentia").joinpath("datasets.csv").open(encoding="utf-8") as lines:
+    with files("absentia.evaluation").joinpath("datasets.csv").open(encoding="utf-8") as lines:
         return {
             row["name"]: Record(
                 row["name"],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from absentia.beliefs import Prior
-from absentia.densities import expectation as module
+from absentia.densities.em import expectation as module
 from absentia.densities.em.expectation import Expectation
 from densities.examples import random_prior, with_holes
 from oracles import densities as oracles

@@ -2,14 +2,20 @@
 
 import numpy as np
 import pytest
-from kernels.test_expected_gram import _formula, _prior, _table
 
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
-from absentia.engine import dense_block, determinants, explicit_block, pair_block, third_cumulant
+from absentia.engine.gram import (
+    dense_tiles,
+    determinants,
+    explicit_tiles,
+    pair_tiles,
+    third_cumulant,
+)
 from absentia.kernels import gram_regions
 from absentia.kernels.polynomial import ExpectedPolynomial
+from kernels.gram.test_expected import _formula, _prior, _table
 
 
 def _conditioned(covariance, rng, n=40, rate=0.5):
@@ -111,11 +117,11 @@ def test_every_compiled_function_has_one_signature():
             for columns in kinds:
                 kernel(rows, columns)
     for compiled in (
-        pair_block.gram_rows,
-        explicit_block.explicit_rows,
-        dense_block.exponential_of_distances,
-        dense_block.mirror_rows,
-        dense_block.reorder,
+        pair_tiles.gram_rows,
+        explicit_tiles.explicit_rows,
+        dense_tiles.exponential_of_distances,
+        dense_tiles.mirror_rows,
+        dense_tiles.reorder,
         determinants.principal_log_determinants,
         determinants.log_determinants_and_lengths,
         third_cumulant._compressed,

@@ -19,7 +19,8 @@ from absentia import (
     RobustSVC,
     kernel_variance,
 )
-from absentia.machines import robust, robust_cone
+from absentia.machines.robust import cone as robust_cone
+from absentia.machines.robust import robust_svc as robust
 from absentia.machines.robust.cone import RobustSolution, robust_objective, solve_robust
 from absentia.machines.robust.interior_point import _Cones, _Scaling
 from machines.contract import MachineContract, table, targets_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import SVR, GaussianDensity, GenRBF, KernelRidge
-from absentia.machines import leave_one_out
+from absentia.machines.search import leave_one_out
 from absentia.machines.search.leave_one_out import choose_gamma, leave_one_out_error
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
 from machines.contract import table, targets_of

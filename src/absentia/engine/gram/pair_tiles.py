@@ -2,7 +2,7 @@
 
 The slow twin is ``tests/oracles/kernels.py``. The rows come as beliefs of any covariance, the
 columns as beliefs conditioned on one Gaussian with precision ``G``. With the notation of
-``row_block.py``, ``d`` the difference of the means, and ``L``, ``O`` what the column misses and
+``row_tiles.py``, ``d`` the difference of the means, and ``L``, ``O`` what the column misses and
 has::
 
     missing side:   quad = d'Ud - |inv(chol H[L,L]) (Ud)[L]|^2,   log det H[L,L]

@@ -6,8 +6,9 @@ able to do one thing: :meth:`Stream.map_sum`. The estimators are the same as for
 memory; they ask :func:`as_stream` what they were given.
 """
 
-from absentia.tables.streams.base import Chunk, Stream, as_stream
+from absentia.tables.streams.base import Chunk, Stream
 from absentia.tables.streams.chunks import Chunks
 from absentia.tables.streams.memory import MemoryStream
+from absentia.tables.streams.opening import as_stream
 
 __all__ = ["MemoryStream", "Chunk", "Chunks", "Stream", "as_stream"]

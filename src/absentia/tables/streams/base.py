@@ -19,7 +19,6 @@ __all__ = [
     "Chunk",
     "Stream",
     "add",
-    "as_stream",
     "check_stream_columns",
     "pairwise_sum",
     "remember_stream_columns",
@@ -105,26 +104,6 @@ class Stream(ABC):
 
         ``n_columns=None`` says that the function makes one value of a row, not a row of values.
         """
-
-
-def as_stream(X: Any, y: Any = None, sample_weight: Any = None) -> Stream | None:
-    """Return ``X`` as row blocks where it is a table in many places, None where it is not.
-
-    Tables in many places are :class:`~absentia.Chunks`, Dask arrays and Dask data frames.
-    """
-    if isinstance(X, Stream):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "The targets and weights of chunks come with the chunks: let each be a tuple "
-                "(X, y) or (X, y, sample_weight), and pass no y beside them."
-            )
-        return X
-    # By name: Dask need not be installed, and is not imported, for any other table.
-    if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
-        return None
-    from absentia.tables.streams.dask_stream import DaskStream
-
-    return DaskStream.of(X, y, sample_weight)
 
 
 def remember_stream_columns(estimator: Any, blocks: Stream) -> None:
