@@ -13,7 +13,7 @@ from absentia.engine.gram import (
     pair_tiles,
     third_cumulant,
 )
-from absentia.kernels import gram_regions
+from absentia.kernels.gram import regions
 from absentia.kernels.polynomial import ExpectedPolynomial
 from kernels.gram.test_expected import _formula, _prior, _table
 
@@ -77,9 +77,9 @@ def test_covariances_by_blocks_give_the_same_matrix(monkeypatch):
     P = condition(_prior(rng, 5, 2), _table(rng, 300, 5, "both"))[0]
     Q, kernel = P[::3], GenRBF(0.2)
     square, rectangle = kernel(P), kernel(Q, P)
-    monkeypatch.setattr(gram_regions, "_LARGEST_INFLATION", 0.0)
-    whole = gram_regions.workspace_blocks
-    monkeypatch.setattr(gram_regions, "workspace_blocks", lambda n, size: whole(n, size, 37 * size))
+    monkeypatch.setattr(regions, "_LARGEST_INFLATION", 0.0)
+    whole = regions.workspace_blocks
+    monkeypatch.setattr(regions, "workspace_blocks", lambda n, size: whole(n, size, 37 * size))
     K = kernel(P, n_jobs=2)
     np.testing.assert_allclose(K, square, rtol=1e-10)
     assert np.array_equal(K, K.T)
