@@ -34,7 +34,7 @@ def main() -> None:
                 distributed.LocalCluster(
                     n_workers=n_workers,
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
                 ) as cluster,
                 distributed.Client(cluster) as client,

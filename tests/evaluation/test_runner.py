@@ -174,7 +174,7 @@ def test_cells_can_run_on_a_dask_cluster(results, behave):
     distributed = pytest.importorskip("distributed")
     context = behave(trouble="raise")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0"
     ) as cluster:
         summary = run(TOY, results, context, dask=cluster.scheduler_address, progress=False)
     assert (summary.done, summary.failed) == (24, 2)

@@ -78,8 +78,8 @@ def test_covariances_by_blocks_give_the_same_matrix(monkeypatch):
     Q, kernel = P[::3], GenRBF(0.2)
     square, rectangle = kernel(P), kernel(Q, P)
     monkeypatch.setattr(regions, "_LARGEST_INFLATION", 0.0)
-    whole = regions.workspace_blocks
-    monkeypatch.setattr(regions, "workspace_blocks", lambda n, size: whole(n, size, 37 * size))
+    whole = regions.bounded_slices
+    monkeypatch.setattr(regions, "bounded_slices", lambda n, size: whole(n, size, 37 * size))
     K = kernel(P, n_jobs=2)
     np.testing.assert_allclose(K, square, rtol=1e-10)
     assert np.array_equal(K, K.T)
