@@ -46,7 +46,8 @@ def modules():
     return [
         path
         for path in sorted(SOURCE.rglob("*.py"))
-        if path != SOURCE / "__init__.py" and "__pycache__" not in path.parts
+        if path not in (SOURCE / "__init__.py", SOURCE / "__main__.py")
+        and "__pycache__" not in path.parts
     ]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import dask
 import dask.array as da
+import distributed
 import numpy as np
 
-import distributed
 from absentia import FourierFeatures, GaussianDensity, LargeScaleRidge
 from benchmarks.scale.tables import made_rows, versions
 

@@ -1,57 +1,62 @@
 """absentia: kernel machines that learn from incomplete data without filling it in."""
 
-from absentia import amputation
-from absentia.beliefs import Beliefs
-from absentia.densities import GaussianDensity, MixtureDensity
-from absentia.features import FourierFeatures, MaskFeatures, Nystroem
-from absentia.kernels import (
-    EmbeddingRBF,
-    ExpectedDistanceRBF,
-    ExpectedLinear,
-    ExpectedPolynomial,
-    ExpectedRBF,
-    GammaRBF,
-    GenRBF,
-    Kernel,
-    MaskKernel,
-    NotPositiveDefiniteWarning,
-    RepairedMatrix,
-    gram_blocks,
-    kernel_variance,
-    kernel_variance_diag,
-    repair_psd,
-)
-from absentia.machines import (
-    SVC,
-    SVCCV,
-    SVR,
-    SVRCV,
-    ConjugateGradientRidge,
-    GaussianProcessClassifier,
-    GaussianProcessRegressor,
-    KernelKMeans,
-    KernelMatrix,
-    KernelPCA,
-    KernelRidge,
-    KernelRidgeCV,
-    LabelSpreading,
-    LargeScaleLogisticRegression,
-    LargeScaleRidge,
-    LargeScaleSVC,
-    LogisticRegression,
-    LogisticRegressionCV,
-    MissingnessShiftWarning,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    RobustSVC,
-    SpectralClustering,
-)
-from absentia.missingness import Patterns
-from absentia.persistence import load, save
-from absentia.reports.missingness_report import MissingnessReport, describe_missingness
-from absentia.tables.encoder import TableEncoder
-from absentia.tables.streams import Chunks
+from importlib import import_module
+from importlib.metadata import version as _installed_version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from absentia import amputation
+    from absentia.beliefs import Beliefs
+    from absentia.densities import GaussianDensity, MixtureDensity
+    from absentia.features import FourierFeatures, MaskFeatures, Nystroem
+    from absentia.kernels import (
+        EmbeddingRBF,
+        ExpectedDistanceRBF,
+        ExpectedLinear,
+        ExpectedPolynomial,
+        ExpectedRBF,
+        GammaRBF,
+        GenRBF,
+        Kernel,
+        MaskKernel,
+        NotPositiveDefiniteWarning,
+        RepairedMatrix,
+        gram_blocks,
+        kernel_variance,
+        kernel_variance_diag,
+        repair_psd,
+    )
+    from absentia.machines import (
+        SVC,
+        SVCCV,
+        SVR,
+        SVRCV,
+        ConjugateGradientRidge,
+        GaussianProcessClassifier,
+        GaussianProcessRegressor,
+        KernelKMeans,
+        KernelMatrix,
+        KernelPCA,
+        KernelRidge,
+        KernelRidgeCV,
+        LabelSpreading,
+        LargeScaleLogisticRegression,
+        LargeScaleRidge,
+        LargeScaleSVC,
+        LogisticRegression,
+        LogisticRegressionCV,
+        MissingnessShiftWarning,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        RobustSVC,
+        SpectralClustering,
+    )
+    from absentia.missingness import Patterns
+    from absentia.persistence import load, save
+    from absentia.reports.missingness_report import MissingnessReport, describe_missingness
+    from absentia.tables.encoder import TableEncoder
+    from absentia.tables.streams import Chunks
 
 __all__ = [
     "Beliefs",
@@ -99,6 +104,7 @@ __all__ = [
     "SVRCV",
     "SpectralClustering",
     "TableEncoder",
+    "__version__",
     "amputation",
     "describe_missingness",
     "gram_blocks",
@@ -108,3 +114,40 @@ __all__ = [
     "repair_psd",
     "save",
 ]
+
+#: Where the public names are looked for, in this order.
+_HOMES = (
+    "machines",
+    "kernels",
+    "features",
+    "densities",
+    "beliefs",
+    "missingness",
+    "tables.encoder",
+    "tables.streams",
+    "reports.missingness_report",
+    "persistence",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for, so that ``absentia --help`` is quick."""
+    if name == "__version__":
+        return _installed_version("absentia")
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(f"absentia.{home}")
+            if name in module.__all__:
+                globals()[name] = getattr(module, name)
+                return globals()[name]
+    if not name.startswith("_"):
+        try:
+            return import_module(f"absentia.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"absentia.{name}":
+                raise
+    raise AttributeError(f"module 'absentia' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

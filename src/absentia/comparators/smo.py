@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from absentia.engine.compiling import compiled
 from absentia.tables import FloatArray
 
 __all__ = ["DualSolution", "solve_dual"]
@@ -96,7 +96,7 @@ def _movable(
     return raises, lowers
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _minimise(K, signs, margins, upper, tol, max_iter):  # type: ignore[no-untyped-def]
     n = len(signs)
     dual = np.zeros(n)

@@ -15,8 +15,8 @@ multiplications to a pair, and the exponentials are one to a column.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from absentia.engine.compiling import compiled
 from absentia.tables import BoolArray, FloatArray
 
 __all__ = ["linear_squared_norms", "polynomial_squared_norms", "rbf_squared_norms"]
@@ -98,7 +98,7 @@ def _by_shared_columns(
     return squared
 
 
-@njit(nogil=True, cache=True, fastmath=_REORDER)
+@compiled(fastmath=_REORDER)
 def _add_pairs(  # type: ignore[no-untyped-def]
     by_column, weights, present, first, product, gamma, coef0, degree, block
 ):

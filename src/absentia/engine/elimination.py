@@ -6,8 +6,7 @@ lane group: entry ``(r, c)`` of eight matrices side by side, at offset ``(r * st
 
 from __future__ import annotations
 
-from numba import njit
-
+from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
     add8,
@@ -28,7 +27,7 @@ __all__ = ["factor", "solve", "sweep"]
 _PIVOTS_PER_EXTRACTION = 4
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def factor(matrix, stride, index, size, work, pivots, determinant):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
@@ -97,7 +96,7 @@ def factor(matrix, stride, index, size, work, pivots, determinant):
     store8(determinant, LANES, exponent)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def solve(work, pivots, size, vector, corner):
     """Return ``corner - y' inv(M) y`` for the eight factored matrices and eight vectors ``y``.
 
@@ -114,7 +113,7 @@ def solve(work, pivots, size, vector, corner):
     return corner
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def sweep(matrix, size, scratch, determinant):
     """Replace eight symmetric matrices by *minus* their inverses, in place.
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
 from numba.extending import models, register_model
+
+from absentia.engine.compiling import compiled
 
 __all__ = ["LANES", "aligned_empty"]
 
@@ -219,7 +221,7 @@ def _zero_below8(typingctx: Any, value: Any, argument: Any, bound: Any) -> Any:
     return vec8(vec8, vec8, vec8), codegen
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def exp8(x):
     """Return ``exp`` of each lane for ``x <= 700``; zero below -708, where results are subnormal.
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from absentia.engine.compiling import compiled
 
 __all__ = [
     "LARGEST_PHASE",
@@ -35,7 +36,7 @@ _PI_MIDDLE = float.fromhex("0x1.10b46118p-29")
 _PI_LOW = float.fromhex("0x1.313198a2e037p-60")
 
 
-@njit(inline="always")
+@compiled(inline="always")
 def _sincos(phase: float) -> tuple[float, float]:
     """Return the sine and the cosine of one phase, by their Taylor polynomials on +-pi/2."""
     half_turns = (phase * _INVERSE_PI + _ROUNDER) - _ROUNDER
@@ -74,14 +75,14 @@ def _sincos(phase: float) -> tuple[float, float]:
 
 
 # "contract" alone: a fused multiply-add is welcome, a changed order of the subtractions is not.
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def sincos(phases: np.ndarray, sines: np.ndarray, cosines: np.ndarray) -> None:
     """Write the sines and cosines of one-dimensional ``phases``."""
     for j in range(len(phases)):
         sines[j], cosines[j] = _sincos(phases[j])
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def add_waves(
     phases: np.ndarray,
     damping: np.ndarray,
@@ -134,7 +135,7 @@ def add_waves(
                 sines[j] += size * sine
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def scale_to_unit_length(rows: np.ndarray, out: np.ndarray) -> None:
     """Divide some rows of ``out`` by their Euclidean length."""
     for i in range(len(rows)):
@@ -147,7 +148,7 @@ def scale_to_unit_length(rows: np.ndarray, out: np.ndarray) -> None:
             row[j] *= inverse
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def damp_patterns(
     precision: np.ndarray,
     variances: np.ndarray,
@@ -209,7 +210,7 @@ def damp_patterns(
                 total[j] -= 0.5 * current[j] * current[j]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def damp_explicit(covariances: np.ndarray, frequencies: np.ndarray, out: np.ndarray) -> None:
     """Write ``-w'Aw / 2`` for each of some covariances, (n_groups, d, d), and each frequency."""
     d, n_frequencies = frequencies.shape

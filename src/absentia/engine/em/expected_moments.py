@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from absentia.engine.compiling import compiled
 from absentia.engine.em.principal import REORDER, factor_principal, invert_from_root
 
 Floats = NDArray[np.float64]
@@ -13,7 +13,7 @@ Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def centre_rows(
     X: Floats,
     mean: Floats,
@@ -40,7 +40,7 @@ def centre_rows(
                     out[r, j] = X[r, j] - mean[j]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_principal(
     inverses: Floats, members: Integers, sizes: Integers, weights: Floats, total: Floats
 ) -> None:
@@ -52,7 +52,7 @@ def add_principal(
                 total[row, members[p, j]] += weights[p] * inverses[p, i, j]
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def moments_of_patterns(
     S: Floats,
     G: Floats,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
 from absentia.engine.em.principal import REORDER
 from absentia.engine.lanes import LANES
@@ -16,7 +16,7 @@ Integers = NDArray[np.intp]
 _LOG_2 = float(np.log(2.0))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def invert_principal(
     A: Floats, members: Integers, sizes: Integers, inverses: Floats, log_determinants: Floats
 ) -> None:
@@ -64,7 +64,7 @@ def invert_principal(
                     inverses[p, c, r] = value
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def multiply_principal(
     inverses: Floats,
     members: Integers,

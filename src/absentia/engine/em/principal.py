@@ -10,8 +10,9 @@ submatrix, whichever it is.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from absentia.engine.compiling import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -22,7 +23,7 @@ Booleans = NDArray[np.bool_]
 REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def factor_principal(A: Floats, columns: Integers, size: int, root: Floats) -> float:
     """Write the Cholesky factor of ``A[columns, columns]`` into ``root``; return its log det.
 
@@ -45,7 +46,7 @@ def factor_principal(A: Floats, columns: Integers, size: int, root: Floats) -> f
     return log_determinant
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def invert_from_root(root: Floats, size: int, scratch: Floats, inverse: Floats) -> None:
     """Write ``inv(root root')`` into ``inverse``, symmetric to the last bit."""
     for j in range(size):  # scratch becomes the transpose of inv(root): rows are contiguous
@@ -64,7 +65,7 @@ def invert_from_root(root: Floats, size: int, scratch: Floats, inverse: Floats) 
             inverse[j, i] = total
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def solve_principal(
     A: Floats,
     members: Integers,
@@ -134,7 +135,7 @@ def solve_principal(
             quadratics[r] = quadratic
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) -> bool:
     """Write the covariance on what each pattern misses, given the rest, into ``out`` (P, d, d).
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from absentia.engine.compiling import compiled
 from absentia.engine.lanes import LANES, add8, exp8, load8, minimum8, splat8, store8
 
 __all__ = ["exponential_of_distances", "mirror_rows", "reorder"]
@@ -12,7 +12,7 @@ __all__ = ["exponential_of_distances", "mirror_rows", "reorder"]
 _MIRROR = 32
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def exponential_of_distances(out, top, left, row_part, row_cap, column_part, column_cap):
     """Turn inner products ``z_i'z_j`` into ``exp(row_part[i] + column_part[j] + z_i'z_j)``.
 
@@ -38,7 +38,7 @@ def exponential_of_distances(out, top, left, row_part, row_cap, column_part, col
             row[left + j] = np.exp(min(exponent_j, row_cap[i] + column_cap[j]))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def mirror_rows(start, stop, K):
     """Copy the entries below the diagonal in rows ``start`` to ``stop`` to above it."""
     for top in range(start, stop, _MIRROR):
@@ -50,7 +50,7 @@ def mirror_rows(start, stop, K):
                     K[j, i] = K[i, j]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def reorder(K, row_order, column_order):
     """Move row ``a`` to ``row_order[a]`` and column ``b`` to ``column_order[b]``, in place.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from absentia.engine.compiling import compiled
 from absentia.engine.em.principal import factor_principal
 
 __all__ = ["log_determinants_and_lengths", "principal_log_determinants"]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def principal_log_determinants(matrix, masks):
     """Return ``log det matrix[mask, mask]`` for each row of ``masks``; zero for an empty one."""
     n, d = masks.shape
@@ -27,7 +27,7 @@ def principal_log_determinants(matrix, masks):
     return out
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def log_determinants_and_lengths(matrices, group_of_row, vectors):
     """Return ``log det C[g]`` of each row's matrix and ``v' inv(C[g]) v`` of its vector.
 

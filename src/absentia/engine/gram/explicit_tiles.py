@@ -7,8 +7,8 @@ time: ``d^3 / 6`` multiply-adds a pair of groups, ``d^2 / 2`` for each further c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
 from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
 from absentia.engine.lanes import (
@@ -24,7 +24,7 @@ from absentia.engine.lanes import (
 __all__ = ["explicit_rows"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def explicit_rows(
     start,
     stop,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
     divide8,
@@ -24,7 +23,7 @@ TILE = 32
 _HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@compiled(error_model="numpy", inline="always")
 def over_root_of_determinant(log_value, determinant, scaled):
     """Return ``exp(log_value) / sqrt(determinant)`` in eight lanes, without the root unscaled.
 
@@ -36,7 +35,7 @@ def over_root_of_determinant(log_value, determinant, scaled):
     return exp8(log_value)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def write_tile(out, values, first, n_rows, left, right, symmetric, accumulate, mirror):
     """Write the results of rows ``first`` and following against columns ``left`` to ``right``.
 

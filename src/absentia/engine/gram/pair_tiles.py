@@ -17,8 +17,8 @@ multiply-adds and, on the missing side, ``|K|^2`` for the part of ``Ud`` that is
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
 from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
 from absentia.engine.gram.row_tiles import (
@@ -42,7 +42,7 @@ from absentia.engine.lanes import (
 __all__ = ["TILE", "gram_rows"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _lanes_to_matrix(lanes, lane, index, size, base, block):
     """Copy ``(U - base * I)[index, index]`` of one lane into a contiguous block."""
     d = len(index)
@@ -52,7 +52,7 @@ def _lanes_to_matrix(lanes, lane, index, size, base, block):
         block[r * size + r] -= base
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _uncertain_products(
     means, columns_by_feature, tile, index, size, block, differences, products, quadratics, lane
 ):
@@ -103,7 +103,7 @@ def _uncertain_products(
         store8(quadratics, lane * TILE + v, quadratic)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def gram_rows(
     start,
     stop,

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
 from absentia.engine.lanes import (
     LANES,
@@ -31,7 +30,7 @@ __all__ = ["euclidean_information", "given_information", "observed_parts"]
 _LOG_2 = math.log(2.0)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def euclidean_information(
     masks, precision, base, matrix, missing, index, work, scratch, determinant, log_norm
 ):
@@ -105,7 +104,7 @@ def euclidean_information(
         store8(matrix, (index[r] * d + index[r]) * LANES, entry)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def given_information(information, groups, matrix):
     """Fill ``matrix`` with ``U`` of eight rows from a table of such matrices."""
     d = information.shape[1]
@@ -115,7 +114,7 @@ def given_information(information, groups, matrix):
                 matrix[(r * d + c) * LANES + lane] = information[groups[lane], r, c]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def add_precision(matrix, precision):
     """Turn ``U`` into ``H = U + G``, in place (both triangles)."""
     d = precision.shape[0]
@@ -129,7 +128,7 @@ def add_precision(matrix, precision):
             )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def observed_parts(
     information, precision, means, inverse, scratch, determinant, weighted, shrunk, constant
 ):

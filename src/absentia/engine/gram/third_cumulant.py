@@ -8,8 +8,9 @@ a loop over pairs beats any product of whole matrices.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from absentia.engine.compiling import compiled
 
 __all__ = ["third_cumulants"]
 
@@ -47,7 +48,7 @@ def third_cumulants(
     return out
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _compressed(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Move the uncertain columns of each covariance to the front, and say which they are."""
     n, d = A.shape[0], A.shape[1]
@@ -67,7 +68,7 @@ def _compressed(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     return blocks, members, counts
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+@compiled(fastmath={"reassoc", "contract", "arcp", "nsz"})
 def _fill(
     A: FloatArray,
     ours: IntArray,
