@@ -27,12 +27,13 @@ from absentia.beliefs.prior import Prior
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.stored import Stored
 
 __all__ = ["Beliefs"]
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
+class Beliefs(Stored):
     """An array of distributions, one to each row of a table.
 
     Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
@@ -83,6 +84,35 @@ class Beliefs:
         # Frozen to the last number: slices share memory with the whole.
         for name in ("log_weights", "means", "group_of_row"):
             object.__setattr__(self, name, _frozen(getattr(self, name).view()))
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parts are consistent, and speak of the same rows and columns.
+
+        Compiled code looks up groups of rows in the tables, so every index is checked.
+        """
+        for name, kind in (
+            ("patterns", Patterns),
+            ("covariances", CovarianceTable),
+            ("prior", Prior),
+        ):
+            self._require_type(name, kind)
+            getattr(self, name).validate()
+        self._require_array("means", np.float64, (len(self.patterns), None, None))
+        n, k, d = self.means.shape
+        self._require_array("log_weights", np.float64, (n, k))
+        self._require_array("group_of_row", np.intp, (n,))
+        table, masks = self.covariances, self.patterns.masks
+        self._require_indices("group_of_row", table.n_groups)
+        self._require_finite("means")
+        if np.isnan(self.log_weights).any() or (self.log_weights == np.inf).any():
+            raise ValueError("Beliefs.log_weights must be finite or minus infinity.")
+        columns = (masks.shape[1], table.n_features, self.prior.n_features)
+        if columns != (d, d, d) or not k or table.n_components != k:
+            raise ValueError(
+                f"Beliefs about {d} columns with {k} components have patterns, covariances and a "
+                f"prior about {columns} columns, and covariances of {table.n_components}."
+            )
+        table.validate_groups(self.patterns, self.group_of_row)
 
     @classmethod
     def from_moments(

@@ -73,6 +73,12 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:
     """Return the joint log-densities and, where asked, write the conditional means."""
+    if not isinstance(prior, Prior) or X.shape[1] != prior.n_features:
+        found = f"{prior.n_features}" if isinstance(prior, Prior) else "no"
+        raise ValueError(
+            f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
+            "of the table that it was fitted to."
+        )
     log_joint = np.empty((len(X), prior.n_components))
     with np.errstate(divide="ignore"):
         log_weights = np.log(prior.weights)

@@ -8,7 +8,7 @@ prior and the masks: the kernels' fast algorithm works from those and never need
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,14 @@ import numpy as np
 from absentia.beliefs.prior import SINGULAR, Prior
 from absentia.engine.em.principal import conditional_covariances
 from absentia.engine.slices import bounded_slices
+from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.stored import Stored
 
 __all__ = ["CovarianceTable", "ConditionalCovariances", "ExplicitCovariances"]
 
 
-class CovarianceTable(ABC):
+class CovarianceTable(Stored):
     """Covariances by group of rows and by component; beliefs say which group a row is in."""
 
     @property
@@ -51,6 +53,9 @@ class CovarianceTable(ABC):
     def select(self, groups: IntArray) -> CovarianceTable:
         """Return the table of some groups, in the order given."""
 
+    def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
+        """Raise ValueError where the groups of rows must be their patterns, and are not."""
+
     def diagonals(self) -> FloatArray:
         """Return the variances, shape (n_groups, n_components, n_features)."""
         # A few groups at a time, so that the matrices of all groups never stand at once.
@@ -77,6 +82,20 @@ class ConditionalCovariances(CovarianceTable):
 
     prior: Prior
     masks: BoolArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless the prior is consistent and the masks are about its columns."""
+        self._require_type("prior", Prior)
+        self.prior.validate()
+        self._require_array("masks", bool, (None, self.prior.n_features))
+
+    def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
+        """Raise ValueError unless the groups are the patterns of the rows."""
+        if not (
+            np.array_equal(self.masks, patterns.masks)
+            and np.array_equal(group_of_row, patterns.pattern_of_row)
+        ):
+            raise ValueError("ConditionalCovariances must have the patterns of the beliefs.")
 
     @property
     def n_groups(self) -> int:
@@ -123,6 +142,12 @@ class ExplicitCovariances(CovarianceTable):
     """
 
     values: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless the matrices are square and finite."""
+        self._require_array("values", np.float64, (None, None, None, None))
+        self._require_array("values", np.float64, (None, None, None, self.n_features))
+        self._require_finite("values")
 
     @property
     def n_groups(self) -> int:

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.tables import FloatArray
+from absentia.tables.stored import Stored
 
 __all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class Prior(Stored):
     """What any row could be before one looks at it: a mixture of ``k`` Gaussians.
 
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_;
@@ -31,6 +32,17 @@ class Prior:
     weights: FloatArray
     means: FloatArray
     covariances: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parameters are finite and of shapes that agree."""
+        self._require_array("weights", np.float64, (None,))
+        self._require_array("means", np.float64, (len(self.weights), None))
+        k, d = self.means.shape
+        self._require_array("covariances", np.float64, (k, d, d))
+        for name in ("weights", "means", "covariances"):
+            self._require_finite(name)
+        if not k or (self.weights < 0).any():
+            raise ValueError("Prior.weights must be one per component, and none negative.")
 
     @property
     def n_components(self) -> int:

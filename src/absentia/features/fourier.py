@@ -29,6 +29,7 @@ from absentia.kernels.base import resolve_gamma
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_metric
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
 
 __all__ = ["FourierFeatures"]
@@ -169,7 +170,13 @@ class FourierFeatures(BeliefFeatures):
         The rows are taken in the order of their groups, so that what rows of one pattern share is
         computed once, and needs no table of all patterns.
         """
-        n_frequencies = self.frequencies_.shape[1]
+        d, n_frequencies = beliefs.n_features, self.frequencies_.shape[1]
+        # Compiled loops trust the shapes, and these arrays may have come out of a file.
+        require_array("frequencies_", self.frequencies_, np.float64, (d, None))
+        require_array("center_", self.center_, np.float64, (d,))
+        if self.mask_frequencies_ is not None:
+            shape = (d, n_frequencies)
+            require_array("mask_frequencies_", self.mask_frequencies_, np.float64, shape)
         out = np.empty((len(beliefs), 2 * n_frequencies))
         certain = _certain(beliefs)
         order = np.argsort(beliefs.group_of_row, kind="stable")

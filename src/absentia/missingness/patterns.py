@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.tables import BoolArray, IntArray, as_table
+from absentia.tables.stored import Stored
 
 __all__ = ["Patterns"]
 
@@ -20,7 +21,7 @@ _WORD_BITS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Patterns:
+class Patterns(Stored):
     """The distinct missing masks of a table, and which of them each row has.
 
     Attributes
@@ -69,6 +70,16 @@ class Patterns:
             pairs = pattern_of_row * np.intp(rank.max(initial=0) + 1) + rank
             first, pattern_of_row, counts = _unique(pairs)
         return cls(_frozen(mask[first]), _frozen(pattern_of_row), _frozen(counts))
+
+    def validate(self) -> None:
+        """Raise ValueError unless every row has one of the masks, and the counts are right."""
+        self._require_array("masks", bool, (None, None))
+        self._require_array("pattern_of_row", np.intp, (None,))
+        n_patterns = len(self.masks)
+        self._require_indices("pattern_of_row", n_patterns)
+        self._require_array("counts", np.intp, (n_patterns,))
+        if not np.array_equal(self.counts, np.bincount(self.pattern_of_row, minlength=n_patterns)):
+            raise ValueError("Patterns.counts must say how many rows have each pattern.")
 
     @property
     def mask(self) -> BoolArray:

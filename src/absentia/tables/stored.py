@@ -1,0 +1,104 @@
+"""Values that can be kept in a file: they write their fields, and check them when they come back.
+
+Compiled loops trust shapes, types and indices, so a value that was read from a file must be
+consistent before anything computes with it. A class that derives from :class:`Stored` says in
+``validate`` what must hold; :func:`absentia.load` asks every such value in a file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Stored", "require_array"]
+
+
+class Stored(ABC):
+    """Base of the dataclasses that fitted models carry."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what was computed from them is computed again."""
+        return {name: getattr(self, name) for name in self._field_names()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the fields; anything else might pass for a value that was computed from them."""
+        expected = set(self._field_names())
+        if not isinstance(state, dict) or set(state) != expected:
+            raise ValueError(
+                f"{type(self).__name__} must have the fields {', '.join(sorted(expected))} and no "
+                f"others, found {', '.join(sorted(state)) or 'none'}."
+            )
+        self.__dict__.update(state)
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Raise ValueError unless the fields have the right types, shapes and ranges.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from absentia.beliefs import Prior
+        >>> Prior(np.ones(1), np.zeros((1, 2)), np.eye(3)[None]).validate()
+        Traceback (most recent call last):
+            ...
+        ValueError: Prior.covariances must be a float64 array of shape (1, 2, 2), found float64 \
+of shape (1, 3, 3).
+        """
+
+    @classmethod
+    def _field_names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
+
+    def _require_array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> None:
+        require_array(f"{type(self).__name__}.{name}", getattr(self, name), dtype, shape)
+
+    def _require_indices(self, name: str, size: int) -> None:
+        indices = getattr(self, name)
+        if indices.size and not 0 <= indices.min() <= indices.max() < size:
+            raise ValueError(
+                f"{type(self).__name__}.{name} must lie between 0 and {size - 1}, found "
+                f"{indices.min()} to {indices.max()}."
+            )
+
+    def _require_finite(self, name: str) -> None:
+        if not np.isfinite(getattr(self, name)).all():
+            raise ValueError(f"{type(self).__name__}.{name} must be finite, found NaN or infinity.")
+
+    def _require_type(self, name: str, kind: type) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, kind):
+            raise ValueError(
+                f"{type(self).__name__}.{name} must be a {kind.__name__}, found "
+                f"{type(value).__name__}."
+            )
+
+
+def require_array(name: str, value: Any, dtype: Any, shape: tuple[int | None, ...]) -> None:
+    """Raise ValueError unless a value is an array of that type and shape; None fits any length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> require_array("weights", np.zeros((2, 3)), np.float64, (None, 3))
+    >>> require_array("weights", np.zeros(3), np.float64, (4,))
+    Traceback (most recent call last):
+        ...
+    ValueError: weights must be a float64 array of shape (4,), found float64 of shape (3,).
+    """
+    if isinstance(value, np.ndarray):
+        fits = len(shape) == value.ndim and all(
+            wanted is None or wanted == length
+            for wanted, length in zip(shape, value.shape, strict=True)
+        )
+        if fits and value.dtype == np.dtype(dtype):
+            return
+        found = f"{value.dtype} of shape {value.shape}"
+    else:
+        found = type(value).__name__
+    wanted_shape = str(shape).replace("None", "any")
+    raise ValueError(
+        f"{name} must be a {np.dtype(dtype)} array of shape {wanted_shape}, found {found}."
+    )
