@@ -13,6 +13,7 @@ from absentia.beliefs.grouping import group_rows
 from absentia.missingness import Patterns
 from densities.examples import random_prior, tables, with_holes
 from oracles import densities as oracles
+from oracles import exact
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -119,6 +120,25 @@ def test_columns_of_very_different_scales():
     np.testing.assert_allclose(again_scores + jacobian, scores, rtol=1e-10, atol=1e-9)
     spread = again.covariances.dense()[:, 0] / scale[:, None] / scale
     np.testing.assert_allclose(spread, beliefs.covariances.dense()[:, 0], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("rate", [0.15, 0.5])
+def test_log_densities_lose_digits_with_the_inflation_and_not_with_its_square(share, rate):
+    rng = np.random.default_rng(0)
+    d = 5
+    loadings = rng.standard_normal((d, d - 1))  # four factors: one column is redundant
+    S = loadings @ loadings.T
+    S /= np.sqrt(np.outer(np.diagonal(S), np.diagonal(S)))
+    S += share * np.eye(d)
+    prior = Prior(np.ones(1), np.zeros((1, d)), (S + S.T)[None] / 2)
+    X = with_holes(rng, rng.multivariate_normal(np.zeros(d), S, size=60), rate)
+    expected = [exact.log_density(x, prior.means[0], prior.covariances[0]) for x in X]
+    inflation = np.max(np.diagonal(S) * np.diagonal(prior.precisions[0]))
+    assert prior.inflation == inflation
+    # The promise of RowsGiven.of with a margin; it used to grow with the square of the inflation.
+    error = np.abs(joint_log_densities(prior, X)[:, 0] - expected)
+    assert error.max() < 3e-15 * max(inflation, 100)
 
 
 def test_a_singular_prior_is_refused_with_advice():

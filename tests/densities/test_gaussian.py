@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia import GaussianDensity
+from absentia import GaussianDensity, amputation
 from absentia.densities.em import expectation
 from densities.examples import gaussian_table, tables, with_holes
 from oracles import densities as oracles
+from oracles import exact
 
 LIKELIHOOD = {"shrinkage": 0.0, "reg_covar": 0.0, "max_iter": 5000}
 
@@ -234,3 +235,20 @@ def test_threads_change_nothing(monkeypatch):
     X = gaussian_table(np.random.default_rng(0), 300, 6, 0.5)
     alone, together = GaussianDensity().fit(X), GaussianDensity(n_jobs=2).fit(X)
     assert np.array_equal(alone.covariance_, together.covariance_)
+
+
+@pytest.mark.parametrize("seed", [0, 4, 9])
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_the_objective_of_redundant_columns_is_the_true_one(seed, accelerate):
+    """Proportions that sum to one, hardly regularised: the inflation is about 1e8."""
+    rng = np.random.default_rng(seed)
+    X = amputation.mcar(rng.dirichlet(np.full(5, 3.0), size=300), 0.15, random_state=seed)
+    density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, accelerate=accelerate).fit(X)
+    assert density.converged_
+    assert density.prior_.inflation > 1e7
+    likelihood = sum(exact.log_density(x, density.mean_, density.covariance_) for x in X)
+    scales = np.nanstd(X, axis=0)
+    traces = np.trace(np.linalg.inv(density.covariance_ / scales / scales[:, None]))
+    objective = likelihood - 0.5 * len(X) * 1e-9 * traces
+    # 300 rows, each with an error of about 5e-16 times the inflation.
+    assert density.log_likelihoods_[-1] == pytest.approx(objective, abs=1e-3)

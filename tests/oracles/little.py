@@ -1,8 +1,21 @@
-"""Little's statistic from Little (1988): plain EM with explicit inverses, one row at a time."""
+"""Little's statistic from Little (1988): plain EM with explicit inverses, one row at a time.
+
+The inverses are pseudo-inverses, which are the same where no column is redundant.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+
+
+def inverse(covariance):
+    """Invert where the eigenvalues are more than rounding."""
+    return np.linalg.pinv(covariance, rcond=1e-9, hermitian=True)
+
+
+def rank(covariance):
+    """Count the eigenvalues that are more than rounding."""
+    return int(np.linalg.matrix_rank(covariance, rtol=1e-9, hermitian=True))
 
 
 def gaussian_by_em(X, steps=3000):
@@ -15,7 +28,7 @@ def gaussian_by_em(X, steps=3000):
             m, o = np.isnan(x), ~np.isnan(x)
             filled, spread = x.copy(), np.zeros((d, d))
             if m.any():
-                regression = covariance[np.ix_(m, o)] @ np.linalg.inv(covariance[np.ix_(o, o)])
+                regression = covariance[np.ix_(m, o)] @ inverse(covariance[np.ix_(o, o)])
                 filled[m] = mean[m] + regression @ (x[o] - mean[o])
                 spread[np.ix_(m, m)] = (
                     covariance[np.ix_(m, m)] - regression @ covariance[np.ix_(o, m)]
@@ -33,13 +46,13 @@ def gaussian_by_em(X, steps=3000):
 
 def little_statistic(X, mean, covariance):
     """Return the statistic and its degrees of freedom."""
-    n, d = X.shape
+    n = len(X)
     corrected = covariance * n / (n - 1)
-    statistic, freedom = 0.0, -d
+    statistic, freedom = 0.0, -rank(corrected)
     for pattern in {tuple(np.isnan(x)) for x in X}:
         o = ~np.array(pattern)
         rows = np.array([x[o] for x in X if tuple(np.isnan(x)) == pattern])
         offset = rows.mean(axis=0) - mean[o]
-        statistic += len(rows) * offset @ np.linalg.inv(corrected[np.ix_(o, o)]) @ offset
-        freedom += int(o.sum())
+        statistic += len(rows) * offset @ inverse(corrected[np.ix_(o, o)]) @ offset
+        freedom += rank(corrected[np.ix_(o, o)])
     return statistic, freedom

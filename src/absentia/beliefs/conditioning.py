@@ -8,8 +8,9 @@ import numpy as np
 
 from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.covariances import ConditionalCovariances
-from absentia.beliefs.grouping import RowsGiven, group_rows
+from absentia.beliefs.grouping import group_rows
 from absentia.beliefs.prior import Prior
+from absentia.beliefs.rows_given import RowsGiven
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray

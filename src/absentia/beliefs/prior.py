@@ -76,18 +76,28 @@ class Prior(Stored):
         return self._inverses[1]
 
     @cached_property
-    def well_conditioned(self) -> bool:
-        """Whether no column is all but determined by the others, in any component.
+    def inflation(self) -> float:
+        """By how much, at most, a column's variance exceeds what the others leave of it.
 
-        True where each column keeps more than 1e-11 of its variance given all others. Beyond that
-        rounding drowns likelihoods, and a submatrix may fail to be positive definite.
+        The largest ``S[j,j] inv(S)[j,j]`` of all columns and components, the variance inflation
+        factor of regression; infinite where a covariance is not positive definite. Rounding in
+        log-densities and in conditional means grows with it.
         """
         try:
             precisions = np.diagonal(self.precisions, axis1=1, axis2=2)
         except np.linalg.LinAlgError:
-            return False
-        variances = np.diagonal(self.covariances, axis1=1, axis2=2)
-        return bool((precisions * variances < 1e11).all())
+            return np.inf
+        return float((precisions * np.diagonal(self.covariances, axis1=1, axis2=2)).max())
+
+    @property
+    def well_conditioned(self) -> bool:
+        """Whether no column is all but determined by the others, in any component.
+
+        True where each column keeps more than 1e-11 of its variance given all others. A
+        log-density then has an error below about 1e-4; beyond that a submatrix may fail to be
+        positive definite by rounding.
+        """
+        return self.inflation < 1e11
 
     @cached_property
     def _inverses(self) -> tuple[FloatArray, FloatArray]:

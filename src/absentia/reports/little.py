@@ -17,9 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.densities import GaussianDensity
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, as_table
+from absentia.tables import FloatArray, IntArray, as_table
 
 __all__ = ["LittleTest", "little_test"]
+
+# Eigenvalues of the correlations below which a direction counts as fixed by redundant columns. The
+# fit leaves them the regularisation, 1e-9, and what its tolerance does to the factor, squared.
+_FIXED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class LittleTest:
         How far the means by pattern are from the overall means; chi-square distributed when the
         values are missing completely at random and the rows are many.
     degrees_of_freedom : int
-        The observed columns summed over the patterns, less the number of columns.
+        The rank of the covariance of the observed columns, summed over the patterns, less the
+        rank of all columns: the number of columns, where none is redundant.
     p_value : float
         The probability of a statistic at least as large by chance. Small values speak against
         "completely at random"; large ones do not prove it.
@@ -59,7 +64,9 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
         sum over patterns p of  n_p (m_p - mu[O])' inv(S[O,O]) (m_p - mu[O])
 
     and its distribution under the hypothesis tends to chi-square with ``sum |O| - d`` degrees of
-    freedom.
+    freedom. Where columns are redundant (proportions that sum to one, a total beside its parts)
+    the inverses are pseudo-inverses, and the degrees of freedom ``sum rank S[O,O] - rank S``:
+    directions that keep less than a millionth of the variance of a column count as fixed.
 
     Parameters
     ----------
@@ -113,20 +120,20 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
             f"Little's test needs more rows than columns, found {n} rows with something "
             f"observed and {d} columns that vary; drop columns."
         )
-    freedom = int((d - patterns.n_missing).sum()) - d
-    if not freedom:
-        raise ValueError(
-            "Little's test compares rows of different patterns in the columns that they share, but "
-            "no two patterns share one; there is nothing to test."
-        )
     with warnings.catch_warnings():
         # The outcome carries the same news, in a place where it is read.
         warnings.simplefilter("ignore", ConvergenceWarning)
         # Maximum likelihood; the trace of regularisation is for collinear columns.
         density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=tol, max_iter=1000)
         density.fit(table)
-    statistic = float(patterns.counts @ _squared_distances(density, table, patterns))
-    statistic *= (n - 1) / n
+    distances, ranks, rank = _squared_distances(density, table, patterns)
+    statistic = float(patterns.counts @ distances) * (n - 1) / n
+    freedom = int(ranks.sum()) - rank
+    if freedom <= 0:
+        raise ValueError(
+            "Little's test compares rows of different patterns in the columns that they share, but "
+            "no two patterns share one; there is nothing to test."
+        )
     return LittleTest(
         statistic=statistic,
         degrees_of_freedom=freedom,
@@ -146,18 +153,34 @@ def _varying_columns(table: FloatArray) -> FloatArray:
 
 def _squared_distances(
     density: GaussianDensity, table: FloatArray, patterns: Patterns
-) -> FloatArray:
-    """Return how far the mean of each pattern is from the overall mean, shape (n_patterns,).
+) -> tuple[FloatArray, IntArray, int]:
+    """Return how far the mean of each pattern is from the overall mean, and the ranks.
 
-    Twice the loss of log-likelihood from the overall mean to the pattern's mean: the normalising
-    constants are the same and drop out, and the density's own fast code does the work.
+    By pattern ``o' pinv(S[O,O]) o`` for the offset ``o`` and the rank of ``S[O,O]``, each of shape
+    (n_patterns,), and the rank of ``S``.
     """
-    out = np.empty(len(patterns.masks))
+    scales = np.sqrt(np.diagonal(density.covariance_))
+    correlations = density.covariance_ / scales / scales[:, None]
+    eigenvalues = np.linalg.eigvalsh(correlations)
+    rank = int((eigenvalues > _FIXED).sum())
     means = _means_by_pattern(table, patterns)
-    for block in bounded_slices(len(out), table.shape[1]):
-        centre = np.where(patterns.masks[block], np.nan, density.mean_)
-        out[block] = density.score_samples(centre) - density.score_samples(means[block])
-    return 2 * np.maximum(out, 0.0)
+    if rank == len(scales):  # then no principal submatrix has a smaller eigenvalue
+        # Twice the loss of log-likelihood from the overall mean to the pattern's mean: the
+        # normalising constants drop out, and the density's own fast code does the work.
+        distances = np.empty(len(means))
+        for block in bounded_slices(len(means), len(scales)):
+            centre = np.where(patterns.masks[block], np.nan, density.mean_)
+            loss = density.score_samples(centre) - density.score_samples(means[block])
+            distances[block] = 2 * np.maximum(loss, 0.0)
+        return distances, len(scales) - patterns.n_missing, rank
+    offsets = (means - density.mean_) / scales
+    distances, ranks = np.empty(len(means)), np.empty(len(means), dtype=np.intp)
+    for p, observed in enumerate(~patterns.masks):
+        values, vectors = np.linalg.eigh(correlations[np.ix_(observed, observed)])
+        free = values > _FIXED
+        projections = offsets[p, observed] @ vectors[:, free]
+        distances[p], ranks[p] = (projections**2 / values[free]).sum(), free.sum()
+    return distances, ranks, rank
 
 
 def _means_by_pattern(table: FloatArray, patterns: Patterns) -> FloatArray:

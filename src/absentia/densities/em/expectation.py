@@ -9,7 +9,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
-from absentia.beliefs.grouping import GroupedRows, RowsGiven, group_rows
+from absentia.beliefs.grouping import GroupedRows, group_rows
+from absentia.beliefs.rows_given import RowsGiven
 from absentia.engine.em.expected_moments import add_principal, moments_of_patterns
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns

@@ -302,13 +302,7 @@ def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     prior = beliefs.prior
     variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
     spread = variances * np.diagonal(smoothing.information)
-    return bool(_inflation(prior) < _LARGEST_INFLATION and spread.max() < _LARGEST_SPREAD)
-
-
-def _inflation(prior: Prior) -> float:
-    """Return by how much, at most, the variance of a column exceeds what the others leave of it."""
-    variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
-    return float(np.max(variances * np.diagonal(prior.precisions, axis1=1, axis2=2)))
+    return bool(prior.inflation < _LARGEST_INFLATION and spread.max() < _LARGEST_SPREAD)
 
 
 def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]:
@@ -320,7 +314,7 @@ def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]
 
 def _use_observed_side(rows: Side, masks: BoolArray, prior: Prior) -> BoolArray:
     """Tell for which patterns of the columns the observed side is the cheaper one."""
-    if not _inflation(prior) < _LARGEST_INFLATION_OBSERVED:
+    if not prior.inflation < _LARGEST_INFLATION_OBSERVED:
         return np.zeros(len(masks), dtype=bool)
     d = masks.shape[1]
     n_missing = masks.sum(axis=1).astype(float)
