@@ -40,7 +40,7 @@ def test_each_column_is_read_as_what_it_is():
         "flag": "number",
     }
     notes = "\n".join(encoder.notes_)
-    for phrase in ("name: left out, text with 40", "nothing: left out", "only value is 'yes'"):
+    for phrase in ("name: left out, it has a", "nothing: left out", "only value is 'yes'"):
         assert phrase in notes
 
 
@@ -96,8 +96,20 @@ def test_columns_are_found_by_name():
     np.testing.assert_array_equal(encoder.transform(shuffled), encoder.transform(table))
     without_left_out = table.drop(columns=["name", "nothing"])
     np.testing.assert_array_equal(encoder.transform(without_left_out), encoder.transform(table))
-    with pytest.raises(ValueError, match="lacks 'age'"):
-        encoder.transform(table.drop(columns="age"))
+
+
+def test_an_absent_column_is_missing_in_every_row():
+    table = raw_table()
+    encoder = TableEncoder().fit(table)
+    names = list(encoder.get_feature_names_out())
+    with pytest.warns(UserWarning, match="lacks 'age', 'ward', which the model was trained with"):
+        out = encoder.transform(table.drop(columns=["age", "ward"]))
+    gone = [k for k, name in enumerate(names) if name == "age" or name.startswith("ward=")]
+    assert np.isnan(out[:, gone]).all()
+    kept = np.delete(np.arange(len(names)), gone)
+    np.testing.assert_array_equal(out[:, kept], encoder.transform(table)[:, kept])
+    with pytest.raises(ValueError, match="none of the columns that the model was trained with"):
+        encoder.transform(pd.DataFrame({"other": [1.0]}))
 
 
 def test_bad_tables_get_a_sentence():
@@ -107,8 +119,50 @@ def test_bad_tables_get_a_sentence():
         TableEncoder().fit(pd.DataFrame({"a": []}))
     with pytest.raises(ValueError, match="No column carries anything"):
         TableEncoder().fit(pd.DataFrame({"a": [None, None], "b": [1, 1]}))
-    with pytest.raises(ValueError, match="infinity"):
-        TableEncoder().fit(pd.DataFrame({"a": [1.0, np.inf]}))
+
+
+def test_infinities_are_missing_and_noted():
+    table = pd.DataFrame({"a": [1.0, np.inf, 2.0, 3.0]})
+    encoder = TableEncoder().fit(table)
+    assert encoder.notes_ == ["a: 1 infinite value counts as missing"]
+    np.testing.assert_array_equal(encoder.transform(table)[:, 0], [1, np.nan, 2, 3])
+
+
+def test_durations_are_days_and_ordered_categories_keep_their_order():
+    sizes = pd.CategoricalDtype(["small", "middle", "large"], ordered=True)
+    table = pd.DataFrame(
+        {
+            "stay": pd.to_timedelta(["1 days", "36 hours", None, "2 days"]),
+            "size": pd.Series(["large", "small", None, "middle"], dtype=sizes),
+        }
+    )
+    encoder = TableEncoder().fit(table)
+    assert encoder.kinds_ == ["duration", "ordered"]
+    expected = [[1, 2], [1.5, 0], [np.nan, np.nan], [2, 1]]
+    np.testing.assert_array_equal(encoder.transform(table), expected)
+    # A file has forgotten the types.
+    np.testing.assert_array_equal(encoder.transform(table.astype(object)), expected)
+
+
+def test_columns_that_only_name_the_rows_are_left_out_unless_wanted():
+    n = 30
+    table = pd.DataFrame(
+        {
+            "row": np.arange(1, n + 1),
+            "patient_id": 5000 + np.random.default_rng(0).permutation(n),
+            "code": [f"k{i}" for i in range(n)],
+            "year": np.arange(1990, 1990 + n),
+            "x": np.linspace(0, 1, n),
+        }
+    )
+    encoder = TableEncoder().fit(table)
+    assert encoder.ids_ == ["row", "patient_id", "code"]
+    assert list(encoder.get_feature_names_out()) == ["year", "x"]
+    assert "row: left out, it only numbers the rows" in encoder.notes_
+    kept = TableEncoder(keep_ids=True).fit(table)
+    assert kept.kinds_ == ["number", "number", "category", "number", "number"]
+    # A few rows are not enough to tell.
+    assert TableEncoder().fit(table.iloc[:10]).ids_ == []
 
 
 def test_polars_tables_are_welcome():

@@ -201,7 +201,7 @@ def load(
     if target.isna().any():
         raise ValueError(f"{path} has {int(target.isna().sum())} rows without a target.")
     task = record.task if record else guess_task(target)
-    encoder = TableEncoder(max_categories=_MAX_CATEGORIES).fit(frame)
+    encoder = TableEncoder(max_categories=_MAX_CATEGORIES, keep_ids=True).fit(frame)
     return Dataset(
         name,
         task,

@@ -9,19 +9,18 @@ is missing in *all* of its indicator columns, so that it stays uncertain instead
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.tables.columns import ColumnReading, Kind, as_frame, counted, read_column
 from absentia.tables.reading import FloatArray
-from absentia.tables.words import Words, days_since_1970, first_two_words
 
 __all__ = ["TableEncoder"]
-
-#: A column is read as numbers or dates when at least this share of its values is.
-_READABLE = 0.95
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -30,27 +29,46 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Each column of the training table gets one of these readings, and later tables are read the
     same way:
 
-    - *number*: kept; numbers written as text (also with a decimal comma) are read, and the odd
-      word among them ("unknown", "-") counts as missing;
+    - *number*: kept; numbers written as text (also with a decimal comma) are read, and other words
+      among them ("unknown", "-"), bounds ("<0.5") and infinities count as missing;
     - *date*: days since 1 January 1970;
-    - *category*: one indicator column to each value, a single one if there are two values. A
+    - *duration*: a number of days;
+    - *ordered*: the categories of an ordered categorical column are numbered in their order;
+    - *category*: one indicator column per value, a single one if there are two values. A
       missing value is missing in all of them, and so is a value that training never saw;
-    - *left out*: columns without a value, with one value only, or with too many different words.
+    - *left out*: columns without a value, with one value only, with too many different words, and
+      columns that only name the rows.
 
     Parameters
     ----------
     max_categories : int, default=30
         A column of words with more different values than this is left out.
+    keep_ids : bool, default=False
+        Whether to keep columns that only name the rows: whole numbers that count them, or a
+        different word in each. They can be learned by heart, and say nothing about other rows.
 
     Attributes
     ----------
     columns_ : list of str
-        The columns that a table must have.
+        The columns of the training table.
     kinds_ : list of str
-        For each of them ``"number"``, ``"date"``, ``"category"`` or ``"left out"``.
+        For each of them ``"number"``, ``"date"``, ``"duration"``, ``"ordered"``, ``"category"`` or
+        ``"left out"``.
+    categories_ : dict of str to list of str
+        The values of ordered and plain categories.
+    date_formats_ : dict of str to str
+        How dates are spelled.
+    ids_ : list of str
+        The columns that were left out because they only name the rows.
     notes_ : list of str
         What was done, in sentences for the user.
-    n_features_out_ : int
+    n_features_in_, n_features_out_ : int
+
+    Warns
+    -----
+    UserWarning
+        From ``transform``, where the table lacks columns of the training table: their values are
+        missing in every row.
 
     Notes
     -----
@@ -77,13 +95,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [       nan, 1.9723e+04,        nan]])
     """
 
-    def __init__(self, max_categories: int = 30):
+    def __init__(self, max_categories: int = 30, keep_ids: bool = False):
         self.max_categories = max_categories
+        self.keep_ids = keep_ids
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
-        frame = _as_frame(X)
-        columns = [str(name) for name in frame.columns]
+        frame = as_frame(X)
+        columns = list(frame.columns)
         repeated = sorted({name for name in columns if columns.count(name) > 1})
         if repeated:
             raise ValueError(
@@ -92,28 +111,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         if not len(frame) or not columns:
             raise ValueError(
-                f"A table needs at least one row and one column, found {len(frame)} rows and "
-                f"{len(columns)} columns."
+                f"A table needs at least one row and one column, found "
+                f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
             )
-        kinds: list[str] = []
-        categories: dict[str, list[str]] = {}
-        date_formats: dict[str, str] = {}
-        notes: list[str] = []
-        for j, name in enumerate(columns):
-            reading = _Reading.of(frame.iloc[:, j], self.max_categories)
-            kinds.append(reading.kind)
-            if reading.note:
-                notes.append(f"{name}: {reading.note}")
-            if reading.kind == "category":
-                categories[name] = reading.categories
-            elif reading.kind == "date":
-                date_formats[name] = reading.date_format
-        if all(kind == "left out" for kind in kinds):
+        readings = {
+            name: read_column(frame[name], max_categories=self.max_categories) for name in columns
+        }
+        ids = [] if self.keep_ids else [name for name in columns if readings[name].is_id]
+        for name in ids:
+            words = readings[name].kind == "category"
+            what = "it has a different word in each row" if words else "it only numbers the rows"
+            readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
+        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        if all(reading.left_out for reading in readings.values()):
             raise ValueError("No column carries anything to learn from. " + "; ".join(notes) + ".")
         self.columns_ = columns
-        self.kinds_ = kinds
-        self.categories_ = categories
-        self.date_formats_ = date_formats
+        self.kinds_ = ["left out" if r.left_out else str(r.kind) for r in readings.values()]
+        used = {name: reading for name, reading in readings.items() if not reading.left_out}
+        self.categories_ = {n: list(r.categories) for n, r in used.items() if r.categories}
+        self.date_formats_ = {n: r.date_format for n, r in used.items() if r.date_format}
+        self.ids_ = ids
         self.notes_ = notes
         self.n_features_in_ = len(columns)
         self.n_features_out_ = len(self.get_feature_names_out())
@@ -122,45 +139,57 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return the table as numbers, shape (n_samples, n_features_out_), NaN where missing."""
         check_is_fitted(self)
-        frame = _as_frame(X)
-        frame.columns = [str(name) for name in frame.columns]
-        needed = [
-            n for n, kind in zip(self.columns_, self.kinds_, strict=True) if kind != "left out"
-        ]
-        absent = [name for name in needed if name not in frame.columns]
+        frame = as_frame(X)
+        absent = self.absent_columns(frame)
         if absent:
-            raise ValueError(
-                f"The table lacks {_listed(absent)}, which the model was trained with; it has "
-                f"{_listed([str(name) for name in frame.columns])}."
+            warnings.warn(
+                f"The table lacks {_listed(absent)}, which the model was trained with: missing in "
+                "every row.",
+                stacklevel=2,
             )
         # Filled column by column: a table of words is many times its size as indicators.
-        out = np.empty((len(frame), self.n_features_out_))
+        out = np.full((len(frame), self.n_features_out_), np.nan)
         start = 0
-        for name, kind in zip(self.columns_, self.kinds_, strict=True):
-            if kind == "left out":
-                continue
-            column = frame[name]
-            if kind == "number":
-                block = _numbers(column)[:, None]
-            elif kind == "date":
-                block = _days(column, self.date_formats_[name])[:, None]
-            else:
-                block = _indicators(column, self.categories_[name])
-            out[:, start : start + block.shape[1]] = block
-            start += block.shape[1]
+        for name, reading in self._readings().items():
+            if name not in absent:
+                values = reading.values(frame[name]) if reading.width else out[:, :0]
+                out[:, start : start + reading.width] = values
+            start += reading.width
         return out
+
+    def absent_columns(self, X: Any) -> list[str]:
+        """Return which columns a table lacks that are read; their values count as missing.
+
+        Raises a ValueError where it lacks all of them: that is another table.
+        """
+        check_is_fitted(self)
+        found = {str(name) for name in as_frame(X).columns}
+        needed = [name for name, reading in self._readings().items() if reading.width]
+        absent = [name for name in needed if name not in found]
+        if len(absent) == len(needed):
+            raise ValueError(
+                f"The table has none of the columns that the model was trained with, "
+                f"{_listed(needed)}; it has {_listed(sorted(found))}."
+            )
+        return absent
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
         check_is_fitted(self, "columns_")
-        names: list[str] = []
-        for name, kind in zip(self.columns_, self.kinds_, strict=True):
-            if kind == "category":
-                values = self.categories_[name]
-                names += [f"{name}={value}" for value in values[1 if len(values) == 2 else 0 :]]
-            elif kind != "left out":
-                names.append(name)
-        return np.array(names, dtype=object)
+        readings = self._readings().items()
+        return np.array([out for name, r in readings for out in r.names(name)], dtype=object)
+
+    def _readings(self) -> dict[str, ColumnReading]:
+        # Made of plain lists and texts, which is what a model file can hold.
+        return {
+            name: ColumnReading(
+                next((known for known in get_args(Kind) if known == kind), "category"),
+                categories=tuple(self.categories_.get(name, ())),
+                date_format=self.date_formats_.get(name, ""),
+                left_out=kind == "left out",
+            )
+            for name, kind in zip(self.columns_, self.kinds_, strict=True)
+        }
 
     def __sklearn_tags__(self) -> Any:
         """Say that text and missing values are welcome."""
@@ -169,108 +198,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-class _Reading:
-    """How one column is to be read."""
-
-    def __init__(
-        self,
-        kind: str,
-        note: str = "",
-        *,
-        categories: list[str] | None = None,
-        date_format: str = "",
-    ):
-        self.kind = kind
-        self.note = note
-        self.categories = categories or []
-        self.date_format = date_format
-
-    @classmethod
-    def of(cls, column: Any, max_categories: int) -> _Reading:
-        is_number = column.dtype.kind in "iufb"
-        is_date = column.dtype.kind == "M"
-        words = None if is_number or is_date else Words(column)
-        distinct = first_two_words(column) if words is None else words.distinct
-        if not distinct:
-            return cls("left out", "left out, it has no value at all")
-        if len(distinct) == 1:
-            return cls("left out", f"left out, its only value is {distinct[0]!r}")
-        if is_number:
-            if np.isinf(_numbers(column)).any():
-                raise ValueError(
-                    f"Column {column.name!r} holds an infinity. Leave the cell empty if the value "
-                    "is not known."
-                )
-            return cls("number")
-        if words is None:
-            return cls("date", "a date, taken as days since 1970", date_format="datetime")
-        n_present = int(words.counts.sum())
-        n_numbers = words.n_rows_read(words.numbers())
-        if n_numbers >= _READABLE * n_present:
-            lost = n_present - n_numbers
-            note = f"numbers written as text; {lost} unreadable values count as missing"
-            return cls("number", note if lost else "numbers written as text")
-        date_format, n_dates = words.best_date_format()
-        if n_dates >= _READABLE * n_present:
-            lost = n_present - n_dates
-            note = "dates written as text, taken as days since 1970"
-            return cls(
-                "date",
-                f"{note}; {lost} unreadable values count as missing" if lost else note,
-                date_format=date_format,
-            )
-        if len(distinct) > max_categories:
-            return cls("left out", f"left out, text with {len(distinct)} different values")
-        # The commonest first, so that of two values the rarer one gets the indicator.
-        count_of = dict(zip(distinct, words.counts.tolist(), strict=True))
-        values = sorted(distinct, key=lambda value: (-count_of[value], value))
-        if len(values) > 2:
-            values = sorted(values)
-            note = f"text, one indicator column to each of its {len(values)} values"
-        else:
-            note = f"text, 1 where it is {values[1]!r} and 0 where it is {values[0]!r}"
-        return cls("category", note, categories=values)
-
-
-def _as_frame(X: Any) -> Any:
-    """Return a copy of a table as a pandas frame."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("TableEncoder needs pandas: pip install 'absentia[tables]'.") from None
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
-    return X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
-
-
-def _numbers(column: Any) -> FloatArray:
-    """Read a column as numbers, NaN where it is missing or no number."""
-    if column.dtype.kind in "iufb":
-        values: FloatArray = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values
-    words = Words(column)
-    return words.by_row(words.numbers())
-
-
-def _days(column: Any, date_format: str) -> FloatArray:
-    """Read a column as dates: days since 1970, NaN where it is missing or no date."""
-    import pandas as pd
-
-    if column.dtype.kind == "M" or date_format == "datetime":
-        return days_since_1970(pd.to_datetime(column, errors="coerce", utc=True))
-    words = Words(column)
-    return words.by_row(words.days(date_format))
-
-
-def _indicators(column: Any, values: list[str]) -> FloatArray:
-    """Return one 0/1 column to each value; NaN in all of them where it is missing or new."""
-    words = Words(column)
-    position = {value: k for k, value in enumerate(values)}
-    rows = np.vstack([np.eye(len(values)), np.full(len(values), np.nan)])
-    of_words = rows[[position.get(word, -1) for word in words.distinct]]
-    return words.by_row(of_words[:, 1:] if len(values) == 2 else of_words)
 
 
 def _listed(names: list[str]) -> str:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.tables.reading import FloatArray, IntArray
+from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
-__all__ = ["Words", "days_since_1970", "first_two_words"]
+__all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words"]
 
 #: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
 #: date that both fit are read day first.
@@ -43,7 +43,16 @@ _DATE_FORMATS = (
     "%B %d, %Y",
     "%b %d %Y",
 )
-_SECONDS_A_DAY = 86_400.0
+SECONDS_A_DAY = 86_400.0
+#: What people write where they know nothing, in lower case. In a column of numbers or dates these
+#: are missing values; in a column of words they are words: "-" may be a result, and "none" too.
+_NOTHING_KNOWN = frozenset({
+    "-", "--", "---", "–", "—", ".", "..", "...", "*", "**", "?", "??", "/", "na", "n/a", "n.a.",
+    "n.a", "nan", "null", "none", "nil", "nd", "n/d", "n.d.", "unk", "unknown", "missing",
+    "not known", "not available", "not measured", "not done", "inf", "-inf", "infinity",
+    "#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
+})  # fmt: skip
+_BOUND = re.compile(r"^(<=?|≤|>=?|≥)\s*(\S.*)$")
 _THOUSANDS = re.compile(r"^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$")
 
 
@@ -92,6 +101,28 @@ class Words:
     def numbers(self) -> FloatArray:
         """Read the different words as numbers, NaN where one is none."""
         return np.array([_number(word) for word in self.distinct], dtype=np.float64)
+
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return where the number of each different word lies: the lower and the upper end.
+
+        ``"3"`` lies from 3 to 3, ``"<0.5"`` from minus infinity to 0.5, ``">= 10"`` from 10 to
+        infinity, and a word that is neither anywhere.
+        """
+        numbers = self.numbers()
+        known = np.isfinite(numbers)
+        lower = np.where(known, numbers, -np.inf)
+        upper = np.where(known, numbers, np.inf)
+        for k, word in enumerate(self.distinct):
+            bound = None if known[k] else _BOUND.match(word)
+            if bound:
+                end = _number(bound[2])
+                if np.isfinite(end):
+                    (upper if bound[1][0] in "<≤" else lower)[k] = end
+        return lower, upper
+
+    def says_nothing(self) -> BoolArray:
+        """Tell which of the different words stand for "not known", such as ``-`` or ``n/a``."""
+        return np.array([word.lower() in _NOTHING_KNOWN for word in self.distinct], dtype=bool)
 
     def days(self, date_format: str) -> FloatArray:
         """Read the different words as dates: days since 1970, NaN where one is none."""
@@ -142,7 +173,7 @@ def days_since_1970(dates: Any) -> FloatArray:
     # An epoch in seconds: one in nanoseconds would not reach 9999-12-31, which people write.
     epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
     seconds = (dates - epoch).dt.total_seconds()
-    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _SECONDS_A_DAY
+    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
     return days
 
 
