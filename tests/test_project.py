@@ -28,6 +28,8 @@ STAGES = [
     "kernels",
     "features",
     "machines",
+    "predictions",
+    "decisions",
     "reports",
     "comparators",
     "evaluation",

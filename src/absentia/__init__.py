@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from absentia.missingness import Patterns
     from absentia.persistence import load, save
+    from absentia.predictions import ConformalClassifier, ConformalRegressor
     from absentia.reports.missingness_report import MissingnessReport, describe_missingness
     from absentia.tables.encoder import TableEncoder
     from absentia.tables.streams import Chunks
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Beliefs",
     "Chunks",
+    "ConformalClassifier",
+    "ConformalRegressor",
     "ConjugateGradientRidge",
     "EmbeddingRBF",
     "ExpectedDistanceRBF",
@@ -118,6 +121,7 @@ __all__ = [
 #: Where the public names are looked for, in this order.
 _HOMES = (
     "machines",
+    "predictions",
     "kernels",
     "features",
     "densities",

@@ -1,0 +1,11 @@
+"""Answers for incomplete rows: what a model predicts, how far off it may be, and a guarantee."""
+
+from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
+from absentia.predictions.regions import PredictionIntervals, PredictionSets
+
+__all__ = [
+    "ConformalClassifier",
+    "ConformalRegressor",
+    "PredictionIntervals",
+    "PredictionSets",
+]

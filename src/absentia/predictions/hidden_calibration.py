@@ -1,0 +1,199 @@
+"""Calibration rows made comparable with a test row, by hiding values in both.
+
+A conformal region compares a test row with calibration rows. With missing values the comparison is
+fair only between rows that miss the same columns, and under values missing completely at random any
+row can be made to miss more. For a test row that misses ``m`` and calibration rows that miss
+``M_k``, the methods of Zaffran et al. (2023, 2024) are
+
+- *exact*: rows with ``M_k`` contained in ``m``; ``m`` is hidden in them;
+- *nested*: all rows; the union of ``M_k`` and ``m`` is hidden in row ``k``, and in the test row
+  when it is compared with row ``k``;
+- *nested\\**: as nested, with those rows only whose ``M_k`` hides little more than ``m`` does.
+
+Nothing is hidden for plain split and cross conformal prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.missingness import Patterns
+from absentia.predictions.conformal_scores import Fitted
+from absentia.tables import BoolArray, FloatArray, IntArray, as_table, table_as
+
+__all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "rank_of_quantile"]
+
+#: From a fitted model and rows to what scores are computed from, (n_samples, width).
+Answer = Callable[[Fitted, Any], FloatArray]
+
+#: At most this many rows go through a model at once.
+_BATCH = 20_000
+
+
+def rank_of_quantile(coverage: float, n: int) -> int:
+    """Return ``ceil(coverage (n + 1))``: which of n ordered scores bounds a region.
+
+    Beyond ``n`` there are too few rows for the coverage asked for.
+
+    Examples
+    --------
+    >>> rank_of_quantile(0.9, 9), rank_of_quantile(0.9, 8)
+    (9, 9)
+    """
+    return int(np.ceil(coverage * (n + 1) - 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class HidingTable:
+    """A user's table whose rows can be had with more values missing.
+
+    Attributes
+    ----------
+    kind : array or frame
+        What the user passed, whose kind every table of hidden rows has.
+    values : ndarray of shape (n_samples, n_features), or a pandas frame
+    mask : ndarray of bool, shape (n_samples, n_features)
+    """
+
+    kind: Any
+    values: Any
+    mask: BoolArray
+
+    @classmethod
+    def of(cls, X: Any) -> HidingTable:
+        """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
+        if hasattr(X, "iloc"):
+            if not len(X):
+                raise ValueError("Found 0 sample(s) while a minimum of 1 is required.")
+            return cls(X, X, X.isna().to_numpy())
+        values = as_table(X)
+        return cls(X, values, np.isnan(values))
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Any:
+        """Return some rows with ``hidden`` (one mask per row) missing as well."""
+        if hasattr(self.values, "iloc"):
+            frame = self.values.iloc[rows]
+            return frame if hidden is None else frame.mask(hidden)
+        taken = self.values[rows]
+        if hidden is not None:
+            taken = np.where(hidden, np.nan, taken)
+        return table_as(self.kind, taken)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Test rows beside the calibration rows that they are compared with.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Which test rows.
+    kept : ndarray of int
+        Which calibration rows.
+    calibration : ndarray of shape (n_kept, width)
+        The model's answers for them, with what was to be hidden hidden.
+    distinct : ndarray of shape (n_rows, n_distinct, width)
+        Its answers for the test rows, once for each distinct model and mask.
+    which : ndarray of int, shape (n_kept,)
+        ``distinct[:, which]`` are the answers beside each calibration row.
+    """
+
+    rows: IntArray
+    kept: IntArray
+    calibration: FloatArray
+    distinct: FloatArray
+    which: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Rows that a model did not learn from, and how to compare new rows with them.
+
+    Attributes
+    ----------
+    table : HidingTable
+    models : tuple of Fitted
+        One model, or one per fold.
+    model_of_row : ndarray of int
+        Which model did not learn from each row.
+    """
+
+    table: HidingTable
+    models: tuple[Fitted, ...]
+    model_of_row: IntArray
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def compare(
+        self, new: HidingTable, method: str, subsample: int, answer: Answer
+    ) -> Iterator[Comparison]:
+        """Yield comparisons that together have every new row once."""
+        everything = np.arange(len(self))
+        if method in ("split", "cross"):
+            calibration = self._answers(self.table, everything, self.model_of_row, None, answer)
+            models, which = np.unique(self.model_of_row, return_inverse=True)
+            for start in range(0, len(new), _BATCH):
+                rows = np.arange(start, min(start + _BATCH, len(new)))
+                found = [answer(self.models[model], new.take(rows)) for model in models]
+                yield Comparison(rows, everything, calibration, np.stack(found, axis=1), which)
+            return
+        patterns = Patterns.of_mask(new.mask)
+        for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):
+            kept = self._comparable(mask, method, subsample)
+            if not len(kept):
+                nothing = np.empty((len(rows), 0, 0))
+                yield Comparison(rows, kept, nothing[0], nothing, kept)
+                continue
+            hidden = self.table.mask[kept] | mask
+            models = self.model_of_row[kept]
+            calibration = self._answers(self.table, kept, models, hidden, answer)
+            keys = np.column_stack([models, hidden])
+            distinct, which = np.unique(keys, axis=0, return_inverse=True)
+            which, n_distinct = which.reshape(-1), len(distinct)
+            for part in np.array_split(rows, -(-len(rows) * n_distinct // _BATCH)):
+                answers = self._answers(
+                    new,
+                    np.repeat(part, n_distinct),
+                    np.tile(distinct[:, 0], len(part)),
+                    np.tile(distinct[:, 1:].astype(bool), (len(part), 1)),
+                    answer,
+                )
+                shaped = answers.reshape(len(part), n_distinct, -1)
+                yield Comparison(part, kept, calibration, shaped, which)
+
+    def _comparable(self, mask: BoolArray, method: str, subsample: int) -> IntArray:
+        """Return the calibration rows that a test row of this mask is compared with."""
+        # How many values of the test row would have to be hidden besides.
+        excess = (self.table.mask & ~mask).sum(axis=1)
+        most = 0 if method == "exact" else mask.size
+        if method == "nested*" and subsample < len(excess):
+            most = int(np.partition(excess, subsample - 1)[subsample - 1])
+        return np.flatnonzero(excess <= most)
+
+    def _answers(
+        self,
+        table: HidingTable,
+        rows: IntArray,
+        models: IntArray,
+        hidden: BoolArray | None,
+        answer: Answer,
+    ) -> FloatArray:
+        """Return the answer of each row's model, in batches."""
+        parts, order = [], []
+        for model in np.unique(models):
+            mine = np.flatnonzero(models == model)
+            for start in range(0, len(mine), _BATCH):
+                batch = mine[start : start + _BATCH]
+                masks = None if hidden is None else hidden[batch]
+                parts.append(answer(self.models[model], table.take(rows[batch], masks)))
+                order.append(batch)
+        answers: FloatArray = np.concatenate(parts)[np.argsort(np.concatenate(order))]
+        return answers

@@ -1,0 +1,301 @@
+"""Conformal regions: against the slow formula, in simulation, at the corners, with bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, QuantileRegressor
+from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from absentia import (
+    SVC,
+    ConformalClassifier,
+    ConformalRegressor,
+    GaussianDensity,
+    GaussianProcessRegressor,
+    KernelRidge,
+    LogisticRegression,
+)
+from oracles import conformal as oracle
+
+METHODS = ("exact", "nested", "nested*", "split")
+QUICK = GaussianDensity(max_iter=3, tol=1e3)
+
+
+def example(n=160, d=3, rate=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X @ np.linspace(2.0, 0.5, d) + 0.5 * rng.normal(size=n)
+    X[rng.random(X.shape) < rate] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return make_pipeline(SimpleImputer(), LinearRegression()).fit(*example(seed=1))
+
+
+@parametrize_with_checks(
+    [
+        ConformalRegressor(KernelRidge(density=QUICK), random_state=0),
+        ConformalRegressor(KernelRidge(density=QUICK), method="cross", cv=2, random_state=0),
+        ConformalClassifier(LogisticRegression(density=QUICK), random_state=0),
+    ],
+    expected_failed_checks=lambda _: {},
+)
+def test_scikit_learn_finds_nothing_amiss(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("conformity_score", ["absolute", "normalised", "quantile"])
+def test_intervals_are_those_of_the_slow_formula(method, conformity_score, linear):
+    X, y = example(40)
+    X_new, _ = example(5, seed=2)
+    learned = example(60, seed=3)
+    if conformity_score == "normalised":
+        model = GaussianProcessRegressor(gamma="scale").fit(*learned)
+        estimator = FrozenEstimator(model)
+
+        def predict(rows):
+            mean, spread = model.predict(rows, return_std=True)
+            return np.column_stack([mean, mean, spread])
+    elif conformity_score == "quantile":
+        pair = [
+            make_pipeline(SimpleImputer(), QuantileRegressor(quantile=q, alpha=0)).fit(*learned)
+            for q in (0.1, 0.9)
+        ]
+        estimator = tuple(FrozenEstimator(model) for model in pair)
+
+        def predict(rows):
+            ends = np.sort([model.predict(rows) for model in pair], axis=0)
+            return np.column_stack([*ends, np.ones(len(rows))])
+    else:
+        estimator = FrozenEstimator(linear)
+
+        def predict(rows):
+            mean = linear.predict(rows)
+            return np.column_stack([mean, mean, np.ones(len(rows))])
+
+    machine = ConformalRegressor(
+        estimator, method=method, conformity_score=conformity_score, coverage=0.8, subsample=15
+    ).fit(X, y)
+    found = machine.predict_interval(X_new)
+    for i, row in enumerate(X_new):
+        expected = oracle.interval(predict, X, y, row, method, 0.8, 15)
+        np.testing.assert_allclose((found.lower[i], found.upper[i]), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("conformity_score", ["lac", "aps"])
+def test_label_sets_are_those_of_the_slow_formula(method, conformity_score):
+    rng = np.random.default_rng(0)
+    X, signal = example(180)
+    y = np.digitize(signal + rng.normal(size=180), [-1.0, 1.0])
+    model = make_pipeline(SimpleImputer(), PlainLogistic()).fit(X[:100], y[:100])
+
+    def scores(rows):
+        p = model.predict_proba(rows)
+        if conformity_score == "lac":
+            return 1 - p
+        return np.array([[1 - row[row < value].sum() for value in row] for row in p])
+
+    machine = ConformalClassifier(
+        FrozenEstimator(model), method=method, conformity_score=conformity_score, subsample=25
+    ).fit(X[100:150], y[100:150])
+    found = machine.predict_set(X[170:], coverage=0.75)
+    for i, row in enumerate(X[170:]):
+        expected = oracle.label_set(scores, X[100:150], y[100:150], row, method, 0.75, 25)
+        assert found.members[i].tolist() == expected
+
+
+def test_cross_conformal_is_cv_plus():
+    X, y = example(50)
+    X_new, _ = example(5, seed=2)
+    template = make_pipeline(SimpleImputer(), LinearRegression())
+    machine = ConformalRegressor(template, method="cross", cv=4, random_state=0).fit(X, y)
+    models, which = machine.calibration_.models, machine.calibration_.model_of_row
+    found = machine.predict_interval(X_new)
+    for i in range(len(X_new)):
+        residuals = [abs(y[k] - models[which[k]][0].predict(X[[k]])[0]) for k in range(50)]
+        centres = [models[which[k]][0].predict(X_new[[i]])[0] for k in range(50)]
+        ends = np.sort(np.add(centres, residuals)), np.sort(np.subtract(centres, residuals))
+        # r = ceil(0.9 * 51) = 46: the 46th smallest, and the 46th largest.
+        np.testing.assert_allclose((found.upper[i], found.lower[i]), (ends[0][45], ends[1][4]))
+    # Every row was left out of the model that it calibrates.
+    assert sorted(np.bincount(which)) == [12, 12, 13, 13]
+    np.testing.assert_allclose(machine.predict(X_new), template.fit(X, y).predict(X_new))
+
+
+def coverages(method, linear, repeats=60, n=200, n_test=40):
+    """Return coverage and its expectation by repetition and mask, values missing at random."""
+    masks = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)], dtype=bool)
+    found = np.empty((repeats, len(masks)))
+    expected = np.empty_like(found)
+    rng = np.random.default_rng(0)
+    for repeat in range(repeats):
+        X, y = example(n, rate=0.4, seed=1000 + repeat)
+        machine = ConformalRegressor(FrozenEstimator(linear), method=method).fit(X, y)
+        X_new, y_new = example(n_test * len(masks), rate=0.0, seed=rng.integers(1 << 30))
+        X_new[np.repeat(masks, n_test, axis=0)] = np.nan
+        intervals = machine.predict_interval(X_new)
+        found[repeat] = intervals.covers(y_new).reshape(len(masks), n_test).mean(axis=1)
+        kept = intervals.n_calibration[::n_test]
+        expected[repeat] = np.ceil(0.9 * (kept + 1) - 1e-9) / (kept + 1)
+    return found, expected, masks.sum(axis=1)
+
+
+def test_exact_covers_for_every_mask_where_split_fails(linear):
+    found, expected, n_missing = coverages("exact", linear)
+    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    # r / (n + 1) is the coverage of an exact rank; it is the nominal level but for rounding up.
+    assert (np.abs(found.mean(axis=0) - expected.mean(axis=0)) < 3 * errors).all()
+    assert (np.abs(expected - 0.9) < 0.05).all()
+    plain, _, _ = coverages("split", linear, repeats=20)
+    assert plain.mean() == pytest.approx(0.9, abs=0.04)  # four standard errors, over equal masks
+    assert plain[:, n_missing == 3].mean() < 0.75
+    assert plain[:, n_missing == 0].mean() > 0.95
+
+
+@pytest.mark.parametrize("method", ["nested", "nested*"])
+def test_nested_covers_for_every_mask(method, linear):
+    found, _, _ = coverages(method, linear, repeats=20)
+    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert (found.mean(axis=0) > 0.9 - 3 * errors).all()
+
+
+def test_label_sets_cover_for_every_mask():
+    rng = np.random.default_rng(0)
+    X, signal = example(6000, rate=0.0)
+    y = (signal + rng.normal(size=6000) > 0).astype(int)
+    X[rng.random(X.shape) < 0.4] = np.nan
+    model = make_pipeline(SimpleImputer(), PlainLogistic()).fit(X[:500], y[:500])
+    machine = ConformalClassifier(FrozenEstimator(model), method="exact").fit(
+        X[500:3000], y[500:3000]
+    )
+    covered = machine.predict_set(X[3000:]).covers(y[3000:])
+    n_missing = np.isnan(X[3000:]).sum(axis=1)
+    for k in range(4):
+        part = covered[n_missing == k]
+        # Calibration rows are drawn too: their part of the error is at most that of the test rows.
+        assert part.mean() > 0.9 - 3 * np.sqrt(2 * 0.09 / len(part))
+
+
+def test_too_few_rows_give_infinite_intervals_and_full_sets(linear):
+    X, y = example(40)
+    machine = ConformalRegressor(FrozenEstimator(linear), method="exact").fit(X, y)
+    n_complete = int((~np.isnan(X).any(axis=1)).sum())
+    level = 1 - 0.5 / (n_complete + 1)
+    intervals = machine.predict_interval([[0.0, 0.0, 0.0], [np.nan] * 3], coverage=level)
+    assert intervals.n_calibration.tolist() == [n_complete, 40]
+    assert intervals.without_guarantee.tolist() == [True, 41 * level > 40]
+    assert np.isinf(intervals.lower[0])
+    assert np.isinf(intervals.upper[0])
+    assert intervals.covers([1e9, 0.0])[0]
+    assert "infinite" in repr(intervals)
+    labels = (y > 0).astype(int)
+    model = make_pipeline(SimpleImputer(), PlainLogistic()).fit(X, labels)
+    sets = ConformalClassifier(FrozenEstimator(model), method="exact").fit(X, labels)
+    found = sets.predict_set([[5.0, 5.0, 5.0]], coverage=level)
+    assert found.members.all()
+    assert found.n_without_guarantee == 1
+    assert found[0].tolist() == [0, 1]
+
+
+def test_nobody_to_compare_with():
+    X, y = example(30)
+    X[:, 0] = np.nan
+    X_train, y_train = example(30, seed=3)
+    model = make_pipeline(SimpleImputer(), LinearRegression()).fit(X_train, y_train)
+    machine = ConformalRegressor(FrozenEstimator(model), method="exact").fit(X, y)
+    intervals = machine.predict_interval([[0.0, np.nan, np.nan]])
+    assert intervals.n_calibration.tolist() == [0]
+    assert intervals.n_without_guarantee == 1
+
+
+def test_rows_do_not_depend_on_their_company(linear):
+    X, y = example(80)
+    X_new, _ = example(20, seed=4)
+    machine = ConformalRegressor(FrozenEstimator(linear), method="nested*", subsample=30).fit(X, y)
+    together = machine.predict_interval(X_new)
+    apart = [machine.predict_interval(X_new[[i]]) for i in range(20)]
+    np.testing.assert_allclose(together.lower, [a.lower[0] for a in apart], rtol=1e-10)
+    np.testing.assert_allclose(together.upper, [a.upper[0] for a in apart], rtol=1e-10)
+
+
+def test_quantile_estimators_are_made_from_one():
+    X, y = example(200)
+    boosted = HistGradientBoostingRegressor(loss="quantile", quantile=0.5, max_iter=20)
+    machine = ConformalRegressor(boosted, conformity_score="quantile", random_state=0).fit(X, y)
+    assert [model.quantile for model in machine.estimator_] == pytest.approx([0.05, 0.95])
+    lower, upper = machine.predict_interval(X[:5])
+    assert (lower <= upper).all()
+    middle = np.mean([model.predict(X[:5]) for model in machine.estimator_], axis=0)
+    np.testing.assert_allclose(machine.predict(X[:5]), middle)
+
+
+def test_frames_in_and_frames_out():
+    X, y = example(120)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    machine = ConformalRegressor(KernelRidge(density=QUICK), random_state=0).fit(frame, y)
+    found = machine.predict_interval(frame[:5]).to_frame()
+    assert found.columns.tolist() == ["lower", "upper", "n_calibration"]
+    array = ConformalRegressor(KernelRidge(density=QUICK), random_state=0).fit(X, y)
+    np.testing.assert_allclose(found["lower"], array.predict_interval(X[:5]).lower)
+    lazy = ConformalRegressor(KernelRidge(density=QUICK), random_state=0)
+    lazy.fit(pl.DataFrame(frame).fill_nan(None), y)
+    again = lazy.predict_interval(pl.DataFrame(frame[:5]).fill_nan(None))
+    np.testing.assert_allclose(found["upper"], again.upper)
+    with pytest.raises(ValueError, match="feature names"):
+        machine.predict_interval(frame[["c", "b", "a"]])
+    labels = np.where(y > 0, "yes", "no")
+    sets = ConformalClassifier(LogisticRegression(density=QUICK), random_state=0).fit(frame, labels)
+    assert sets.predict_set(frame[:3]).to_frame().columns.tolist() == ["no", "yes", "n_calibration"]
+
+
+def test_bad_input(linear):
+    X, y = example(40)
+    with pytest.raises(ValueError, match=r"method must be one of .* found 'jackknife'"):
+        ConformalRegressor(linear, method="jackknife").fit(X, y)
+    with pytest.raises(ValueError, match="conformity_score must be one of 'lac', 'aps'"):
+        ConformalClassifier(linear, conformity_score="absolute").fit(X, y > 0)
+    with pytest.raises(ValueError, match="coverage must be a number between 0 and 1"):
+        ConformalRegressor(linear, coverage=90).fit(X, y)
+    with pytest.raises(ValueError, match="leaves 0 rows to calibrate with"):
+        ConformalRegressor(linear, calibration_size=0.01).fit(X, y)
+    with pytest.raises(ValueError, match=r"SVC has no predict_proba.*CalibratedClassifierCV"):
+        ConformalClassifier(SVC()).fit(X, y > 0)
+    with pytest.raises(ValueError, match="Pipeline has neither"):
+        ConformalRegressor(linear, conformity_score="normalised").fit(X, y)
+    with pytest.raises(ValueError, match="parameter 'quantile'"):
+        ConformalRegressor(linear, conformity_score="quantile").fit(X, y)
+    with pytest.raises(ValueError, match="cannot be fitted again in folds"):
+        ConformalRegressor(FrozenEstimator(linear), method="cross").fit(X, y)
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        ConformalRegressor(FrozenEstimator(linear)).fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        ConformalRegressor(FrozenEstimator(linear)).fit(pd.DataFrame(X[:0]), y[:0])
+    model = make_pipeline(SimpleImputer(), PlainLogistic()).fit(X, y > 0)
+    with pytest.raises(ValueError, match="calibration rows have the label"):
+        ConformalClassifier(FrozenEstimator(model)).fit(X, np.full(40, 7))
+    machine = ConformalRegressor(FrozenEstimator(linear)).fit(X, y)
+    with pytest.raises(ValueError, match="2 features, but ConformalRegressor is expecting 3"):
+        machine.predict_interval(X[:, :2])
+    before = dict(vars(machine))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        machine.fit(X, y[:5])
+    assert vars(machine) == before
+
+
+def test_calibration_rows_that_were_trained_on_are_seen():
+    X, y = example(60)
+    model = KernelRidge(density=QUICK).fit(X[:40], y[:40])
+    with pytest.warns(UserWarning, match="10 of the 30 calibration rows were used to train"):
+        ConformalRegressor(FrozenEstimator(model)).fit(X[30:], y[30:])
