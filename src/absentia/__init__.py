@@ -54,7 +54,12 @@ if TYPE_CHECKING:
     )
     from absentia.missingness import Patterns
     from absentia.persistence import load, save
-    from absentia.predictions import ConformalClassifier, ConformalRegressor
+    from absentia.predictions import (
+        ConformalClassifier,
+        ConformalRegressor,
+        MarginalClassifier,
+        MarginalRegressor,
+    )
     from absentia.reports.missingness_report import MissingnessReport, describe_missingness
     from absentia.tables.encoder import TableEncoder
     from absentia.tables.streams import Chunks
@@ -88,6 +93,8 @@ __all__ = [
     "LargeScaleSVC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "MarginalClassifier",
+    "MarginalRegressor",
     "MaskFeatures",
     "MaskKernel",
     "MissingnessReport",

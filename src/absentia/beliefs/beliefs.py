@@ -29,7 +29,7 @@ from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.stored import Stored
 
-__all__ = ["Beliefs"]
+__all__ = ["Beliefs", "covariance_roots"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +330,7 @@ class Beliefs(Stored):
         for block in bounded_slices(len(rows_in_order), floats_per_row):
             rows = rows_in_order[block]
             groups, local = np.unique(self.group_of_row[rows], return_inverse=True)
-            roots = _roots(self.covariances.dense(groups))
+            roots = covariance_roots(self.covariances.dense(groups))
             noise = rng.standard_normal((n_draws, len(rows), d)).transpose(1, 2, 0)
             for c in range(self.n_components):
                 offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
@@ -389,7 +389,7 @@ class Beliefs(Stored):
         return Beliefs(self.log_weights, means, moved, self.group_of_row, patterns, prior)
 
 
-def _roots(covariances: FloatArray) -> FloatArray:
+def covariance_roots(covariances: FloatArray) -> FloatArray:
     """Return ``R`` with ``R R' = covariance`` for a stack, with zero rows where it has them."""
     certain = np.diagonal(covariances, axis1=-2, axis2=-1) <= 0
     filled = covariances + certain[..., None] * np.eye(covariances.shape[-1])

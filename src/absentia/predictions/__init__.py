@@ -1,11 +1,14 @@
 """Answers for incomplete rows: what a model predicts, how far off it may be, and a guarantee."""
 
 from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
+from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
 from absentia.predictions.regions import PredictionIntervals, PredictionSets
 
 __all__ = [
     "ConformalClassifier",
     "ConformalRegressor",
+    "MarginalClassifier",
+    "MarginalRegressor",
     "PredictionIntervals",
     "PredictionSets",
 ]

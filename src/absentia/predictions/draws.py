@@ -1,0 +1,143 @@
+"""Quasi-random draws of what incomplete rows could be, and averages over them.
+
+Scrambled Sobol points fill the unit cube more evenly than random ones, so that an average over
+them converges faster than one over the square root of their number [Owen1997]_. They depend on the
+seed and on the number of columns alone: all rows share them, and a row gets the same answer in
+whatever batch it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import ndtri
+from scipy.stats.qmc import Sobol
+
+from absentia.beliefs import Beliefs
+from absentia.beliefs.beliefs import covariance_roots
+from absentia.engine.slices import bounded_slices
+from absentia.machines.base import condition_on
+from absentia.missingness import Patterns
+from absentia.tables import FloatArray
+
+__all__ = ["DrawPoints", "draw_rows", "map_draws"]
+
+_BITS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class DrawPoints:
+    """Where to draw: points of a cube, one coordinate for the component and one per column.
+
+    Attributes
+    ----------
+    component : ndarray of shape (n_draws,)
+        Uniform numbers, which choose the component of a mixture.
+    normals : ndarray of shape (n_draws, n_columns)
+        Normal quantiles. The second half mirrors the first, so that the draws of a Gaussian
+        average to its mean exactly.
+    """
+
+    component: FloatArray
+    normals: FloatArray
+
+    @classmethod
+    def sobol(cls, n_draws: int, n_columns: int, seed: int) -> DrawPoints:
+        """Return scrambled Sobol points and their mirror images.
+
+        Parameters
+        ----------
+        n_draws : int
+            Even numbers pair every point with its mirror image; powers of two are best.
+        n_columns : int
+        seed : int
+            Of the scrambling.
+        """
+        half = -(-n_draws // 2)
+        sequence = Sobol(n_columns + 1, scramble=True, bits=_BITS, rng=np.random.default_rng(seed))
+        points = sequence.random_base2(max(0, (half - 1).bit_length()))[:half]
+        points = points + 0.5 ** (_BITS + 1)  # the middle of its cell: never zero, never one
+        points = np.concatenate([points, 1.0 - points])[:n_draws]
+        return cls(points[:, 0], ndtri(points[:, 1:]))
+
+    def __len__(self) -> int:
+        """Return the number of draws."""
+        return len(self.component)
+
+
+def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
+    """Draw what each row could be: ``mean + root @ normal`` of a component of its belief.
+
+    A component is drawn in proportion to its weight in the row, by inverting the cumulative
+    weights at ``points.component``; ``root @ root.T`` is its covariance.
+
+    Parameters
+    ----------
+    beliefs : Beliefs of n rows and d columns
+    points : DrawPoints of m draws and d columns
+
+    Returns
+    -------
+    ndarray of shape (n, m, d)
+        Observed entries are the observed values, to the last bit.
+    """
+    table, group = beliefs.covariances, beliefs.group_of_row
+    roots = covariance_roots(table.dense())
+    # (groups, components, draws, columns): rows of one pattern share their offsets.
+    offsets = points.normals @ roots.transpose(0, 1, 3, 2)
+    if beliefs.n_components == 1:
+        draws: FloatArray = offsets[group, 0]
+        draws += beliefs.means[:, :1]
+        return draws
+    cumulative = np.cumsum(beliefs.weights(), axis=1)
+    levels = points.component * cumulative[:, -1:]
+    component = (levels[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
+    rows = np.arange(len(beliefs))[:, None]
+    draws = offsets[group[:, None], component, np.arange(len(points))]
+    draws += beliefs.means[rows, component]
+    return draws
+
+
+def map_draws(
+    function: Callable[[FloatArray, slice], Any],
+    density: Any,
+    table: FloatArray,
+    points: DrawPoints,
+    n_jobs: int | None = None,
+) -> list[Any]:
+    """Call ``function(draws, rows)`` for chunks of rows that fit into a bounded workspace.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the draws of a chunk, shape (n_chunk, n_draws, n_columns), and which rows these are.
+    density : fitted density
+    table : ndarray of shape (n_samples, n_columns)
+        Rows with NaN; best sorted by pattern, so that few patterns meet in a chunk.
+    points : DrawPoints
+    n_jobs : int, optional
+        Threads over chunks, as everywhere in joblib.
+
+    Returns
+    -------
+    list
+        What the function returned, in the order of the rows.
+    """
+
+    def work(rows: slice) -> Any:
+        return function(draw_rows(condition_on(density, table[rows]), points), rows)
+
+    d, k = table.shape[1], condition_on(density, table[:1]).n_components
+    chunks = bounded_slices(len(table), d * ((k + 1) * len(points) + k * d))
+    if len(chunks) == 1:  # joblib takes longer to start than a single row
+        return [work(chunks[0])]
+    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(rows) for rows in chunks))
+
+
+def rows_by_pattern(table: FloatArray) -> Any:
+    """Return the order that brings rows of one pattern together."""
+    return np.argsort(Patterns.of_mask(np.isnan(table)).pattern_of_row, kind="stable")

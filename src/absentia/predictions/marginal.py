@@ -1,0 +1,448 @@
+"""Any model on rows with holes: its answers averaged over what the missing values could be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+
+from absentia.densities.named_densities import make_density
+from absentia.machines.base import condition_on
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.missingness import Patterns
+from absentia.predictions.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.predictions.training_draws import fit_on_draws, fit_weighted
+from absentia.predictions.wrapped_model import RowFormat, WrappedModel, require_method
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_table,
+    as_table_like,
+    remember_columns,
+)
+
+__all__ = ["MarginalClassifier", "MarginalModel", "MarginalRegressor"]
+
+
+class MarginalModel(BaseEstimator):
+    """What both wrappers share: fit a density, ask a model about draws, average.
+
+    Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),
+    ``n_features_in_`` and, for frames, ``feature_names_in_``.
+    """
+
+    estimator: Any
+    density: Any
+    n_draws: int
+    known: Literal["average", "model"]
+    random_state: Any
+    n_jobs: int | None
+
+    estimator_: Any
+    density_: Any
+    patterns_: BoolArray
+    n_features_in_: int
+
+    _method: str
+    _wrapped: WrappedModel
+    _columns: IntArray
+    _points: DrawPoints
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        density: Any = "gaussian",
+        n_draws: int = 64,
+        known: Literal["average", "model"] = "average",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.estimator = estimator
+        self.density = density
+        self.n_draws = n_draws
+        self.known = known
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the density and, where the estimator is not fitted already, the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with or without NaN, in the kind of table that the model takes.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Targets, for an estimator that is to be trained; ignored where it comes as
+            :class:`~sklearn.frozen.FrozenEstimator`.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two rows, in the density and in the estimator.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = as_table(X)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        targets = None if frozen else self._check_targets(y, len(table))
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        density = make_density(self.density)
+        weighs = weights is not None and has_fit_parameter(density, "sample_weight")
+        density.fit(X, None, **({"sample_weight": weights} if weighs else {}))
+        columns = np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
+        if frozen and len(columns) < table.shape[1]:
+            raise ValueError(
+                f"The model takes {table.shape[1]} columns, but only {len(columns)} of them have a "
+                "value in the rows given to fit, so that nothing is known about the others. Fit "
+                "on rows that have every column at least once, such as those the model was "
+                "trained on."
+            )
+        row_format = RowFormat.of(X, columns)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        points = DrawPoints.sobol(self.n_draws, len(columns), seed)
+        if frozen:
+            model = self.estimator
+        elif self.known == "model":
+            rows = row_format.rows(table[:, columns])
+            model = fit_weighted(clone(self.estimator), rows, targets, weights)
+        else:
+            model = fit_on_draws(
+                clone(self.estimator), table, targets, weights, density, row_format, seed
+            )
+        wrapped = WrappedModel.of(model, self._method, row_format)
+        nothing_known = np.full((1, table.shape[1]), np.nan)
+        outputs = self._describe_answer(wrapped, wrapped.check(_mean(density, nothing_known)[0]))
+        for name, value in outputs.items():
+            setattr(self, name, value)
+        self.estimator_ = model
+        self.density_ = density
+        self.patterns_ = Patterns.of_mask(np.isnan(table)).masks
+        self._wrapped, self._columns, self._points = wrapped, columns, points
+        remember_columns(self, X)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that can be seen to be wrong before anything is computed."""
+        n_draws: Any = self.n_draws
+        if isinstance(n_draws, bool) or not isinstance(n_draws, Integral) or int(n_draws) < 2:
+            raise ValueError(
+                f"n_draws must be a whole number of at least 2, found {n_draws!r}: the average "
+                "needs several draws, and powers of two such as 64 are best."
+            )
+        if self.known not in ("average", "model"):
+            raise ValueError(
+                f"known must be 'average' or 'model', found {self.known!r}: how to answer rows "
+                "whose missing pattern the model was trained on."
+            )
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                "estimator must be an estimator, or FrozenEstimator(model) for a model that is "
+                f"fitted already, found {self.estimator!r}."
+            )
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from the model's answer to one row."""
+        return {}
+
+    def _average(self, X: Any) -> FloatArray:
+        """Return the averaged answers, shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        return _joined(self._answered(X, self._wrapped.ask, lambda means: means))
+
+    def _answered(
+        self,
+        X: Any,
+        plain: Callable[[Any], np.ndarray],
+        averaged: Callable[[FloatArray], np.ndarray],
+    ) -> list[tuple[IntArray, np.ndarray]]:
+        """Return which rows were answered how, as pairs of rows and answers.
+
+        ``plain`` answers complete rows as the user gave them, ``averaged`` turns the means over
+        draws into answers for the others.
+        """
+        table, asked = self._read(X)
+        parts = []
+        as_they_are, drawn = np.flatnonzero(~asked), np.flatnonzero(asked)
+        if len(as_they_are):
+            parts.append((as_they_are, plain(self._own_rows(X, table, as_they_are))))
+        if len(drawn):
+            drawn = drawn[rows_by_pattern(table[drawn])]
+            means = map_draws(
+                lambda draws, _: self._answers(draws).mean(axis=1),
+                self.density_,
+                table[drawn],
+                self._points,
+                self.n_jobs,
+            )
+            parts.append((drawn, averaged(np.concatenate(means))))
+        return parts
+
+    def _read(self, X: Any) -> tuple[FloatArray, BoolArray]:
+        """Return the table, and which of its rows are to be averaged over draws."""
+        table = as_table_like(self, X)
+        mask = np.isnan(table)
+        asked: BoolArray = np.atleast_1d(mask[:, self._columns].any(axis=1))
+        if self.known == "model" and asked.any():
+            pattern = Patterns.of_mask(np.concatenate([self.patterns_, mask])).pattern_of_row
+            n_known = len(self.patterns_)
+            asked &= ~np.isin(pattern[n_known:], pattern[:n_known])
+        return table, asked
+
+    def _own_rows(self, X: Any, table: FloatArray, rows: IntArray) -> Any:
+        """Return rows for the model as the user gave them: for complete ones, its own answer."""
+        kind = self._wrapped.format.kind
+        if kind != "array" and hasattr(X, "columns"):
+            chosen = X[rows] if kind == "polars" else X.iloc[rows]
+            lost = len(self._columns) < table.shape[1]
+            return chosen[list(self._wrapped.format.names)] if lost else chosen
+        return self._wrapped.format.rows(table[np.ix_(rows, self._columns)])
+
+    def _answers(self, draws: FloatArray) -> FloatArray:
+        """Return the model's answers to draws, (n, m, d) to (n, m, n_outputs)."""
+        n, m, d = draws.shape
+        return self._wrapped.answer(draws.reshape(n * m, d)).reshape(n, m, -1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        inner = _tags(self.estimator)
+        if inner is not None:
+            tags.target_tags = inner.target_tags
+            tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
+            tags.regressor_tags = inner.regressor_tags or tags.regressor_tags
+        return tags
+
+
+class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
+    """Probabilities of any classifier for rows with holes, averaged over what is missing.
+
+    For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's
+    ``predict_proba`` and ``x`` drawn from the density conditioned on ``o``. That is the best
+    prediction of ``f`` at the true row by squared error, and where ``f`` is the true probability
+    given ``x`` and values are missing at random, it is the true probability given ``o``. Filling
+    in the most likely values instead makes a classifier too sure of itself.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``
+        ``FrozenEstimator(model)`` for one that is fitted already (scikit-learn's, a pipeline,
+        XGBoost, LightGBM, CatBoost, anything with ``predict_proba``): then ``fit(X)`` fits the
+        density alone. Any other is cloned and trained on draws of the training rows.
+    density : {"gaussian", "mixture"} or density, default="gaussian"
+        What the missing values could be. ``FrozenEstimator(density)`` keeps a fitted one.
+    n_draws : int, default=64
+        Draws per row, at least 2; powers of two are best.
+    known : {"average", "model"}, default="average"
+        What to do with rows whose missing pattern was met in ``fit``. ``"model"`` passes them to
+        the model as they are, NaN included, for models that were trained on NaN; an estimator
+        that is not fitted is then trained on NaN. Patterns that were not met are averaged.
+    random_state : int, RandomState instance or None, default=None
+        Scrambles the quasi-random points, once, in ``fit``.
+    n_jobs : int, default=None
+        Threads over chunks of draws, as everywhere in joblib; many models use threads themselves.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimator_ : classifier
+        The model in use.
+    density_ : density
+    patterns_ : ndarray of bool, shape (n_patterns, n_features)
+        The missing patterns of the rows given to ``fit``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+
+    Notes
+    -----
+    Complete rows get exactly the model's own answer, at the cost of one prediction for all of
+    them. An incomplete row costs ``n_draws`` predictions; memory is bounded, whatever the number
+    of rows. All rows share their quasi-random points, so that a row's answer does not depend on
+    the batch it came in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from absentia import MarginalClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> model = MarginalClassifier(FrozenEstimator(forest), random_state=0).fit(X[::2])
+    >>> rows = X[1::2].copy()
+    >>> rows[:, 6:] = np.nan
+    >>> bool((model.predict(rows) == y[1::2]).mean() > 0.8)
+    True
+    """
+
+    _method = "predict_proba"
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, averaged over what is missing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._average(X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+
+        def most_probable(means: FloatArray) -> np.ndarray:
+            chosen: np.ndarray = self.classes_[means.argmax(axis=1)]
+            return chosen
+
+        def own(rows: Any) -> np.ndarray:
+            if hasattr(self.estimator_, "classes_") and hasattr(self.estimator_, "predict"):
+                return np.asarray(self.estimator_.predict(rows)).reshape(-1)
+            return most_probable(self._wrapped.ask(rows))
+
+        check_is_fitted(self)
+        return _joined(self._answered(X, own, most_probable))
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        require_method(self.estimator, self._method)
+        return ClassifierTargets._check_targets(self, y, n_samples)
+
+    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
+        classes = getattr(wrapped.model, "classes_", None)
+        n_outputs = answer.shape[-1]
+        return {"classes_": np.arange(n_outputs) if classes is None else np.asarray(classes)}
+
+
+class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
+    """Predictions of any regressor for rows with holes, averaged over what is missing.
+
+    For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the regressor's
+    ``predict`` and ``x`` drawn from the density conditioned on ``o``: the best prediction of
+    ``f`` at the true row by squared error. Several outputs are averaged one by one.
+
+    Parameters
+    ----------
+    estimator : regressor
+        ``FrozenEstimator(model)`` for one that is fitted already: then ``fit(X)`` fits the
+        density alone. Any other is cloned and trained on draws of the training rows.
+    density : {"gaussian", "mixture"} or density, default="gaussian"
+        What the missing values could be. ``FrozenEstimator(density)`` keeps a fitted one.
+    n_draws : int, default=64
+        Draws per row, at least 2; powers of two are best.
+    known : {"average", "model"}, default="average"
+        What to do with rows whose missing pattern was met in ``fit``; see
+        :class:`MarginalClassifier`.
+    random_state : int, RandomState instance or None, default=None
+        Scrambles the quasi-random points, once, in ``fit``.
+    n_jobs : int, default=None
+        Threads over chunks of draws, as everywhere in joblib.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The model in use.
+    density_ : density
+    patterns_ : ndarray of bool, shape (n_patterns, n_features)
+        The missing patterns of the rows given to ``fit``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from absentia import MarginalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> boosting = HistGradientBoostingRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> model = MarginalRegressor(FrozenEstimator(boosting), random_state=0).fit(X)
+    >>> model.predict([[np.nan, 0.0]]).round()  # the mean of a squared normal number
+    array([1.])
+    """
+
+    _method = "predict"
+    _single: bool
+
+    @property
+    def _multi_output(self) -> bool:  # type: ignore[override]
+        inner = _tags(self.estimator)
+        return inner is None or bool(inner.target_tags.multi_output)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the prediction for each row, averaged over what is missing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs), as the model returns it
+        """
+        answers = self._average(X)
+        return answers[:, 0] if self._single else answers
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        return RegressorTargets._check_targets(self, y, n_samples)
+
+    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
+        return {"_single": answer.ndim == 1}
+
+
+def _tags(estimator: Any) -> Tags | None:
+    """Return the tags of an estimator, None for one that is not of scikit-learn's kind."""
+    try:
+        return get_tags(estimator)
+    except AttributeError:
+        return None
+
+
+def _joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
+    """Return the answers of all rows in their order."""
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+    joined: np.ndarray = np.concatenate([answers for _, answers in parts])[order]
+    return joined
+
+
+def _mean(density: Any, table: FloatArray) -> FloatArray:
+    return condition_on(density, table).mean()
