@@ -20,6 +20,8 @@ SOURCE = PROJECT / "src" / "absentia"
 # A stage may import from those before it; docs/architecture.md says what each is.
 STAGES = [
     "engine",
+    "parameters",
+    "progress",
     "tables",
     "missingness",
     "amputation",

@@ -65,7 +65,7 @@ def test_scale_is_one_over_the_typical_self_similarity(two_classes):
 
 @pytest.mark.parametrize("g", [0, -1, 1.5])
 def test_g_is_a_whole_number(g):
-    with pytest.raises(ValueError, match="whole number"):
+    with pytest.raises(ValueError, match="g must be an integer from 1"):
         karma_kernel([[1.0]], g=g)
 
 

@@ -9,8 +9,22 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from absentia import GaussianDensity, MixtureDensity
-from absentia.engine.threads import one_blas_thread, run_single_threaded_blas
+from absentia import (
+    ExpectedPolynomial,
+    FourierFeatures,
+    GammaRBF,
+    GaussianDensity,
+    GenRBF,
+    MaskKernel,
+    MixtureDensity,
+)
+from absentia.engine.threads import (
+    map_on_threads,
+    n_threads,
+    one_blas_thread,
+    run_single_threaded_blas,
+)
+from absentia.tables.streams.memory import MemoryStream
 
 
 def blas_threads():
@@ -78,3 +92,89 @@ def test_tasks_see_one_thread():
     run_single_threaded_blas(lambda _: seen.append(blas_threads()), [(0,), (1,)], threads=2)
     assert seen == [{1}, {1}]
     assert blas_threads() == {3}
+
+
+@pytest.fixture
+def _free(monkeypatch):
+    monkeypatch.setattr("absentia.engine.threads._cores", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+@pytest.mark.usefixtures("_free")
+def test_none_means_as_many_threads_as_blas_would_use(monkeypatch):
+    assert n_threads(None) == 3  # what the fixture above has given to BLAS
+    with one_blas_thread():  # our own limit says nothing about what the user wants
+        assert n_threads(None) == 3
+    set_blas_threads(2)
+    assert n_threads(None) == 2
+    set_blas_threads(3)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert n_threads(None) == 2
+    monkeypatch.setattr("absentia.engine.threads._cores", lambda: 1)
+    assert n_threads(None) == 1
+
+
+def test_threads_inside_threads_are_one():
+    assert (
+        list(map_on_threads(lambda _: (n_threads(None), n_threads(2)), range(3), 2)) == [(1, 1)] * 3
+    )
+    assert n_threads(2) == 2
+
+
+def test_results_come_in_order_and_a_stream_is_never_held_whole():
+    taken, given = [], []
+
+    def stream():
+        for number in range(40):
+            given.append(number)
+            assert len(given) - len(taken) <= 6
+            yield number
+
+    taken.extend(map_on_threads(lambda number: 2 * number, stream(), 2))
+    assert taken == list(range(0, 80, 2))
+
+
+def test_an_error_on_a_thread_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError):
+        list(map_on_threads(lambda number: 1 / number, [1, 0], 2))
+
+
+@pytest.mark.parametrize("n_jobs", ["two", 0, True, 1.0, 10**400, np.inf])
+def test_n_jobs_that_is_no_number_of_threads_is_refused(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
+        n_threads(n_jobs)
+
+
+@pytest.mark.usefixtures("_free")
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_every_compiled_stage_asks_for_the_same_number_of_threads(monkeypatch, n_jobs):
+    """Kernels, EM, features and streams in memory: one meaning of n_jobs for all of them."""
+    started = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads, **kwargs):
+            started.append(threads)
+            super().__init__(threads, **kwargs)
+
+    monkeypatch.setattr("absentia.engine.threads.ThreadPoolExecutor", Pool)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    density = GaussianDensity(max_iter=1, tol=1e9, n_jobs=n_jobs)
+    beliefs = density.fit(X).condition(X[:1200])
+    work = {
+        "MixtureDensity": MixtureDensity(2, n_init=1, max_iter=1, tol=1e9, n_jobs=n_jobs).fit,
+        "FourierFeatures": FourierFeatures(64, density=density, n_jobs=n_jobs).fit(X).transform,
+    }
+    for name, function in work.items():
+        started.clear()
+        function(X)
+        assert set(started) == {n_threads(n_jobs)}, name
+    for kernel in (GenRBF(), ExpectedPolynomial(), MaskKernel(), GammaRBF()):
+        started.clear()
+        kernel(beliefs, n_jobs=n_jobs)
+        assert set(started) <= {n_threads(n_jobs)}, kernel
+        assert started or isinstance(kernel, MaskKernel), kernel  # which has one tile here
+    started.clear()
+    MemoryStream(X, n_jobs=n_jobs).map_sum(lambda chunk: np.nansum(chunk.X))
+    assert started == [n_threads(n_jobs)]

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.comparators.imputer import RandomImputer
+from absentia.parameters import COUNT
 from absentia.tables import BoolArray, FloatArray
 
 __all__ = ["ChainedEquationsImputer"]
@@ -138,8 +139,7 @@ class ChainedEquationsImputer(RandomImputer):
         if self.method not in ("normal", "matching"):
             raise ValueError(f"method must be 'normal' or 'matching', found {self.method!r}.")
         for name in ("n_draws", "max_iter", "n_donors"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, found {getattr(self, name)!r}.")
+            COUNT.check(name, getattr(self, name))
         if self.ridge < 0:
             raise ValueError(f"ridge must not be negative, found {self.ridge!r}.")
 

@@ -26,6 +26,7 @@ from absentia.comparators.subspace_norms import (
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.targets import ClassifierTargets
 from absentia.missingness import Patterns
+from absentia.parameters import COUNT, POSITIVE
 from absentia.tables import BoolArray, FloatArray, as_table, as_table_like, remember_columns
 
 __all__ = ["GeometricMarginSVC"]
@@ -176,10 +177,8 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.kernel not in ("rbf", "linear", "poly"):
             raise ValueError(f"kernel must be 'rbf', 'linear' or 'poly', found {self.kernel!r}.")
-        if not self.C > 0:
-            raise ValueError(f"C must be a positive number, found {self.C!r}.")
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter must be at least 1, found {self.max_iter!r}.")
+        POSITIVE.check("C", self.C)
+        COUNT.check("max_iter", self.max_iter)
 
     def _resolved_gamma(self, filled: FloatArray) -> float:
         if isinstance(self.gamma, str):

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from absentia.parameters import COUNT
 from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
@@ -56,8 +57,7 @@ def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> Flo
     >>> karma_kernel([[1.0, 3.0, np.nan]], [[2.0, 1.0, 5.0]], g=2)
     array([[15.]])
     """
-    if not (isinstance(g, int | np.integer) and g >= 1):
-        raise ValueError(f"g must be a whole number of at least 1, found {g!r}.")
+    COUNT.check("g", g)
     left = as_table(X)
     right = left if Y is None else as_table(Y)
     common = (~np.isnan(left)).astype(float) @ (~np.isnan(right)).astype(float).T

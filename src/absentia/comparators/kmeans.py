@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputer import Imputer
+from absentia.parameters import COUNT
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["KMeansImputer"]
@@ -72,8 +73,7 @@ class KMeansImputer(Imputer):
 
     def _learn(self, table: FloatArray) -> dict[str, Any]:
         for name in ("n_clusters", "max_iter", "n_init"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, found {getattr(self, name)}.")
+            COUNT.check(name, getattr(self, name))
         rng = check_random_state(self.random_state)
         runs = [self._run(table, rng) for _ in range(self.n_init)]
         centres, inertia, n_iter = min(runs, key=lambda run: run[1])

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputer import Imputer, other_columns
+from absentia.parameters import COUNT
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["MissForestImputer"]
@@ -107,8 +108,7 @@ class MissForestImputer(Imputer):
         self.random_state = random_state
 
     def _learn(self, table: FloatArray) -> dict[str, Any]:
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, found {self.max_iter!r}.")
+        COUNT.check("max_iter", self.max_iter)
         rng = check_random_state(self.random_state)
         missing = np.isnan(table)
         is_category = self._categories(table.shape[1])

@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.chained_equations import ChainedEquationsImputer
+from absentia.parameters import COUNT
 from absentia.tables import FloatArray, remember_columns
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
@@ -35,8 +36,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
     estimators_: list[Any]
 
     def _fit(self, X: Any, y: Any) -> Self:
-        if self.n_draws < 1:
-            raise ValueError(f"n_draws must be at least 1, found {self.n_draws!r}.")
+        COUNT.check("n_draws", self.n_draws)
         imputer = self._make_imputer().fit(X)
         estimators = [
             clone(self._base_estimator()).fit(completed, y)

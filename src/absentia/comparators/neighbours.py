@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from absentia.comparators.imputer import Imputer
 from absentia.missingness import Patterns
+from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 
 __all__ = ["IncompleteCaseKNNImputer"]
@@ -65,8 +66,7 @@ class IncompleteCaseKNNImputer(Imputer):
         self.n_neighbors = n_neighbors
 
     def _learn(self, table: FloatArray) -> dict[str, Any]:
-        if self.n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be at least 1, found {self.n_neighbors}.")
+        COUNT.check("n_neighbors", self.n_neighbors)
         return {"training_rows_": table.copy(), "means_": np.nanmean(table, axis=0)}
 
     def _fill(self, table: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from absentia.beliefs.conditioning import condition, joint_log_densities, log_no
 from absentia.densities.em.expectation import Expectation
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import automatic_shrinkage
-from absentia.densities.parameter_checks import check_count, require
+from absentia.parameters import COUNT, require
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, as_table_like, column_names
 from absentia.tables.streams import Stream, as_stream
 from absentia.tables.streams.base import check_stream_columns
@@ -120,7 +120,7 @@ class Density(DensityMixin, BaseEstimator):
         ndarray of shape (n_samples, len(columns_))
         """
         check_is_fitted(self)
-        check_count("n_samples", n_samples)
+        COUNT.check("n_samples", n_samples)
         rng = check_random_state(random_state)
         prior = self.prior_
         components = rng.choice(prior.n_components, size=n_samples, p=prior.weights)

@@ -11,11 +11,34 @@ from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_co
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.penalty import Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows, remember_any_columns, training_rows
-from absentia.densities.parameter_checks import check_em_parameters, require
 from absentia.engine.threads import one_blas_thread
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    THREADS,
+    Rule,
+    check_parameters,
+    number_between,
+    require,
+    words,
+)
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["GaussianDensity"]
+
+
+#: The parameters that all densities fitted by EM have.
+EM_RULES: dict[str, Rule] = {
+    "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
+    "reg_covar": number_between(
+        0,
+        expected="a number that is not negative, relative to the variance of each column, such as "
+        "1e-6",
+    ),
+    "tol": NOT_NEGATIVE,
+    "max_iter": COUNT,
+    "n_jobs": THREADS,
+}
 
 
 class GaussianDensity(Density):
@@ -91,6 +114,8 @@ class GaussianDensity(Density):
     array([[1. , 0.8]])
     """
 
+    _rules = EM_RULES
+
     mean_: FloatArray
     covariance_: FloatArray
     shrinkage_: float
@@ -131,7 +156,7 @@ class GaussianDensity(Density):
         -------
         self
         """
-        check_em_parameters(self)
+        check_parameters(self)
         training = training_rows(X, sample_weight)
         with one_blas_thread():
             prior, ascent, shrinkage = fit_gaussian(

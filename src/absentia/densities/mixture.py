@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,14 +11,10 @@ from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import Density, warn_not_converged
 from absentia.densities.em.streamed_rows import remember_any_columns, training_rows
+from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
-from absentia.densities.parameter_checks import (
-    check_count,
-    check_em_parameters,
-    check_number_or_auto,
-    require,
-)
 from absentia.engine.threads import one_blas_thread
+from absentia.parameters import COUNT, Rule, check_parameters, number_between, require, words
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["MixtureDensity"]
@@ -118,6 +114,15 @@ class MixtureDensity(Density):
     weights_: FloatArray
     means_: FloatArray
     covariances_: FloatArray
+    _rules: ClassVar[dict[str, Rule]] = EM_RULES | {
+        "n_components": COUNT | words("bic"),
+        "max_components": COUNT,
+        "n_init": COUNT,
+        "pooling": words("auto") | number_between(0, expected="a number of rows, not negative"),
+        "init": words("kmeans", "random")
+        | Rule(("a Prior",), lambda init: isinstance(init, Prior)),
+    }
+
     n_components_: int
     shrinkage_: float
     bics_: FloatArray
@@ -274,27 +279,10 @@ class MixtureDensity(Density):
         return 2 * n_parameters(self.prior_) - 2 * float(self.score_samples(X).sum())
 
     def _check_parameters(self) -> None:
-        check_em_parameters(self)
-        if isinstance(self.n_components, str):
-            require(
-                self.n_components == "bic",
-                f"n_components must be a positive integer or 'bic', found {self.n_components!r}.",
-            )
-        else:
-            check_count("n_components", self.n_components)
-        check_count("max_components", self.max_components)
-        check_count("n_init", self.n_init)
-        check_number_or_auto(
-            "pooling", self.pooling, np.finfo(np.float64).max, "a number of rows, not negative"
-        )
+        check_parameters(self)
         if isinstance(self.init, Prior):
             require(
                 self.init.n_components == self.n_components,
                 f"init has {self.init.n_components} components, but n_components is "
                 f"{self.n_components!r}.",
-            )
-        else:
-            require(
-                self.init in ("kmeans", "random"),
-                f"init must be 'kmeans', 'random' or a Prior, found {self.init!r}.",
             )

@@ -14,7 +14,7 @@ from absentia.densities.em.penalty import Penalty, climb
 from absentia.densities.em.starts import clustered_start, scattered_start
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
-from absentia.densities.parameter_checks import require
+from absentia.parameters import require
 from absentia.tables import FloatArray
 
 __all__ = ["FittedMixture", "MixtureSearch", "n_parameters"]

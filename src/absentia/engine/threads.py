@@ -1,21 +1,24 @@
-"""How many threads to use, running compiled blocks on them, and keeping those of BLAS away."""
+"""How many threads to use, running compiled tiles on them, and keeping those of BLAS away."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock
-from typing import Any
+from numbers import Integral
+from threading import Lock, local
+from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 __all__ = [
+    "map_on_threads",
     "n_threads",
     "one_blas_thread",
     "row_tiles",
@@ -25,19 +28,48 @@ __all__ = [
 ]
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads a Gram matrix may use.
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
-    A number is taken as joblib takes it. ``None`` means every core, as BLAS does it, but one
-    thread inside a joblib worker (the cores are taken) and never more than ``OMP_NUM_THREADS``.
+#: More threads than this are a mistake, and starting them would take for ever.
+_MOST_THREADS = 4096
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads may be used: the one meaning of ``n_jobs`` in the library.
+
+    ``None`` means as many threads as BLAS would use: all cores, fewer where ``OMP_NUM_THREADS``
+    or threadpoolctl says so, and one inside a joblib worker, whose siblings have the other cores.
+    An integer is taken as joblib takes it, ``-1`` for all cores. On one of our own threads the
+    answer is always one: what runs there has its share of the cores already.
+
+    Examples
+    --------
+    >>> from absentia.engine.threads import n_threads
+    >>> n_threads(2)
+    2
     """
     if n_jobs is not None:
-        return int(effective_n_jobs(n_jobs))
+        given: Any = n_jobs  # typed by a user, so perhaps "two"
+        whole = isinstance(given, Integral) and not isinstance(given, bool)
+        if not whole or n_jobs == 0 or n_jobs > _MOST_THREADS:
+            raise ValueError(
+                f"n_jobs must be None or an integer other than 0 and of at most {_MOST_THREADS} "
+                f"(-1 for all cores), found {'more' if whole and n_jobs else repr(n_jobs)}."
+            )
+    if getattr(_here, "is_worker", False):
+        return 1
+    if n_jobs is not None:
+        # From -1 downwards joblib counts back from all cores, and never below one.
+        return int(effective_n_jobs(max(int(n_jobs), -_MOST_THREADS)))
     backend, _ = get_active_backend()
     if getattr(backend, "nesting_level", 0):
         return 1
+    limits = [_cores(), *_blas.n_threads()]
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(_cores(), int(limit))) if limit.isdigit() else _cores()
+    if limit.isdecimal():
+        limits.append(int(limit))
+    return max(1, min(limits))
 
 
 @cache
@@ -51,7 +83,7 @@ def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread inside a ``with`` block.
 
     Many small products on the threads of BLAS wait for each other more than they work, the more
-    so on a machine that is busy; threads over blocks of rows (``n_jobs``) do better. The number is
+    so on a machine that is busy; threads over tiles (``n_jobs``) do better. The number is
     one for the whole process, so blocks may overlap in any order: the first thread to enter takes
     it down, the last to leave puts back what the first has found.
     """
@@ -70,13 +102,14 @@ class _LimitedBlas:
         self._inside = 0
         self._pools: ThreadpoolController | None = None
         self._limit: Any = None
+        self._before: list[int] = []
 
     def enter(self) -> None:
         with self._lock:
             if not self._inside:
-                if self._pools is None:  # found once: looking takes longer than a small fit
-                    self._pools = ThreadpoolController().select(user_api="blas")
-                self._limit = self._pools.limit(limits=1)
+                pools = self._found_pools()
+                self._before = [pool.num_threads for pool in pools.lib_controllers]
+                self._limit = pools.limit(limits=1)
                 _let_any_thread_set_limits()
             self._inside += 1
 
@@ -86,6 +119,20 @@ class _LimitedBlas:
             if not self._inside:
                 self._limit.restore_original_limits()
                 _let_any_thread_set_limits()
+
+    def n_threads(self) -> list[int]:
+        """Return the most threads of any BLAS, as if no block were entered; empty without BLAS."""
+        with self._lock:
+            if self._inside:
+                found = self._before
+            else:
+                found = [pool.num_threads for pool in self._found_pools().lib_controllers]
+        return [max(found)] if found else []
+
+    def _found_pools(self) -> ThreadpoolController:
+        if self._pools is None:  # found once: looking takes longer than a small fit
+            self._pools = ThreadpoolController().select(user_api="blas")
+        return self._pools
 
     def renew_lock(self) -> None:
         """Forget that another thread held the lock: after a fork that thread is not there."""
@@ -103,15 +150,16 @@ def _let_any_thread_set_limits() -> None:
 
 
 _blas = _LimitedBlas()
+_here = local()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.renew_lock)
 
 
 def run_tiles(
-    function: Callable[..., Any], blocks: Sequence[tuple[int, int]], threads: int, *args: Any
+    function: Callable[..., Any], tiles: Sequence[tuple[int, int]], threads: int, *args: Any
 ) -> None:
-    """Call ``function(start, stop, *args)`` for each block, on several threads where it pays."""
-    _run(lambda block: function(*block, *args), blocks, threads)
+    """Call ``function(start, stop, *args)`` for each tile, on several threads where it pays."""
+    _run(lambda tile: function(*tile, *args), tiles, threads)
 
 
 def run_single_threaded_blas(
@@ -126,31 +174,56 @@ def run_single_threaded_blas(
 
 
 def _run(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> None:
+    for _ in map_on_threads(function, tasks, min(threads, len(tasks)), ahead=len(tasks)):
+        pass
+
+
+def map_on_threads(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    threads: int,
+    *,
+    ahead: int | None = None,
+) -> Iterator[_Result]:
+    """Yield ``function(item)`` for each item, in order, computed on several threads.
+
+    At most ``ahead`` items (twice the threads by default) are under way before the first of them
+    is taken, so that a long stream is never held whole.
+    """
     # Not joblib.Parallel, which looks for results every ten milliseconds: as long as a whole Gram
     # matrix of a thousand rows takes.
-    if threads == 1 or len(tasks) == 1:
-        for task in tasks:
-            function(task)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(function, tasks):
-                pass
+    if threads <= 1:
+        yield from map(function, items)
+        return
+    most = 2 * threads if ahead is None else ahead
+    with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
+        waiting: deque[Future[_Result]] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
-def row_tiles(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
-    """Cut rows into about ``n_blocks`` blocks of equal height, multiples of ``unit``."""
-    height = max(1, -(-(stop - start) // max(1, n_blocks)))
+def _become_worker() -> None:
+    _here.is_worker = True
+
+
+def row_tiles(start: int, stop: int, n_tiles: int, unit: int) -> list[tuple[int, int]]:
+    """Cut rows into about ``n_tiles`` tiles of equal height, multiples of ``unit``."""
+    height = max(1, -(-(stop - start) // max(1, n_tiles)))
     height = -(-height // unit) * unit
     return [(first, min(first + height, stop)) for first in range(start, stop, height)]
 
 
-def triangle_tiles(start: int, stop: int, n_blocks: int, unit: int) -> list[tuple[int, int]]:
-    """Cut rows into blocks of about equal *area below the diagonal*, largest first."""
+def triangle_tiles(start: int, stop: int, n_tiles: int, unit: int) -> list[tuple[int, int]]:
+    """Cut rows into tiles of about equal *area below the diagonal*, largest first."""
     area = stop**2 - start**2
     edges = [start]
-    for b in range(1, n_blocks):
-        edge = int((start**2 + area * b / n_blocks) ** 0.5)
+    for b in range(1, n_tiles):
+        edge = int((start**2 + area * b / n_tiles) ** 0.5)
         edges.append(start + (edge - start) // unit * unit)
     edges.append(stop)
-    blocks = [(a, b) for a, b in pairwise(edges) if b > a]
-    return blocks[::-1]
+    tiles = [(a, b) for a, b in pairwise(edges) if b > a]
+    return tiles[::-1]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TextIO
 
 from absentia.evaluation.cells import Cell, CellResult, Context, Protocol
 from absentia.evaluation.store import Results
 from absentia.evaluation.workers import attempt, run_in_processes
+from absentia.progress import duration, progress_bar
 
 __all__ = ["RunSummary", "run"]
 
@@ -29,7 +27,7 @@ class RunSummary:
     def __str__(self) -> str:
         before = f", {self.skipped} were there from before" if self.skipped else ""
         failed = f", {self.failed} of them failed" if self.failed else ""
-        return f"{self.done} cells in {_duration(self.seconds)}{failed}{before}."
+        return f"{self.done} cells in {duration(self.seconds)}{failed}{before}."
 
 
 def run(
@@ -84,12 +82,14 @@ def run(
     number = results.start_run(protocol.name, context, settings)
     started = time.perf_counter()
     done = failed = 0
-    with _progress_bar(len(cells), skipped, protocol.name, progress) as bar:
+    with progress_bar(
+        len(cells), shown=progress, title=protocol.name, unit="cell", initial=skipped
+    ) as bar:
         for result in _results(protocol, pending, context, jobs, time_limit, dask):
             results.add(number, context, result)
             done += 1
             failed += result.failed
-            bar.advance(result, failed)
+            bar.advance(f"{failed} failed" if failed else "")
     return RunSummary(done, failed, skipped, time.perf_counter() - started)
 
 
@@ -147,73 +147,3 @@ def _wanted(
         if (methods is None or cell.method in methods)
         and (datasets is None or cell.dataset in datasets)
     ]
-
-
-class _Bar:
-    """A progress bar by tqdm, or a line now and then where tqdm is not installed."""
-
-    def __init__(self, total: int, initial: int, title: str, stream: TextIO):
-        self._stream, self._title, self._total, self._count = stream, title, total, initial
-        self._started, self._last, self._initial = time.monotonic(), 0.0, initial
-        self._tqdm: Any = None
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return
-        self._tqdm = tqdm(
-            total=total,
-            initial=initial,
-            desc=title,
-            unit="cell",
-            file=stream,
-            dynamic_ncols=True,
-            smoothing=0.05,
-        )
-
-    def advance(self, result: CellResult, failed: int) -> None:
-        self._count += 1
-        if self._tqdm is not None:
-            if failed:
-                self._tqdm.set_postfix_str(f"{failed} failed", refresh=False)
-            self._tqdm.update()
-            return
-        now = time.monotonic()
-        if now - self._last > 5 or self._count == self._total:
-            self._last = now
-            pace = (now - self._started) / max(1, self._count - self._initial)
-            left = _duration(pace * (self._total - self._count))
-            failures = f", {failed} failed" if failed else ""
-            self._stream.write(
-                f"{self._title}: {self._count} of {self._total}, {left} left{failures}\n"
-            )
-            self._stream.flush()
-
-    def close(self) -> None:
-        if self._tqdm is not None:
-            self._tqdm.close()
-
-
-class _NoBar:
-    def advance(self, result: CellResult, failed: int) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-@contextmanager
-def _progress_bar(total: int, initial: int, title: str, shown: bool) -> Iterator[_Bar | _NoBar]:
-    bar = _Bar(total, initial, title, sys.stderr) if shown else _NoBar()
-    try:
-        yield bar
-    finally:
-        bar.close()
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

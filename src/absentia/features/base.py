@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.densities.em.streamed_rows import remember_any_columns
 from absentia.densities.named_densities import make_density
+from absentia.parameters import COUNT, GAMMA, THREADS, Rule, check_parameters, words
 from absentia.tables import FloatArray, as_table, as_table_like
 from absentia.tables.streams import Stream, as_stream
 from absentia.tables.streams.base import check_stream_columns
@@ -34,6 +35,12 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     _n_features_out: int
     _n_belief_columns: int
 
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": COUNT,
+        "gamma": GAMMA | words("scale"),
+        "n_jobs": THREADS,
+    }
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the density to the rows, and the features to the density.
 
@@ -49,6 +56,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         self
         """
+        check_parameters(self)
         blocks = as_stream(X, None, sample_weight)
         rows: FloatArray | Beliefs | Stream
         if isinstance(X, Beliefs):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, ConditionalCovariances
 from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import n_threads, one_blas_thread
+from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
 from absentia.engine.waves import (
     LARGEST_PHASE,
     add_waves,
@@ -75,7 +74,7 @@ class FourierFeatures(BeliefFeatures):
         Multiplies the kernel with :class:`MaskKernel` of that weight, for data in which *what* is
         missing tells something; see :class:`MaskFeatures` for a sum instead of a product.
     n_jobs : int, optional
-        Threads, as everywhere in joblib; None means every core.
+        Threads; by default as many as BLAS would use.
     random_state : int, RandomState or None
         Draws the frequencies.
 
@@ -189,8 +188,8 @@ class FourierFeatures(BeliefFeatures):
         ]
         # The products of a block are too small for the threads of BLAS; blocks have threads.
         with one_blas_thread():
-            Parallel(n_jobs=n_threads(self.n_jobs), backend="threading")(
-                delayed(fill)(beliefs, rows, out) for fill, rows in tasks
+            run_single_threaded_blas(
+                lambda fill, rows: fill(beliefs, rows, out), tasks, n_threads(self.n_jobs)
             )
         if self._n_features_out < 2 * n_frequencies:
             out = fold_last_pair(out, self.last_phase_)

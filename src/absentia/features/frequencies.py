@@ -7,13 +7,13 @@ used by Rahimi and Recht (2007) for random features. Frequencies that are orthog
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
 from absentia.kernels.metric import metric_root
+from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 
 __all__ = ["fold_last_pair", "frequencies_for", "gaussian_frequencies", "mask_frequencies"]
@@ -47,10 +47,7 @@ def gaussian_frequencies(
 
 def frequencies_for(n_components: Any) -> int:
     """Return how many frequencies make this many features: a cosine and a sine to each."""
-    if not isinstance(n_components, Integral) or n_components < 1:
-        raise ValueError(
-            f"n_components must be a whole number of features, at least 1, found {n_components!r}."
-        )
+    COUNT.check("n_components", n_components)
     return -(-int(n_components) // 2)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import cho_factor, cho_solve
@@ -15,22 +12,13 @@ from absentia.kernels.base import Kernel
 from absentia.missingness import Patterns
 from absentia.tables import IntArray
 
-__all__ = ["LANDMARK_RULES", "candidate_rows", "checked_count", "choose_landmarks"]
+__all__ = ["LANDMARK_RULES", "candidate_rows", "choose_landmarks"]
 
 #: How landmarks may be chosen among the candidates.
 LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
 
 # Candidates to a landmark: enough to choose from, few enough that choosing costs less than using.
 _CANDIDATES = 20
-
-
-def checked_count(n_landmarks: Any) -> int:
-    """Return the number of landmarks, a whole number from 1."""
-    if not isinstance(n_landmarks, Integral) or n_landmarks < 1:
-        raise ValueError(
-            f"n_components must be a whole number of landmarks, at least 1, found {n_landmarks!r}."
-        )
-    return int(n_landmarks)
 
 
 def candidate_rows(

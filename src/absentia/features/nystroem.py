@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.features.base import BeliefFeatures
-from absentia.features.landmarks import candidate_rows, checked_count, choose_landmarks
+from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import make_kernel
@@ -112,7 +112,7 @@ class Nystroem(BeliefFeatures):
         self.random_state = random_state
 
     def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
-        n_components = checked_count(self.n_components)
+        n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
         if isinstance(rows, Stream):
             rows, _ = sample_rows(rows, _SAMPLED * n_components, rng)

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
+from absentia.parameters import GAMMA, NOT_NEGATIVE, require, shown, words
 from absentia.tables import FloatArray
 
 __all__ = ["Diagonal", "Kernel", "Product", "Scaled", "Sum"]
@@ -233,11 +234,11 @@ class Scaled(Kernel):
 
 def check_factor(factor: Any) -> float:
     """Return the factor of a multiple as a float, refusing what would not leave it a kernel."""
-    if not (isinstance(factor, Real) and 0 <= float(factor) < np.inf):
-        raise ValueError(
-            f"A kernel can be multiplied by a number that is not negative, found {factor!r}: a "
-            "negative multiple of a similarity is not one."
-        )
+    require(
+        NOT_NEGATIVE.admits(factor),
+        f"A kernel can be multiplied by a number that is not negative, found {shown(factor)}: a "
+        "negative multiple of a similarity is not one.",
+    )
     return float(factor)
 
 
@@ -257,14 +258,11 @@ def resolve_gamma(gamma: Any, prior: Prior, metric: FloatArray | None = None) ->
     is given (a matrix ``M``: the trace of ``M S``, which for the Mahalanobis metric is the number
     of columns).
     """
+    (GAMMA | words("scale")).check("gamma", gamma)
     if isinstance(gamma, str):
-        if gamma != "scale":
-            raise ValueError(f"gamma must be a positive number or 'scale', found {gamma!r}.")
         covariance = prior.covariance()
         total = float(np.trace(covariance) if metric is None else np.sum(metric * covariance))
         return 1.0 / total if total > 0 else 1.0
-    if not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
-        raise ValueError(f"gamma must be a positive number or 'scale', found {gamma!r}.")
     return float(gamma)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.missingness import Patterns
+from absentia.parameters import POSITIVE, words
 from absentia.tables import FloatArray
 
 __all__ = ["EmbeddingRBF"]
@@ -75,12 +75,9 @@ class EmbeddingRBF(Kernel):
             )
         inner = self.kernel.resolve(prior)
         theta: Any = self.theta
+        (POSITIVE | words("scale")).check("theta", theta)
         if isinstance(theta, str):
-            if theta != "scale":
-                raise ValueError(f"theta must be a positive number or 'scale', found {theta!r}.")
             theta = _one_over_feature_variance(inner, prior)
-        if not (isinstance(theta, Real) and 0 < float(theta) < np.inf):
-            raise ValueError(f"theta must be a positive number or 'scale', found {theta!r}.")
         return EmbeddingRBF(inner, float(theta))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

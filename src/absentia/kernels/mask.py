@@ -89,7 +89,7 @@ class MaskKernel(Kernel):
 def checked_weight(weight: Any, n_features: int) -> float | FloatArray:
     try:
         weights = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"weight must be a number, or a list of one number for each column, found {weight!r}."
         ) from None

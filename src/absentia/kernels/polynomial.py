@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from absentia.kernels.belief_moments import (
     uncertain_columns,
 )
 from absentia.kernels.gram.tiles import assembled, cut
+from absentia.parameters import FINITE
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedPolynomial"]
@@ -91,9 +91,7 @@ class ExpectedPolynomial(Kernel):
             raise ValueError(
                 f"degree must be 2 or 3, found {self.degree!r}; for degree 1 use ExpectedLinear."
             )
-        coef0: Any = self.coef0
-        if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
-            raise ValueError(f"coef0 must be a finite number, found {self.coef0!r}.")
+        FINITE.check("coef0", self.coef0)
         return with_params(self, gamma=resolve_gamma(self.gamma, prior))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

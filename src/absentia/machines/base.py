@@ -22,8 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +39,7 @@ from absentia.kernels.repair import check_psd
 from absentia.machines.missingness_shift import check_shift
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.parameters import GAMMA, THREADS, Rule, check_parameters, words
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -132,8 +132,8 @@ class KernelMachine(BaseEstimator):
     missing_rates_: FloatArray
     n_features_in_: int
 
-    #: What gamma may be beside a number.
-    _gamma_words: tuple[str, ...] = ("scale", "loo")
+    #: What parameters may be; a machine adds its own and may replace these.
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale", "loo"), "n_jobs": THREADS}
 
     # ------------------------------------------------------------------ what a machine writes
 
@@ -287,13 +287,9 @@ class KernelMachine(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that can be seen to be wrong before anything is computed."""
-        gamma = self.gamma
-        is_word = isinstance(gamma, str)
-        if (is_word and gamma not in self._gamma_words) or not (is_word or _is_positive(gamma)):
-            *others, last = ("a positive number", *(repr(word) for word in self._gamma_words))
-            raise ValueError(f"gamma must be {', '.join(others)} or {last}, found {gamma!r}.")
+        check_parameters(self)
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
-        self._make_kernel(gamma if own_gamma else "scale")
+        self._make_kernel(self.gamma if own_gamma else "scale")
         if self.shift not in ("ignore", "warn", "error"):
             raise ValueError(
                 f"shift must be 'ignore', 'warn' or 'error', found {self.shift!r}: what to do when "
@@ -329,10 +325,6 @@ class KernelMachine(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _is_positive(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def condition_on(density: Any, table: FloatArray) -> Beliefs:

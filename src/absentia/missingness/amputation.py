@@ -14,13 +14,13 @@ would converge to, without the search.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
+from absentia.parameters import FINITE, SHARE
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names, table_as
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
@@ -286,15 +286,11 @@ def _without(X: Any, table: FloatArray, removed: BoolArray) -> Any:
 
 
 def _check_strength(strength: Any) -> None:
-    if not isinstance(strength, Real) or not np.isfinite(float(strength)):
-        raise ValueError(f"strength must be a finite number, found {strength!r}; try 2.0.")
+    FINITE.check("strength", strength)
 
 
 def _number_to_remove(rate: Any, size: int, at_most: int | None = None) -> int:
-    if not isinstance(rate, Real) or not 0 <= float(rate) <= 1:
-        raise ValueError(
-            f"rate must be a number from 0 to 1, the share of values to remove; found {rate!r}."
-        )
+    SHARE.check("rate", rate)
     number = round(float(rate) * size)
     # Half a point of grace: a rate at the edge is met as well as any other.
     if at_most is not None and number - at_most > 0.005 * size:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
@@ -13,6 +12,7 @@ from absentia.beliefs.grouping import GroupedRows, group_rows
 from absentia.beliefs.rows_given import RowsGiven
 from absentia.engine.em.expected_moments import add_principal, moments_of_patterns
 from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -91,7 +91,7 @@ class Expectation:
     sum_patterns : bool
         Whether to reduce patterns to sums, which is of use with one component only.
     n_jobs : int, optional
-        Threads over blocks.
+        Threads over chunks of rows; by default as many as BLAS would use.
     """
 
     def __init__(
@@ -131,13 +131,9 @@ class Expectation:
         parts: list[_Part | None] = []
         if len(self._summed.counts):
             parts.append(_part_of_sums(self._summed, prior))
-        # Starting threads takes about as long as the rows of one block.
-        if effective_n_jobs(self.n_jobs) == 1 or self._n_rows <= _ROWS_PER_BLOCK:
-            parts += [_part_of_block(*block, prior) for block in self._blocks]
-        else:
-            parts += Parallel(n_jobs=self.n_jobs, backend="threading")(
-                delayed(_part_of_block)(*block, prior) for block in self._blocks
-            )
+        # Starting threads takes about as long as the rows of one chunk.
+        threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BLOCK else 1
+        parts += map_on_threads(lambda chunk: _part_of_block(*chunk, prior), self._blocks, threads)
         return parts
 
 

@@ -18,7 +18,7 @@ from absentia.densities.base import TrainingRows, nothing_to_learn_from, warn_of
 from absentia.densities.em.expectation import Expectation, Moments
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
-from absentia.densities.parameter_checks import require
+from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, remember_columns
 from absentia.tables.streams import Chunk, Stream, as_stream
 from absentia.tables.streams.base import remember_stream_columns, sample_rows

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from absentia.beliefs import Beliefs
+from absentia.engine.threads import n_threads, run_single_threaded_blas
 from absentia.kernels.base import Kernel, symmetrised
+from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 
 __all__ = ["gram_blocks"]
@@ -37,7 +38,7 @@ def gram_blocks(
         Rows to a block; the memory in use is that of one block, ``8 * block_rows * m`` bytes,
         and the kernel's bounded workspace.
     n_jobs : int, optional
-        Threads, as in calling a kernel.
+        Threads; by default as many as BLAS would use.
 
     Yields
     ------
@@ -60,10 +61,7 @@ def gram_blocks(
     >>> bool(np.isclose(total, (GenRBF()(P) ** 2).sum()))
     True
     """
-    if isinstance(block_rows, bool) or not isinstance(block_rows, int | np.integer):
-        raise TypeError(f"block_rows must be a whole number, found {block_rows!r}.")
-    if block_rows < 1:
-        raise ValueError(f"block_rows must be at least 1, found {block_rows!r}.")
+    COUNT.check("block_rows", block_rows)
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a Kernel such as GenRBF(), found {kernel!r}.")
     resolved = kernel._resolved_for(P, Q)
@@ -105,13 +103,13 @@ def assembled(
         elif symmetric:
             out[columns, rows] = out[rows, columns].T
 
-    tasks = (
-        delayed(fill)(rows, columns)
+    tasks = [
+        (rows, columns)
         for rows in cut(shape[0], block_rows)
         for columns in cut(shape[1], block_rows)
         if not symmetric or columns.start <= rows.start
-    )
-    Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
+    ]
+    run_single_threaded_blas(fill, tasks, n_threads(n_jobs))
     return out
 
 

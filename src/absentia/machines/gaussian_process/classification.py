@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -19,7 +19,7 @@ from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.laplace import LaplaceApproximation, average_sigmoid, latent
 from absentia.machines.one_vs_rest import class_signs
-from absentia.machines.parameter_checks import check_count
+from absentia.parameters import COUNT, Rule
 from absentia.tables import BoolArray, FloatArray, as_table
 
 __all__ = ["GaussianProcessClassifier"]
@@ -92,6 +92,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     >>> bool(probabilities[0] > probabilities[1])
     True
     """
+
+    _rules: ClassVar[dict[str, Rule]] = {"max_iter_predict": COUNT}
 
     classes_: np.ndarray
     scale_: float
@@ -281,10 +283,6 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         """Return the kernel's part of ``theta``, and the logarithm of the scale, given or free."""
         m = len(family.names)
         return theta[:m], float(theta[m]) if is_free(self.scale) else float(np.log(self.scale))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("max_iter_predict", self.max_iter_predict)
 
 
 class _Problems:

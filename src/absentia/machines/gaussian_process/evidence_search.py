@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
@@ -12,7 +12,7 @@ from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free, maximise
-from absentia.machines.parameter_checks import check_bounds, check_count, check_positive
+from absentia.parameters import BOUNDS, COUNT_OR_ZERO, GAMMA, POSITIVE, Rule, words
 from absentia.tables import FloatArray
 
 __all__ = ["GaussianProcess"]
@@ -30,7 +30,13 @@ class GaussianProcess(KernelMachine):
     scale_bounds: Bounds
     random_state: Any
 
-    _gamma_words = ("scale", "loo", "optimize")
+    _rules: ClassVar[dict[str, Rule]] = {
+        "gamma": GAMMA | words("scale", "loo", "optimize"),
+        "scale": POSITIVE | words("optimize"),
+        "n_restarts_optimizer": COUNT_OR_ZERO,
+        "gamma_bounds": BOUNDS,
+        "scale_bounds": BOUNDS,
+    }
 
     def _make_kernel(self, gamma: Any) -> Kernel:
         """Return the kernel with, for what is free, the value that a search starts from.
@@ -70,10 +76,3 @@ class GaussianProcess(KernelMachine):
         # more than they bring.
         with one_blas_thread() if n_samples <= _SMALL else nullcontext():
             return maximise(evidence, start, bounds, self.n_restarts_optimizer, self.random_state)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("scale", self.scale, or_word="optimize")
-        check_count("n_restarts_optimizer", self.n_restarts_optimizer, minimum=0)
-        check_bounds("gamma_bounds", self.gamma_bounds)
-        check_bounds("scale_bounds", self.scale_bounds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
@@ -16,7 +16,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
-from absentia.machines.parameter_checks import check_bounds, check_positive
+from absentia.parameters import BOUNDS, POSITIVE, Rule, words
 from absentia.tables import FloatArray, as_table
 
 __all__ = ["GaussianProcessRegressor"]
@@ -103,6 +103,10 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     """
 
     _multi_output = True
+    _rules: ClassVar[dict[str, Rule]] = {
+        "noise": POSITIVE | words("optimize"),
+        "noise_bounds": BOUNDS,
+    }
 
     noise_: float
     scale_: float
@@ -320,11 +324,6 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             mean = mean[:, 0]
         restored: FloatArray = mean * self._spread + self._centre
         return restored
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("noise", self.noise, or_word="optimize")
-        check_bounds("noise_bounds", self.noise_bounds)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

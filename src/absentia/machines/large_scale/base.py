@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -23,7 +22,7 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
     sum_curvature,
 )
-from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.parameters import COUNT, POSITIVE, THREADS, Rule, check_parameters, number_between
 from absentia.tables import FloatArray, as_table, as_table_like
 from absentia.tables.streams import MemoryStream, Stream, as_stream
 from absentia.tables.streams.base import check_stream_columns
@@ -38,6 +37,13 @@ class LargeScaleMachine(BaseEstimator):
     and ``_learn_codes``, which returns how targets become codes and the fitted attributes that
     say so.
     """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+        "cache_size": number_between(0, expected="a number of megabytes, 0 for none"),
+        "n_jobs": THREADS,
+    }
 
     features: Any
     n_components: int
@@ -144,13 +150,7 @@ class LargeScaleMachine(BaseEstimator):
     # ------------------------------------------------------------------ the rest
 
     def _check_parameters(self) -> None:
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
-        if not (isinstance(self.cache_size, Real) and float(self.cache_size) >= 0):
-            raise ValueError(
-                f"cache_size must be a number of megabytes, 0 for none, found {self.cache_size!r}."
-            )
-        self._penalty_weight()
+        check_parameters(self)
 
     def _blocks(self, X: Any, y: Any, sample_weight: Any) -> Stream:
         """Return the rows with their targets, in memory or elsewhere, as blocks without names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -25,8 +25,8 @@ from absentia.machines.large_scale.target_codes import (
     first_column,
     probabilities_of,
 )
-from absentia.machines.parameter_checks import check_positive
 from absentia.machines.targets import checked_labels
+from absentia.parameters import POSITIVE, Rule, words
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
@@ -34,6 +34,8 @@ __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
 
 class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
     """What the large-scale classifiers share: class labels, and streams of them."""
+
+    _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE}
 
     classes_: np.ndarray
     C: float
@@ -106,7 +108,6 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         return ClassCodes(self.classes_)
 
     def _penalty_weight(self) -> float:
-        check_positive("C", self.C)
         return 1 / float(self.C)
 
 
@@ -155,6 +156,8 @@ class LargeScaleSVC(_LargeScaleClassifier):
     True
     """
 
+    _rules: ClassVar[dict[str, Rule]] = {"loss": words("squared_hinge", "least_squares")}
+
     def __init__(
         self,
         features: Any = "fourier",
@@ -188,13 +191,6 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
     def _loss(self, codes_of: Any) -> Loss:
         return SquaredHinge() if self.loss == "squared_hinge" else SquaredError()
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.loss not in ("squared_hinge", "least_squares"):
-            raise ValueError(
-                f"loss must be 'squared_hinge' or 'least_squares', found {self.loss!r}."
-            )
 
 
 @documented

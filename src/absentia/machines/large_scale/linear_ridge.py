@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
@@ -17,8 +17,8 @@ from absentia.machines.large_scale.target_codes import (
     first_column,
     widths_of,
 )
-from absentia.machines.parameter_checks import check_positive
 from absentia.machines.targets import RegressorTargets
+from absentia.parameters import POSITIVE, Rule
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleRidge"]
@@ -67,6 +67,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     """
 
     _multi_output = True
+    _rules: ClassVar[dict[str, Rule]] = {"alpha": POSITIVE}
 
     def __init__(
         self,
@@ -144,7 +145,6 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         return SquaredError()
 
     def _penalty_weight(self) -> float:
-        check_positive("alpha", self.alpha)
         return float(self.alpha)
 
     def __sklearn_tags__(self) -> Tags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -14,7 +14,7 @@ from sklearn.utils import compute_sample_weight
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
-from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.parameters import COUNT, POSITIVE, Rule
 from absentia.tables import FloatArray
 
 __all__ = ["LogisticRegression"]
@@ -88,6 +88,8 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
     array([[1. , 0. ],
            [0.8, 0.2]])
     """
+
+    _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": COUNT}
 
     classes_: np.ndarray
     dual_coef_: FloatArray
@@ -205,12 +207,6 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: np.ndarray = self.classes_[best]
         return labels
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None

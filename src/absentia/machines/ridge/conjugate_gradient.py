@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -25,7 +25,7 @@ from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
-from absentia.machines.parameter_checks import check_count, check_positive
+from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule
 from absentia.tables import FloatArray, as_table
 
 __all__ = ["ConjugateGradientRidge"]
@@ -89,6 +89,13 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
     """
 
     _multi_output = True
+    _rules: ClassVar[dict[str, Rule]] = {
+        "alpha": POSITIVE,
+        "tol": POSITIVE,
+        "n_landmarks": COUNT,
+        "max_iter": COUNT,
+        "cache_size": NOT_NEGATIVE,
+    }
 
     dual_coef_: FloatArray
     n_iter_: int
@@ -195,13 +202,6 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
             self.kernel_, beliefs, self.beliefs_, block_rows=_TILE_ROWS // 2, n_jobs=self.n_jobs
         )
         return np.concatenate([K @ self.dual_coef_ for _, K in blocks])
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("alpha", self.alpha)
-        check_positive("tol", self.tol)
-        check_count("n_landmarks", self.n_landmarks)
-        check_count("max_iter", self.max_iter)
 
     def _preconditioner(
         self, kernel: Kernel, beliefs: Beliefs, root: FloatArray | None

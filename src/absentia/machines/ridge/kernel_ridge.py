@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
@@ -11,15 +11,26 @@ from sklearn.utils import Tags
 
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
+from absentia.parameters import Rule
 from absentia.tables import FloatArray
 
 __all__ = ["KernelRidge", "KernelRidgeSolver"]
+
+
+def _are_ridges(alpha: Any) -> bool:
+    values = np.asarray(alpha)
+    if values.dtype.kind not in "iuf" or values.ndim > 1:
+        return False
+    return bool((np.isfinite(values) & (values >= 0)).all())
 
 
 class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
     """What :class:`KernelRidge` does, whoever chooses its parameters."""
 
     _multi_output = True
+    _rules: ClassVar[dict[str, Rule]] = {
+        "alpha": Rule(("a non-negative number", "one number per target"), _are_ridges)
+    }
 
     alpha: Any
     dual_coef_: FloatArray
@@ -55,14 +66,6 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
         """
         values: FloatArray = self._gram_rows(X) @ self.dual_coef_
         return values
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        alpha = np.asarray(self.alpha)
-        if alpha.dtype.kind not in "iuf" or alpha.ndim > 1 or not (alpha >= 0).all():
-            raise ValueError(
-                f"alpha must be a non-negative number, or one to each target, found {self.alpha!r}."
-            )
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -19,9 +19,9 @@ from absentia.kernels.variance import kernel_variance
 from absentia.machines.base import KernelMachine, Training, condition_on
 from absentia.machines.documentation import documented
 from absentia.machines.one_vs_rest import class_signs, decided_classes
-from absentia.machines.parameter_checks import check_count, check_positive
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.targets import ClassifierTargets
+from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, require, words
 from absentia.tables import FloatArray, as_table
 
 __all__ = ["RobustSVC"]
@@ -139,6 +139,15 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     >>> RobustSVC(tau=0.3).fit(X, y).predict([[np.nan, -1.0], [2.0, np.nan]])
     array(['left', 'right'], dtype='<U5')
     """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": POSITIVE,
+        "tau": words("cv") | NOT_NEGATIVE,
+        "uncertainty": words("kernel", "spherical"),
+        "solver": words("interior", "clarabel"),
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+    }
 
     classes_: np.ndarray
     dual_coef_: FloatArray
@@ -316,27 +325,12 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         means: FloatArray = np.mean(accuracies, axis=0)
         return means
 
-    # ------------------------------------------------------------------ checks
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
-        if self.uncertainty not in ("kernel", "spherical"):
-            raise ValueError(
-                f"uncertainty must be 'kernel' or 'spherical', found {self.uncertainty!r}."
-            )
-        if self.solver not in ("interior", "clarabel"):
-            raise ValueError(f"solver must be 'interior' or 'clarabel', found {self.solver!r}.")
-        by_cv = isinstance(self.tau, str) and self.tau == "cv"
-        if by_cv and not len(self.taus):
-            raise ValueError("tau='cv' needs at least one number in taus.")
-        for tau in self.taus if by_cv else (self.tau,):
-            if isinstance(tau, str) or not 0 <= tau < np.inf:
-                raise ValueError(
-                    f"tau must be 'cv' or a number that is not negative, found {tau!r}."
-                )
+        if isinstance(self.tau, str):
+            require(len(self.taus), "tau='cv' needs at least one number in taus.")
+            for tau in self.taus:
+                NOT_NEGATIVE.check("tau", tau)
 
 
 @dataclass(frozen=True, eq=False)

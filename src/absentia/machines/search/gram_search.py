@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from copy import copy
 from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,14 @@ from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, resolve_gamma, with_params
 from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
 from absentia.machines.base import GramRows, KernelMachine, condition_on, weight_of_kept
+from absentia.parameters import count_from
+from absentia.progress import progress_bar
 from absentia.tables import FloatArray, IntArray, as_table
 
 __all__ = ["GramSearch"]
+
+#: More steps of four than this leave the range of numbers.
+_GAMMA_STEPS = count_from(1, 400)
 
 
 class GramSearch(KernelMachine):
@@ -137,7 +142,8 @@ class GramSearch(KernelMachine):
         """Return the values to try, by name of the plain machine's parameter."""
         grid = {target: _values(own, getattr(self, own)) for own, target in self._grids}
         gammas = self.gammas
-        if isinstance(gammas, int | np.integer):
+        if isinstance(gammas, Integral):
+            _GAMMA_STEPS.check("gammas", gammas)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 _, beliefs = plain._believe_training(rows)
@@ -214,9 +220,9 @@ class GramSearch(KernelMachine):
             scores[index, fold] = scorer(model, K_test, targets[test], **extra)
             fit_times[index, fold] = shared_time + solved - start
             score_times[index, fold] = time.perf_counter() - solved
-            bar.update()
+            bar.advance()
 
-        with _progress_bar(self.progress, scores.size) as bar:
+        with progress_bar(scores.size, shown=self.progress, title=type(self).__name__) as bar:
             parallel = Parallel(n_jobs=self.n_jobs, backend="threading")
             folds = parallel(delayed(believe)(train, test) for train, test in splits)
             parallel(
@@ -301,24 +307,3 @@ def _as_column(values: Sequence[Any]) -> np.ndarray:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
-
-
-@contextmanager
-def _progress_bar(wanted: bool, total: int) -> Iterator[Any]:
-    if not wanted:
-        yield _NoBar()
-        return
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise ImportError(
-            "progress=True shows a bar with tqdm, which is not installed: install "
-            "absentia[progress], or use progress=False."
-        ) from error
-    with tqdm(total=total, unit="fit") as bar:
-        yield bar
-
-
-class _NoBar:
-    def update(self) -> None:
-        """Show nothing."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
+from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, number_between
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
@@ -27,6 +28,15 @@ class SupportVectorMachine(KernelMachine):
     """A machine whose solution is a sum over support vectors."""
 
     _fitted_names: tuple[str, ...] = _FITTED
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": POSITIVE,
+        "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
+        "epsilon": NOT_NEGATIVE,
+        "tol": POSITIVE,
+        "cache_size": POSITIVE,
+        "max_iter": COUNT | Rule(("-1",), lambda value: isinstance(value, int) and value == -1),
+    }
 
     support_: IntArray
     n_support_: IntArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.cluster
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.parameter_checks import check_count
+from absentia.parameters import COUNT, Rule
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["KernelKMeans", "SpectralClustering"]
@@ -177,6 +177,8 @@ class KernelKMeans(ClusterMixin, KernelMachine):
     (True, False)
     """
 
+    _rules: ClassVar[dict[str, Rule]] = {"n_clusters": COUNT, "n_init": COUNT, "max_iter": COUNT}
+
     labels_: IntArray
     inertia_: float
     memberships_: FloatArray
@@ -242,11 +244,6 @@ class KernelKMeans(ClusterMixin, KernelMachine):
         """Return squared distances to the means, less ``k(x, x)``, which all clusters share."""
         K = self._gram_rows(X)
         return self.spreads_ - 2 * K @ self.memberships_
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("n_clusters", "n_init", "max_iter"):
-            check_count(name, getattr(self, name))
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None

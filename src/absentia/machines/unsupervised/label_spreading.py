@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin
 
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.parameter_checks import check_fraction
 from absentia.machines.unsupervised.clustering import check_similarities
+from absentia.parameters import FRACTION, GAMMA, Rule, words
 from absentia.tables import FloatArray
 
 __all__ = ["LabelSpreading"]
@@ -70,7 +70,7 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
     array([1])
     """
 
-    _gamma_words = ("scale",)
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale"), "alpha": FRACTION}
 
     classes_: np.ndarray
     label_distributions_: FloatArray
@@ -142,10 +142,6 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         best = self.predict_proba(X).argmax(axis=1)
         labels: np.ndarray = self.classes_[best]
         return labels
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fraction("alpha", self.alpha)
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
         given = np.asarray(y)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from absentia.engine.threads import one_blas_thread
+from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.tables.reading import FloatArray
 from absentia.tables.streams.base import Chunk, Stream, pairwise_sum
 
@@ -25,7 +24,7 @@ class MemoryStream(Stream):
     block_rows : int, default=4096
         Rows to a block: large enough for matrix products, small enough for the cache.
     n_jobs : int, optional
-        Threads over blocks; as everywhere in joblib.
+        Threads over chunks; by default as many as BLAS would use.
     """
 
     def __init__(
@@ -58,12 +57,14 @@ class MemoryStream(Stream):
             )
 
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Return the sum over blocks of ``function(block, *shared)``, on threads if told so."""
-        if self.n_jobs in (None, 1):
-            return pairwise_sum(function(block, *shared) for block in self.blocks())
-        run = Parallel(n_jobs=self.n_jobs, backend="threading", return_as="generator")
+        """Return the sum over chunks of ``function(chunk, *shared)``, on threads where it pays."""
+        threads = min(n_threads(self.n_jobs), -(-len(self.X) // self.block_rows))
+        if threads == 1:
+            return pairwise_sum(function(chunk, *shared) for chunk in self.blocks())
         with one_blas_thread():
-            return pairwise_sum(run(delayed(function)(block, *shared) for block in self.blocks()))
+            return pairwise_sum(
+                map_on_threads(lambda chunk: function(chunk, *shared), self.blocks(), threads)
+            )
 
     def without_names(self) -> MemoryStream:
         """Return itself: arrays have no names."""

@@ -1,0 +1,175 @@
+"""What parameters may be: declared per class as rules, checked before anything is computed.
+
+A class declares its own parameters in ``_rules``, a dictionary of :class:`Rule` by name, and
+inherits those of its bases; :func:`check_parameters` checks them all. A parameter that breaks its
+rule gives one sentence: what was expected and what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from absentia.engine.threads import n_threads
+
+__all__ = [
+    "BOUNDS",
+    "COUNT",
+    "COUNT_OR_ZERO",
+    "FINITE",
+    "FRACTION",
+    "GAMMA",
+    "NOT_NEGATIVE",
+    "POSITIVE",
+    "SHARE",
+    "THREADS",
+    "Rule",
+    "check_parameters",
+    "count_from",
+    "finite",
+    "number_between",
+    "require",
+    "shown",
+    "words",
+]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter may be, as a test and in words; ``|`` joins two rules.
+
+    Examples
+    --------
+    >>> from absentia.parameters import POSITIVE, words
+    >>> (POSITIVE | words("scale")).check("gamma", "auto")
+    Traceback (most recent call last):
+    ...
+    ValueError: gamma must be a positive number or 'scale', found 'auto'.
+    """
+
+    expected: tuple[str, ...]
+    admits: Callable[[Any], bool]
+
+    def __or__(self, other: Rule) -> Rule:
+        return Rule(
+            self.expected + other.expected,
+            lambda value: self.admits(value) or other.admits(value),
+        )
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a ValueError unless ``value`` keeps the rule."""
+        if not self.admits(value):
+            *others, last = self.expected
+            expected = f"{', '.join(others)} or {last}" if others else last
+            raise ValueError(f"{name} must be {expected}, found {shown(value)}.")
+
+
+def finite(value: Any) -> float | None:
+    """Return a number as a float; None for what is no finite number, as ``True`` is none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def number_between(
+    low: float, high: float = np.inf, *, expected: str, open_ends: bool = False
+) -> Rule:
+    """Return the rule of finite numbers from ``low`` to ``high``, the ends included by default."""
+
+    def admits(value: Any) -> bool:
+        number = finite(value)
+        if number is None:
+            return False
+        return low < number < high if open_ends else low <= number <= high
+
+    return Rule((expected,), admits)
+
+
+def count_from(minimum: int, maximum: int = 2**31 - 1) -> Rule:
+    """Return the rule of integers in a range, by default up to what compiled code can hold."""
+
+    def admits(value: Any) -> bool:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+            return False
+        return minimum <= int(value) <= maximum
+
+    return Rule((f"an integer from {minimum} to {maximum}",), admits)
+
+
+def words(*allowed: str | None) -> Rule:
+    """Return the rule of some words (and None, where it is among them)."""
+    return Rule(
+        tuple(repr(word) for word in allowed),
+        lambda value: (value is None or isinstance(value, str)) and value in allowed,
+    )
+
+
+FINITE = number_between(-np.inf, expected="a finite number")
+POSITIVE = number_between(0, expected="a positive number", open_ends=True)
+NOT_NEGATIVE = number_between(0, expected="a number that is not negative")
+FRACTION = number_between(0, 1, expected="a number between 0 and 1", open_ends=True)
+SHARE = number_between(0, 1, expected="a number from 0 to 1")
+#: Widths of RBF kernels: with room for twice the number and for one over it.
+GAMMA = number_between(1e-300, 1e300, expected="a positive number from 1e-300 to 1e300")
+COUNT = count_from(1)
+COUNT_OR_ZERO = count_from(0)
+
+
+def _is_bounds(value: Any) -> bool:
+    try:
+        low, high = (finite(bound) for bound in value)
+    except (TypeError, ValueError):
+        return False
+    return low is not None and high is not None and 0 < low <= high
+
+
+BOUNDS = Rule(("two positive numbers, the smaller one first",), _is_bounds)
+
+
+def _is_n_jobs(value: Any) -> bool:
+    try:
+        n_threads(value)
+    except ValueError:
+        return False
+    return True
+
+
+#: ``n_jobs``; :func:`absentia.engine.threads.n_threads` says what it means.
+THREADS = Rule(
+    ("None", "an integer other than 0 and of at most 4096 (-1 for all cores)"), _is_n_jobs
+)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of an estimator against the rules of its class and its bases.
+
+    A base may have rules for parameters that only some of its leaves have.
+    """
+    rules: dict[str, Rule] = {}
+    for cls in reversed(type(estimator).__mro__):
+        rules |= vars(cls).get("_rules", {})
+    for name in estimator.get_params(deep=False).keys() & rules.keys():
+        rules[name].check(name, getattr(estimator, name))
+
+
+def require(condition_holds: Any, sentence: str) -> None:
+    """Raise a ValueError unless a condition holds."""
+    if not condition_holds:
+        raise ValueError(sentence)
+
+
+def shown(value: Any, longest: int = 200) -> str:
+    """Return how a value is written, cut where it would fill the screen."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python is willing to write
+        return f"an integer of {int(value).bit_length()} bits"
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

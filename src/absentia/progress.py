@@ -1,0 +1,125 @@
+"""The progress of long fits: a bar for those who wait, log records for those who keep them.
+
+Everything that can take longer than some seconds reports here. A parameter ``progress`` or
+``verbose`` decides what is shown on the terminal; the records of the logger ``"absentia"`` are for
+programs, and are silent until a program asks for them::
+
+    logging.basicConfig()
+    logging.getLogger("absentia").setLevel("INFO")
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TextIO
+
+__all__ = ["LOGGER", "Bar", "duration", "progress_bar", "report"]
+
+#: The library's one logger.
+LOGGER = logging.getLogger("absentia")
+LOGGER.addHandler(logging.NullHandler())
+
+#: Seconds between two lines, where there is no tqdm to draw a bar.
+_PAUSE = 5.0
+
+
+def report(message: str, *values: Any, verbose: bool = False) -> None:
+    """Log one step of a fit, and print it as well where the user asked for ``verbose``.
+
+    Examples
+    --------
+    >>> from absentia.progress import report
+    >>> report("step %d of %d", 1, 3, verbose=True)
+    step 1 of 3
+    """
+    LOGGER.info(message, *values)
+    if verbose:
+        print(message % values if values else message)
+
+
+class Bar:
+    """What a loop tells of its progress; this one shows nothing."""
+
+    def advance(self, remark: str = "") -> None:
+        """Count one more step as done."""
+
+
+class _LineBar(Bar):
+    """A line of text now and then: for terminals where tqdm is not installed."""
+
+    def __init__(self, total: int, initial: int, title: str, stream: TextIO):
+        self._stream, self._title, self._total, self._count = stream, title, total, initial
+        self._started, self._last, self._initial = time.monotonic(), 0.0, initial
+        self._lock = Lock()
+
+    def advance(self, remark: str = "") -> None:
+        with self._lock:
+            self._count += 1
+            now = time.monotonic()
+            if now - self._last <= _PAUSE and self._count < self._total:
+                return
+            self._last = now
+            pace = (now - self._started) / max(1, self._count - self._initial)
+            left = duration(pace * (self._total - self._count))
+            remark = f", {remark}" if remark else ""
+            self._stream.write(
+                f"{self._title}: {self._count} of {self._total}, {left} left{remark}\n"
+            )
+            self._stream.flush()
+
+
+class _TqdmBar(Bar):
+    def __init__(self, bar: Any):
+        self._bar = bar
+
+    def advance(self, remark: str = "") -> None:
+        if remark:
+            self._bar.set_postfix_str(remark, refresh=False)
+        self._bar.update()
+
+
+@contextmanager
+def progress_bar(
+    total: int, *, shown: bool, title: str, unit: str = "fit", initial: int = 0
+) -> Iterator[Bar]:
+    """Show a bar on standard error while a ``with`` block runs, or lines where tqdm is missing."""
+    if not shown:
+        yield Bar()
+        return
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield _LineBar(total, initial, title, sys.stderr)
+        return
+    with tqdm(
+        total=total,
+        initial=initial,
+        desc=title,
+        unit=unit,
+        file=sys.stderr,
+        dynamic_ncols=True,
+        smoothing=0.05,
+    ) as bar:
+        yield _TqdmBar(bar)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> from absentia.progress import duration
+    >>> duration(3), duration(75), duration(7500)
+    ('3.0 s', '1 min 15 s', '2 h 5 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,45 @@
+"""Progress is shown to those who ask, logged for those who listen, and silent for all others."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+
+from absentia.progress import progress_bar, report
+
+
+def test_nothing_is_shown_by_default(capsys):
+    with progress_bar(2, shown=False, title="search") as bar:
+        bar.advance()
+    report("step %d", 1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_counts_on_standard_error(capsys):
+    pytest.importorskip("tqdm")
+    with progress_bar(2, shown=True, title="search") as bar:
+        bar.advance()
+        bar.advance("1 failed")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "search" in shown.err
+    assert "2/2" in shown.err
+    assert "1 failed" in shown.err
+
+
+def test_lines_stand_in_for_the_bar_where_tqdm_is_missing(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with progress_bar(3, shown=True, title="search", initial=1) as bar:
+        bar.advance()
+        bar.advance("1 failed")
+    assert "search: 3 of 3, 0.0 s left, 1 failed\n" in capsys.readouterr().err
+
+
+def test_reports_go_to_the_logger(caplog, capsys):
+    with caplog.at_level(logging.INFO, logger="absentia"):
+        report("step %d", 1)
+        report("100 %", verbose=True)
+    assert [record.getMessage() for record in caplog.records] == ["step 1", "100 %"]
+    assert capsys.readouterr().out == "100 %\n"
