@@ -31,7 +31,7 @@ mask_weight : float, array-like of shape (n_features,) or None, default=None
     miss the same columns are more alike; for data that is not missing at random. None and 0
     leave it out.
 n_jobs : int, default=None
-    Threads for the Gram matrix; as everywhere in joblib.
+    Threads for the Gram matrix; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
     "process_parameters": """\
@@ -57,7 +57,7 @@ mask_weight : float, array-like of shape (n_features,), "optimize" or None, defa
     miss the same columns are more alike; for data that is not missing at random.
     ``"optimize"`` lets the evidence say whether absence tells something.
 n_jobs : int, default=None
-    Threads for the Gram matrix; as everywhere in joblib.
+    Threads for the Gram matrix; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
     "search_parameters": """\
@@ -74,14 +74,14 @@ scoring : str, callable or None, default=None
 refit : bool, default=True
     Whether to fit the best machine to all rows; without it there is nothing to predict with.
 progress : bool, default=False
-    Whether to show a bar, which needs tqdm (``absentia[progress]``).""",
+    Whether to show a progress bar (with tqdm, ``absentia[progress]``; lines of text without).""",
     "search_common_parameters": """\
 density : {"gaussian", "mixture"} or density, default="gaussian"
     What the data could have been; fitted once in each fold, on its training rows only.
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs, by name or as an object.
 n_jobs : int, default=None
-    Threads over folds and gammas; as everywhere in joblib.
+    Threads over folds and gammas; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
     "search_attributes": """\
@@ -146,7 +146,7 @@ max_iter : int, default=200
 cache_size : float, default=1000
     Megabytes up to which the features of a table in memory are kept between passes.
 n_jobs : int, optional
-    Threads; as everywhere in joblib.
+    Threads; by default as many as BLAS would use.
 random_state : int, RandomState or None
     Draws frequencies or landmarks.""",
     "vote_parameters": """\

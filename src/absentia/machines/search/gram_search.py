@@ -147,7 +147,7 @@ class GramSearch(KernelMachine):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 _, beliefs = plain._believe_training(rows)
-            steps = np.arange(gammas) - (gammas - 1) / 2
+            steps = np.arange(int(gammas)) - (int(gammas) - 1) / 2
             gammas = resolve_gamma("scale", beliefs.prior) * 4.0**steps
         if gammas is not None:
             grid[_gamma_name(plain.kernel)] = _values("gammas", gammas)
