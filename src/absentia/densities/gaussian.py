@@ -73,7 +73,7 @@ class GaussianDensity(Density):
     accelerate : bool, default=True
         Whether to extrapolate the steps of EM. The optimum is the same.
     n_jobs : int, optional
-        Threads, as everywhere in joblib. Pays for tables of many patterns.
+        Threads; by default as many as BLAS would use. Pays for tables of many patterns.
 
     Attributes
     ----------

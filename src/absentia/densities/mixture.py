@@ -67,7 +67,7 @@ class MixtureDensity(Density):
         Whether to extrapolate the steps of EM.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
-        Threads, as everywhere in joblib.
+        Threads; by default as many as BLAS would use.
 
     Attributes
     ----------

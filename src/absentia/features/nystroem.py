@@ -53,7 +53,7 @@ class Nystroem(BeliefFeatures):
         Whether landmarks are looked for among the rows that miss least. With a mask kernel, for
         which incomplete rows matter as they are, False may serve better.
     n_jobs : int, optional
-        Threads; as everywhere in joblib.
+        Threads; by default as many as BLAS would use.
     random_state : int, RandomState or None
         Draws the landmarks.
 

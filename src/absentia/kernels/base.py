@@ -72,7 +72,7 @@ class Kernel(BaseEstimator, ABC):
             Without it the matrix is that of ``P`` with itself, symmetric to the last bit, and its
             diagonal is :meth:`diag`.
         n_jobs : int, optional
-            Threads; as everywhere in joblib.
+            Threads; by default as many as BLAS would use.
 
         Returns
         -------

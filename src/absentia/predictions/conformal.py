@@ -13,8 +13,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from absentia.machines.parameter_checks import check_count, check_fraction
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, checked_labels
+from absentia.parameters import COUNT, FRACTION, count_from
 from absentia.predictions.conformal_scores import (
     BANDS,
     LABEL_SCORES,
@@ -129,7 +129,7 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
         )
         if coverage is None:
             coverage = self.coverage
-        check_fraction("coverage", coverage)
+        FRACTION.check("coverage", coverage)
         return table, float(coverage)
 
     def _check_parameters(self) -> None:
@@ -138,11 +138,11 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
             if value not in known:
                 listed = ", ".join(repr(word) for word in known)
                 raise ValueError(f"{name} must be one of {listed}, found {value!r}.")
-        check_fraction("coverage", self.coverage)
-        check_fraction("calibration_size", self.calibration_size)
-        check_count("subsample", self.subsample)
+        FRACTION.check("coverage", self.coverage)
+        FRACTION.check("calibration_size", self.calibration_size)
+        COUNT.check("subsample", self.subsample)
         if self.cv is not None:
-            check_count("cv", self.cv, minimum=2)
+            count_from(2).check("cv", self.cv)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
