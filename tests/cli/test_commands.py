@@ -47,7 +47,8 @@ def test_describe_prints_and_draws(file, capsys, tmp_path):
     out, err = capsys.readouterr()
     assert "120 rows, 8 columns" in out
     assert "unused" in out
-    assert "Little's test looks at numbers only" in err
+    assert "Little's test looks at numbers only: not at patient, ward, hospital" in out
+    assert "Picture written" in err
     assert (tmp_path / "holes.png").stat().st_size > 5000
 
 
@@ -94,8 +95,13 @@ def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_pat
     assert main(["predict", model, file, "-o", str(tmp_path / "x.doc")]) == 1
     new.drop(columns="age").to_csv(tmp_path / "less.csv", index=False)
     capsys.readouterr()
-    assert main(["predict", model, str(tmp_path / "less.csv")]) == 1
-    assert "lacks 'age'" in capsys.readouterr().err
+    assert main(["predict", model, str(tmp_path / "less.csv")]) == 0
+    out, err = capsys.readouterr()
+    assert "missing in every row: age." in err
+    assert len(out.splitlines()) == 31
+    new[["patient"]].to_csv(tmp_path / "nothing.csv", index=False)
+    assert main(["predict", model, str(tmp_path / "nothing.csv")]) == 1
+    assert "none of the columns that the model was trained with" in capsys.readouterr().err
 
 
 def test_a_quantity_is_learned_in_its_own_units(tmp_path, capsys):

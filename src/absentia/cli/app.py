@@ -5,12 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, NoReturn
 
 import typer
-
-if TYPE_CHECKING:
-    from absentia.reports.missingness_report import MissingnessReport
 
 __all__ = ["app", "run_command"]
 
@@ -31,7 +28,8 @@ bench = typer.Typer(
 app.add_typer(bench, name="bench")
 
 FileArgument = Annotated[
-    str, typer.Argument(metavar="FILE", help="CSV, TSV or Parquet; - reads CSV from the input.")
+    str,
+    typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or .xlsx; - reads CSV from the input."),
 ]
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")
@@ -43,6 +41,15 @@ TaskOption = Annotated[
         help="classification or regression; found out from the target, if not given.",
     ),
 ]
+IgnoreOption = Annotated[
+    str | None, typer.Option(metavar="A,B,...", help="Columns to leave out, such as ids.")
+]
+KeepIdsOption = Annotated[
+    bool, typer.Option("--keep-ids", help="Learn from columns that only name the rows, too.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", "-f", help="Replace the output if it exists already.")
+]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to use.")]
 _INTERRUPTED = 130
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")]
@@ -53,8 +60,31 @@ def run_command(arguments: list[str]) -> int:
     try:
         app(args=arguments, prog_name="absentia")
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        if isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from None  # typer makes an exit code of it, without a word
+        return code
     return 0
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from absentia import __version__
+
+        print(f"absentia {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    """Learn from tables with missing values, without filling them in."""
 
 
 @app.command()
@@ -63,23 +93,30 @@ def describe(
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="Draw it into a .png, .svg or .pdf.")
     ] = None,
+    ignore: IgnoreOption = None,
+    test: Annotated[
+        bool | None,
+        typer.Option(
+            "--test/--no-test", help="Whether to run Little's test; if it is quick, by default."
+        ),
+    ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Say what is missing from a table, where, and whether it looks random."""
     from absentia import describe_missingness
-    from absentia.cli.files import read_table
+    from absentia.cli.files import check_output, read_table, replaced
+    from absentia.cli.learning import without_columns
 
-    frame = read_table(file)
-    numbers, text = _as_numbers(frame)
-    report = describe_missingness(numbers, mcar_test=False if text else "auto")
-    if text:
-        report = _tested_on_numbers(report, numbers.drop(columns=text))
-    print(report)
-    if text:
-        _note(f"Little's test looks at numbers only: not at {_listed(text)}, which hold text.")
     if plot is not None:
-        if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise ValueError(f"{plot} must end in .png, .svg or .pdf.")
-        report.plot().savefig(plot, dpi=150)
+        check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
+    frame = without_columns(read_table(file, _note), _words(ignore) or ())
+    report = describe_missingness(frame, mcar_test="auto" if test is None else test)
+    # The report speaks to those who write Python.
+    reason = report.why_no_test.replace("pass mcar_test=True to wait", "--test waits")
+    print(replace(report, why_no_test=reason))
+    if plot is not None:
+        with replaced(plot) as draft:
+            report.plot().savefig(draft, dpi=150)
         _note(f"Picture written to {plot}.")
 
 
@@ -98,6 +135,9 @@ def train(
         ),
     ] = "genrbf",
     task: TaskOption = None,
+    ignore: IgnoreOption = None,
+    keep_ids: KeepIdsOption = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train a support vector machine on a table, and keep it in a file.
@@ -106,19 +146,21 @@ def train(
     columns are read as well, so that `absentia predict` takes raw tables.
     """
     from absentia import save
-    from absentia.cli.files import read_table
+    from absentia.cli.files import check_output, read_table
     from absentia.cli.learning import (
         machine_of,
         new_model,
         pipeline_of,
+        reading_notes,
         split_target,
         with_probabilities,
     )
 
-    table = split_target(read_table(file), target, task)
-    if not output.parent.is_dir():
-        raise ValueError(f"There is no folder {output.parent} to write {output.name} into.")
-    model = new_model(table.task, method, progress=not quiet and sys.stderr.isatty())
+    check_output(output, inputs=[file], force=force, endings=())
+    frame = read_table(file, _note)
+    table = split_target(frame, target, task, ignore=_words(ignore) or ()).shuffled()
+    progress = not quiet and sys.stderr.isatty()
+    model = new_model(table.task, method, keep_ids=keep_ids, progress=progress)
     model.fit(table.features, table.target)
     machine = machine_of(model)
     if table.task == "classification":
@@ -126,13 +168,16 @@ def train(
     save(model, output)
     if quiet:
         return
-    for note in (*table.notes, *pipeline_of(model).named_steps["encode"].notes_):
+    for note in (*table.notes, *reading_notes(pipeline_of(model).named_steps["encode"])):
         _note(note)
     chosen = ", ".join(f"{name}={_short(value)}" for name, value in machine.best_params_.items())
     measure = "accuracy" if table.task == "classification" else "R²"
+    baseline, answer = table.baseline()
+    worse = "; it has learned nothing" if machine.best_score_ <= baseline else ""
     _note(
         f"{table.task.capitalize()} of {target} from {len(table.target)} rows: cross-validated "
-        f"{measure} {machine.best_score_:.3f} with {chosen}. Model written to {output}."
+        f"{measure} {machine.best_score_:.3f} ({answer} would have {baseline:.3f}{worse}) with "
+        f"{chosen}. Model written to {output}."
     )
 
 
@@ -150,18 +195,28 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write the probability of each class as well.")
     ] = False,
+    force: ForceOption = False,
 ) -> None:
     """Predict the target of each row of a table, with a model that was trained before.
 
-    Columns are found by name. Missing values, also where training had none, and words that
-    training never saw are uncertain, not errors.
+    Columns are found by name. Missing values, also where training had none, columns that are not
+    there and words that training never saw are uncertain, not errors.
     """
     from absentia import load
-    from absentia.cli.files import read_table, write_table
-    from absentia.cli.learning import predictions
+    from absentia.cli.files import check_output, read_table, write_table
+    from absentia.cli.learning import pipeline_of, predictions
 
-    frame = predictions(load(model), read_table(file), keep=keep, probabilities=probabilities)
-    write_table(frame, output)
+    if output not in (None, "-"):
+        check_output(str(output), inputs=[file, model], force=force)
+    fitted = load(model)
+    frame = read_table(file, _note)
+    absent = pipeline_of(fitted).named_steps["encode"].absent_columns(frame)
+    if absent:
+        _note(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
+    found = predictions(fitted, frame, keep=keep, probabilities=probabilities)
+    if keep and "prediction" in frame.columns:
+        _note("The input has a column 'prediction'; that of the model is 'prediction_2'.")
+    write_table(found, output)
 
 
 @app.command()
@@ -184,16 +239,19 @@ def compare(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for a method on a fold; given up after that.")
     ] = None,
+    ignore: IgnoreOption = None,
+    keep_ids: KeepIdsOption = False,
     jobs: JobsOption = 1,
     seed: Annotated[int, typer.Option(help="Another seed gives other folds.")] = 0,
+    force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Find out which method suits your table: a fair contest by cross-validation.
 
     Prints a table of scores and writes a page with pictures. Every method is tuned on the
-    training rows of each fold alone.
+    training rows of each fold alone. A contest that was stopped goes on where it was.
     """
-    from absentia.cli.files import read_table, table_name
+    from absentia.cli.files import check_folder, read_table, table_name
     from absentia.cli.learning import as_dataset, split_target
     from absentia.evaluation.comparison import compare_table, comparison_text
     from absentia.evaluation.methods import methods_for
@@ -202,20 +260,26 @@ def compare(
     if wanted is not None:
         methods_for("classification", wanted)  # names are checked before anything takes time
     name = table_name(file)
-    data = as_dataset(split_target(read_table(file), target, task), name, max_rows)
+    folder = report or Path(f"{name}-report")
+    check_folder(folder, force=force)
+    table = split_target(read_table(file, _note), target, task, ignore=_words(ignore) or ())
+    data = as_dataset(table, name, max_rows, keep_ids=keep_ids)
     if not quiet:
         for note in data.notes:
             _note(note)
-    outcome = compare_table(
-        data,
-        methods=wanted,
-        folder=report or Path(f"{name}-report"),
-        repeats=repeats,
-        jobs=jobs,
-        seed=seed,
-        time_limit=time_limit,
-        progress=not quiet,
-    )
+    try:
+        outcome = compare_table(
+            data,
+            methods=wanted,
+            folder=folder,
+            repeats=repeats,
+            jobs=jobs,
+            seed=seed,
+            time_limit=time_limit,
+            progress=not quiet,
+        )
+    except KeyboardInterrupt:
+        _stop(folder)
     print(comparison_text(outcome, data, target))
 
 
@@ -307,8 +371,7 @@ def run_suite(
                 progress=not quiet,
             )
         except KeyboardInterrupt:
-            _note(f"Stopped. What was finished is in {out}; the same command goes on from there.")
-            raise typer.Exit(_INTERRUPTED) from None
+            _stop(out)
     print(f"{suite}: {summary} Results are in {out}.")
     if summary.done and summary.failed == summary.done:
         raise ValueError("Every cell failed; `absentia bench report` shows why.")
@@ -332,33 +395,6 @@ def report_results(
             print(page)
 
 
-def _as_numbers(frame: Any) -> tuple[Any, list[str]]:
-    """Return a frame of numbers with the same holes, and the columns that hold text."""
-    import pandas as pd
-
-    columns, text = {}, []
-    for j, name in enumerate(frame.columns):
-        column = frame.iloc[:, j]
-        if column.dtype.kind in "iufb":
-            columns[str(name)] = column
-        else:
-            codes, _ = pd.factorize(column)
-            columns[str(name)] = pd.Series(codes, index=frame.index).where(codes >= 0)
-            if column.notna().any():
-                text.append(str(name))
-    return pd.DataFrame(columns), text
-
-
-def _tested_on_numbers(report: MissingnessReport, numbers: Any) -> MissingnessReport:
-    """Return the report with Little's test of the columns that are numbers."""
-    from absentia import describe_missingness
-
-    if not numbers.isna().any(axis=None):
-        return replace(report, why_no_test="nothing is missing from the columns of numbers.")
-    tested = describe_missingness(numbers)
-    return replace(report, little=tested.little, why_no_test=tested.why_no_test)
-
-
 def _words(text: str | None) -> list[str] | None:
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
@@ -367,9 +403,10 @@ def _note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+def _stop(place: Path) -> NoReturn:
+    """Say that nothing is lost, and end the command."""
+    _note(f"Stopped. What was finished is in {place}; the same command goes on from there.")
+    raise typer.Exit(_INTERRUPTED) from None
 
 
 def _short(value: object) -> str:

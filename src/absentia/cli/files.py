@@ -1,51 +1,127 @@
-"""Tables from and to files: CSV, TSV and Parquet, by the ending of the name; ``-`` is a stream."""
+"""Tables from and to files, by the ending of their names; ``-`` is a stream.
+
+Nothing is overwritten that was not meant to be: :func:`check_output` is asked before anything takes
+time, and files appear whole or not at all.
+"""
 
 from __future__ import annotations
 
-import io
+import gzip
+import os
 import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from absentia.evaluation.datasets import read_csv
+from absentia.tables.delimited import read_delimited
 
-__all__ = ["read_table", "table_name", "write_table"]
+__all__ = ["check_folder", "check_output", "read_table", "replaced", "table_name", "write_table"]
 
-_SEPARATORS = ",;\t|"
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
-_KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz) or .parquet"
+_EXCEL_ENDINGS = (".xlsx", ".xlsm")
+_WRITTEN = (*_TEXT_ENDINGS, *_PARQUET_ENDINGS)
+_KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz), .parquet"
 
 
-def read_table(source: str) -> Any:
+def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> Any:
     """Return a file as a pandas frame.
 
     Parameters
     ----------
     source : str
         A path, or ``-`` for CSV from the standard input.
+    note : callable
+        Is given sentences about what was not read.
     """
     if source == "-":
-        return _parsed(sys.stdin.buffer.read(), "the standard input")
+        return read_delimited(sys.stdin.buffer.read(), "the standard input")
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{source} is a folder; give the file inside it.")
     if not path.is_file():
         raise ValueError(f"There is no file {source}.")
     name = path.name.lower()
-    if name.endswith(_PARQUET_ENDINGS):
-        return _read_parquet(path)
+    if name.endswith((*_PARQUET_ENDINGS, *_EXCEL_ENDINGS)):
+        binary = name.endswith(_PARQUET_ENDINGS)
+        frame = _read_parquet(path) if binary else _read_excel(path, note)
+        frame.columns = [str(column) for column in frame.columns]
+        return frame
     if not name.endswith(_TEXT_ENDINGS):
-        raise ValueError(f"{source} is of no kind that is known; expected {_KNOWN}.")
+        old = " Save it as .xlsx or .csv first." if name.endswith((".xls", ".ods")) else ""
+        raise ValueError(f"{source} is of no kind that is known; expected {_KNOWN} or .xlsx.{old}")
     content = path.read_bytes()
     if name.endswith(".gz"):
-        import gzip
-
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError) as error:
             raise ValueError(f"{source} cannot be unpacked: {error}.") from error
-    return _parsed(content, source)
+    return read_delimited(content, source)
+
+
+def check_output(
+    output: str | Path,
+    *,
+    inputs: Sequence[str | Path] = (),
+    force: bool = False,
+    endings: tuple[str, ...] = _WRITTEN,
+) -> None:
+    """Raise where a file could not be written, or would take the place of something.
+
+    Parameters
+    ----------
+    output : str or path
+    inputs : sequence of str or path
+        What the command reads; never overwritten.
+    force : bool, default=False
+        Whether another file of that name may be replaced.
+    endings : tuple of str
+        How the name may end; any name will do if empty.
+    """
+    path = Path(output)
+    if endings and not path.name.lower().endswith(endings):
+        expected = f"{_KNOWN}" if endings == _WRITTEN else f"one of {', '.join(endings)}"
+        raise ValueError(f"{output} is of no kind that can be written; expected {expected}.")
+    if path.is_dir():
+        raise ValueError(f"{output} is a folder; give the name of a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
+    if path.exists():
+        for source in inputs:
+            if source != "-" and Path(source).exists() and path.samefile(source):
+                raise ValueError(f"{output} is what is read: give another name for the output.")
+        if not force:
+            raise ValueError(f"{output} exists already: give another name, or --force.")
+    _check_writable(path.parent)
+
+
+def check_folder(folder: Path, *, force: bool = False) -> None:
+    """Raise where a report could not be written into a folder, or would replace other pages."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give the name of a folder.")
+    if (folder / "index.html").exists() and not (folder / "results.sqlite").exists() and not force:
+        raise ValueError(f"{folder} holds pages of something else: give another name, or --force.")
+    folder.mkdir(parents=True, exist_ok=True)
+    _check_writable(folder)
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ValueError(f"Nothing can be written into {folder}: {error.strerror}.") from None
+
+
+@contextmanager
+def replaced(output: str | Path) -> Iterator[Path]:
+    """Give the path of a draft that takes the place of the file once it is whole."""
+    path = Path(output)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        draft = Path(folder) / path.name
+        yield draft
+        os.replace(draft, path)
 
 
 def write_table(frame: Any, target: str | None) -> None:
@@ -54,39 +130,16 @@ def write_table(frame: Any, target: str | None) -> None:
         frame.to_csv(sys.stdout, index=False)
         return
     name = Path(target).name.lower()
-    if name.endswith(_PARQUET_ENDINGS):
-        frame.to_parquet(target, index=False)
-    elif name.endswith((".tsv", ".tsv.gz")):
-        frame.to_csv(target, index=False, sep="\t")
-    elif name.endswith(_TEXT_ENDINGS):
-        frame.to_csv(target, index=False)
-    else:
-        raise ValueError(f"{target} is of no kind that is known; expected {_KNOWN}.")
+    with replaced(target) as draft:
+        if name.endswith(_PARQUET_ENDINGS):
+            frame.to_parquet(draft, index=False)
+        else:
+            frame.to_csv(draft, index=False, sep="\t" if ".tsv" in name[-7:] else ",")
 
 
 def table_name(source: str) -> str:
     """Return a short name for a table: that of its file, without the ending."""
     return "table" if source == "-" else Path(source).name.split(".")[0]
-
-
-def _parsed(content: bytes, source: str) -> Any:
-    import pandas as pd
-
-    if not content.strip():
-        raise ValueError(f"{source} is empty.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    header = text.lstrip().split("\n", 1)[0]
-    separator = max(_SEPARATORS, key=header.count)
-    try:
-        frame = read_csv(io.StringIO(text), sep=separator)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{source} cannot be read as CSV: {str(error).strip()}.") from error
-    if not len(frame):
-        raise ValueError(f"{source} has a header and no rows.")
-    return frame
 
 
 def _read_parquet(path: Path) -> Any:
@@ -98,3 +151,23 @@ def _read_parquet(path: Path) -> Any:
         raise ImportError("Parquet files need pyarrow: pip install 'absentia[tables]'.") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: {error}.") from error
+
+
+def _read_excel(path: Path, note: Callable[[str], None]) -> Any:
+    import pandas as pd
+
+    try:
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            first, *others = book.sheet_names
+            frame = book.parse(first, na_values=["?"])
+    except ImportError:
+        raise ImportError(
+            "Excel files need openpyxl: pip install 'absentia[excel]', or save the table as CSV."
+        ) from None
+    except Exception as error:  # openpyxl raises what the parts of a broken archive raise
+        raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
+    if not len(frame):
+        raise ValueError(f"The first sheet of {path}, {first!r}, has no rows.")
+    if others:
+        note(f"Only the first of {len(others) + 1} sheets was read: {first}.")
+    return frame

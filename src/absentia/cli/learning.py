@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from absentia.densities import MixtureDensity
 from absentia.evaluation.datasets import Dataset, Task, guess_task, target_values
 from absentia.machines import SVCCV, SVRCV
+from absentia.tables import BoolArray
+from absentia.tables.columns import ColumnReading, counted, read_column
 from absentia.tables.encoder import TableEncoder
 
 __all__ = [
@@ -22,8 +25,10 @@ __all__ = [
     "as_dataset",
     "new_model",
     "predictions",
+    "reading_notes",
     "split_target",
     "with_probabilities",
+    "without_columns",
 ]
 
 #: What ``absentia train`` can make: kernel, density, and whether a mask kernel is tried.
@@ -38,6 +43,7 @@ TRAINABLE: dict[str, tuple[str, str, bool]] = {
 _MASK_WEIGHTS = (None, 0.1, 0.3, 1.0)
 _FEWEST_OF_A_CLASS = 5
 _MOST_CLASSES = 50
+_NAMED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,24 +58,55 @@ class LearningTable:
     task: Task
     notes: tuple[str, ...]
 
+    def shuffled(self, seed: int = 0) -> LearningTable:
+        """Return the same rows in a random order.
 
-def split_target(frame: Any, target: str, task: str | None = None) -> LearningTable:
+        Files are often sorted, by their target as well; folds of neighbouring rows would then
+        each lack a part of what is to be learned.
+        """
+        order = np.random.RandomState(seed).permutation(len(self.target))
+        return replace(self, features=self.features.iloc[order], target=self.target[order])
+
+    def baseline(self) -> tuple[float, str]:
+        """Return the score of the best constant answer, and what that answer is."""
+        if self.task == "regression":
+            return 0.0, "always the mean"
+        classes, counts = np.unique(self.target, return_counts=True)
+        return float(counts.max() / counts.sum()), f"always {str(classes[counts.argmax()])!r}"
+
+
+def without_columns(frame: Any, ignore: Sequence[str]) -> Any:
+    """Return the frame without some of its columns, which must be there."""
+    unknown = [name for name in ignore if name not in frame.columns]
+    if unknown:
+        names = ", ".join(str(name) for name in frame.columns)
+        raise ValueError(f"There is no column {unknown[0]!r} to ignore; there are {names}.")
+    return frame.drop(columns=list(ignore))
+
+
+def split_target(
+    frame: Any, target: str, task: str | None = None, *, ignore: Sequence[str] = ()
+) -> LearningTable:
     """Cut off the target, leave out rows without one, and find out what is to be learned."""
+    if task not in (None, "classification", "regression"):
+        raise ValueError(f"The task is classification or regression, found {task!r}.")
+    if target in ignore:
+        raise ValueError(f"{target} is the column to predict: it cannot be ignored.")
     if target not in frame.columns:
         names = ", ".join(str(name) for name in frame.columns)
         raise ValueError(f"There is no column {target!r} to predict; there are {names}.")
-    notes = []
-    known = frame[target].notna().to_numpy()
+    frame = without_columns(frame, ignore)
+    column, notes = _as_read(frame[target], task)
+    known = column.notna().to_numpy()
     if not known.all():
         n_unknown = int((~known).sum())
         without = "1 row has" if n_unknown == 1 else f"{n_unknown} rows have"
         notes.append(f"{without} no {target}, left out.")
-        frame = frame.loc[known]
+        frame, column = frame.loc[known], column.loc[known]
     if len(frame) < 10:
-        raise ValueError(f"{len(frame)} rows with a target are too few to learn from.")
-    column = frame[target]
-    if task not in (None, "classification", "regression"):
-        raise ValueError(f"The task is classification or regression, found {task!r}.")
+        raise ValueError(
+            f"{counted(len(frame), 'row')} with a target: at least 10 are needed to learn from."
+        )
     chosen: Task = "classification" if task == "classification" else "regression"
     if task is None:
         chosen = guess_task(column)
@@ -78,38 +115,68 @@ def split_target(frame: Any, target: str, task: str | None = None) -> LearningTa
     if not features.shape[1]:
         raise ValueError(f"There is no column but {target!r}: nothing to predict it from.")
     if chosen == "classification":
-        classes, counts = np.unique(values, return_counts=True)
-        if len(classes) > _MOST_CLASSES:
-            raise ValueError(
-                f"{target} has {len(classes)} different values in {len(frame)} rows, too many for "
-                "classes. If it is a quantity, ask for regression."
-            )
-        rare = classes[counts < _FEWEST_OF_A_CLASS]
-        if len(rare):
-            keep = ~np.isin(values, rare)
-            shown = ", ".join(str(name) for name in rare[:5])
-            notes.append(
-                f"Classes with fewer than {_FEWEST_OF_A_CLASS} rows ({shown}) were left out: "
-                f"{int((~keep).sum())} rows."
-            )
-            values, features = values[keep], features.loc[keep]
-        if len(np.unique(values)) < 2:
-            raise ValueError(f"{target} has fewer than two classes left: nothing to tell apart.")
+        keep, note = _common_classes(values, target)
+        notes += note
+        values, features = values[keep], features.loc[keep]
     elif np.ptp(values) == 0:
         raise ValueError(f"{target} is {values[0]:g} in every row: nothing to predict.")
     return LearningTable(features, values, chosen, tuple(notes))
 
 
-def as_dataset(table: LearningTable, name: str, max_rows: int | None) -> Dataset:
+def _as_read(column: Any, task: str | None) -> tuple[Any, list[str]]:
+    """Return a target as numbers where that is what its text or its infinities stand for."""
+    import pandas as pd
+
+    if task == "classification" or column.dtype.kind in "iubmM":
+        return column, []
+    reading = read_column(column)
+    if reading.kind != "number":
+        return column, []
+    notes = [f"{column.name}: {reading.note}."] if reading.note and not reading.left_out else []
+    numbers = ColumnReading("number").values(column)[:, 0]
+    return pd.Series(numbers, index=column.index, name=column.name), notes
+
+
+def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[str]]:
+    """Tell which rows belong to classes that are common enough, with a note about the others."""
+    classes, counts = np.unique(values, return_counts=True)
+    if len(classes) > _MOST_CLASSES:
+        raise ValueError(
+            f"{target} has {len(classes)} different values in {len(values)} rows, too many for "
+            "classes. If it is a quantity, ask for regression."
+        )
+    rare = classes[counts < _FEWEST_OF_A_CLASS]
+    keep: BoolArray = ~np.isin(values, rare)
+    if len(classes) - len(rare) < 2:
+        raise ValueError(
+            f"{target} has fewer than two classes of at least {_FEWEST_OF_A_CLASS} rows: nothing "
+            "to tell apart."
+        )
+    if not len(rare):
+        return keep, []
+    shown = ", ".join(str(name) for name in rare[:_NAMED])
+    more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
+    have = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
+    were = "was" if len(rare) == 1 else "were"
+    return keep, [
+        f"Of the {len(classes)} classes of {target}, {have} fewer than {_FEWEST_OF_A_CLASS} rows "
+        f"and {were} left out: {shown}{more}. They held {int((~keep).sum())} of the {len(values)} "
+        "rows; scores are of the other rows, and the model never predicts them."
+    ]
+
+
+def as_dataset(
+    table: LearningTable, name: str, max_rows: int | None, *, keep_ids: bool = False
+) -> Dataset:
     """Encode a table for a comparison of methods, and take a sample if it is large."""
-    encoder = TableEncoder().fit(table.features)
+    encoder = TableEncoder(keep_ids=keep_ids).fit(table.features)
     data = Dataset(
         name,
         table.task,
         encoder.transform(table.features),
         table.target,
         tuple(encoder.get_feature_names_out()),
-        notes=(*table.notes, *encoder.notes_),
+        notes=(*table.notes, *reading_notes(encoder)),
     )
     if max_rows is None or len(data.y) <= max_rows:
         return data
@@ -117,7 +184,15 @@ def as_dataset(table: LearningTable, name: str, max_rows: int | None) -> Dataset
     return replace(data.sample(max_rows), notes=(*data.notes, note))
 
 
-def new_model(task: Task, method: str, *, progress: bool = False, seed: int = 0) -> Any:
+def reading_notes(encoder: TableEncoder) -> list[str]:
+    """Return how the columns were read, and how to keep those that were left out as ids."""
+    hint = f"{', '.join(encoder.ids_)}: --keep-ids learns from such columns as well"
+    return [*encoder.notes_, *([hint] if encoder.ids_ else [])]
+
+
+def new_model(
+    task: Task, method: str, *, keep_ids: bool = False, progress: bool = False, seed: int = 0
+) -> Any:
     """Return an unfitted model that takes the raw table.
 
     The encoder, the scaler and a machine that tunes itself, in one pipeline, so that one file
@@ -136,9 +211,10 @@ def new_model(task: Task, method: str, *, progress: bool = False, seed: int = 0)
         mask_weights=_MASK_WEIGHTS if masked else None,
         progress=progress,
     )
-    pipeline = Pipeline(
-        [("encode", TableEncoder()), ("scale", StandardScaler()), ("machine", machine)]
-    )
+    encoder = TableEncoder(keep_ids=keep_ids)
+    pipeline = Pipeline([("encode", encoder), ("scale", StandardScaler()), ("machine", machine)])
+    # Frames from step to step: messages then name the columns.
+    pipeline[:-1].set_output(transform="pandas")
     if task == "classification":
         return pipeline
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
@@ -166,14 +242,18 @@ def pipeline_of(model: Any) -> Any:
     pipeline = getattr(model, "regressor_", model)
     if not isinstance(pipeline, Pipeline) or "encode" not in pipeline.named_steps:
         raise ValueError(
-            f"The file holds a {type(model).__name__} that was not made by `absentia train`: load "
-            "it in Python with absentia.load."
+            f"The file holds a {type(model).__name__} that was not made by `absentia train`, so "
+            "`absentia predict` does not know which columns it needs."
         )
     return pipeline
 
 
 def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = False) -> Any:
-    """Return a frame with the predictions, beside the input where that is wanted."""
+    """Return a frame with the predictions, beside the input where that is wanted.
+
+    No column of the input is overwritten: where it has one named ``prediction``, that of the model
+    is ``prediction_2``, and so on.
+    """
     import pandas as pd
 
     pipeline_of(model)
@@ -188,4 +268,12 @@ def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = Fal
         raise ValueError(
             "This model has no probabilities: they are for classes, not for quantities."
         )
-    return frame.assign(**found) if keep else pd.DataFrame(found)
+    if not keep:
+        return pd.DataFrame(found)
+    taken = set(frame.columns)
+    return frame.assign(**{_free_name(name, taken): values for name, values in found.items()})
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    tries = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
+    return next(name for name in tries if name not in taken)

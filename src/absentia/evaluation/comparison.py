@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from absentia import __version__
 from absentia.evaluation.cells import Context
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments import COMPARE, COMPARE_METHODS
@@ -16,6 +20,7 @@ from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
+from absentia.tables.columns import counted
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
 
@@ -80,8 +85,17 @@ def compare_table(
     metric = "accuracy" if data.task == "classification" else "r2"
     protocol = replace(COMPARE, metric=metric).with_cells(compare_cells(data, names, repeats))
     with Results(folder / "results.sqlite") as results:
-        results.forget(COMPARE.name)
-        run(protocol, results, context, jobs=jobs, time_limit=time_limit, progress=progress)
+        if not _continues(folder, data, names, repeats, seed):
+            results.forget(COMPARE.name)
+        run(
+            protocol,
+            results,
+            context,
+            jobs=jobs,
+            retry_failed=True,
+            time_limit=time_limit,
+            progress=progress,
+        )
         page = write_report(results, protocol, "small", seed, folder)
         scores = results.scores(COMPARE.name, "small", seed)
         cells = results.cells(COMPARE.name, "small", seed)
@@ -92,12 +106,26 @@ def compare_table(
     return Outcome(_scores_by_method(scores, cells, data), errors, page)
 
 
+def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int) -> bool:
+    """Tell whether the results in a folder are of the same contest, which may then go on."""
+    contest = (__version__, data.name, data.task, data.feature_names, list(names), repeats, seed)
+    digest = hashlib.sha256(repr(contest).encode())
+    for array in (data.X, data.y if data.y.dtype.kind != "O" else data.y.astype(str)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    file = folder / "contest.sha256"
+    same = file.is_file() and file.read_text(encoding="ascii").strip() == digest.hexdigest()
+    file.write_text(digest.hexdigest() + "\n", encoding="ascii")
+    return same
+
+
 def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
     """Return the outcome as text: a line to each method, best first, and where the page is."""
     table = outcome.table
     n, d = data.X.shape
     lines = [
-        f"{data.task} of {target}: {n} rows, {d} columns, {100 * data.missing_rate:.1f} % missing",
+        f"{data.task} of {target}: {counted(n, 'row')}, {counted(d, 'column')}, "
+        f"{100 * data.missing_rate:.1f} % missing",
+        _baseline(data),
         "",
     ]
     heads = [*table.columns]
@@ -111,6 +139,14 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
     lines += [f"{name} failed: {error}" for name, error in outcome.errors.items()]
     lines.append(f"The whole report: {outcome.page}")
     return "\n".join(lines)
+
+
+def _baseline(data: Dataset) -> str:
+    if data.task == "regression":
+        return "always the mean would have R² 0.000"
+    classes, counts = np.unique(data.y, return_counts=True)
+    share = counts.max() / counts.sum()
+    return f"always {str(classes[counts.argmax()])!r} would have accuracy {share:.3f}"
 
 
 def _scores_by_method(scores: Any, cells: Any, data: Dataset) -> Any:

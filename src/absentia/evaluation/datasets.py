@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.delimited import read_csv
 from absentia.tables.encoder import TableEncoder
 
 __all__ = ["Dataset", "Record", "available", "guess_task", "load", "records"]
@@ -192,7 +193,7 @@ def load(
             f"{path} is not the file that was recorded for {name!r} (sha256 {digest[:12]}..., "
             f"expected {expected[:12]}...). Fetch it again, or pass verify=False to use it anyway."
         )
-    frame = read_csv(path)
+    frame = read_csv(path, source=str(path))
     if frame.columns[-1] != "target":
         raise ValueError(
             f"{path} must have 'target' as its last column, found {str(frame.columns[-1])!r}."
@@ -236,15 +237,6 @@ def target_values(target: Any, task: Task) -> np.ndarray:
         values = target.to_numpy(dtype=np.float64)
         return values.astype(np.int64) if (values == np.round(values)).all() else values
     return np.array([str(value).strip() for value in target], dtype=str)
-
-
-def read_csv(source: Any, **options: Any) -> Any:
-    """Read a CSV file as pandas does, with ``?`` for missing besides the empty cell."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("Reading tables needs pandas: pip install 'absentia[tables]'.") from None
-    return pd.read_csv(source, na_values=["?"], skipinitialspace=True, low_memory=False, **options)
 
 
 def cache_folder() -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+
+from threadpoolctl import threadpool_limits
 
 from absentia.evaluation.cells import Cell, CellResult, Context, Protocol
 from absentia.evaluation.store import Results
@@ -105,7 +106,16 @@ def _results(
         return _on_dask(protocol, cells, context, dask)
     if jobs > 1 or time_limit is not None:
         return run_in_processes(protocol.run, cells, context, jobs=jobs, time_limit=time_limit)
-    return map(partial(attempt, protocol.run, context=context), cells)
+    return _in_this_process(protocol, cells, context)
+
+
+def _in_this_process(
+    protocol: Protocol, cells: Sequence[Cell], context: Context
+) -> Iterator[CellResult]:
+    # With the one thread that each of several processes has, so that seconds mean the same.
+    with threadpool_limits(limits=1):
+        for cell in cells:
+            yield attempt(protocol.run, cell, context)
 
 
 def _on_dask(

@@ -14,6 +14,7 @@ would converge to, without the search.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.utils import check_random_state
 
 from absentia.parameters import FINITE, SHARE
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names, table_as
+from absentia.tables.columns import as_frame, holds_numbers_only, read_column, without_cells
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
 
@@ -50,7 +52,7 @@ def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        A complete table; it is not changed.
+        A complete table; it is not changed. Frames may hold words and dates.
     rate : float from 0 to 1
         The share of values to remove, met to the nearest value.
     random_state : int, RandomState or None, default=None
@@ -69,9 +71,9 @@ def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     >>> float(np.isnan(X).mean())
     0.3
     """
-    table = _complete(X)
+    table = _Complete.of(X)
     draws = check_random_state(random_state).random_sample(table.shape)
-    return _without(X, table, _first_to_go(draws, _number_to_remove(rate, table.size)))
+    return table.without(_first_to_go(draws, _number_to_remove(rate, draws.size)))
 
 
 def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
@@ -99,7 +101,8 @@ def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     -----
     The paper calls this mechanism missing at random. In the strict sense it is not quite, since
     the distance includes the value that is removed; with many columns that one value weighs
-    little. The cost is that of the covariance, O(n d^2).
+    little. Words take part in the distance by an indicator each. The cost is that of the
+    covariance, O(n d^2).
 
     Examples
     --------
@@ -109,10 +112,10 @@ def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     >>> float(np.isnan(mar(X, rate=0.25, random_state=0)).mean())
     0.25
     """
-    table = _complete(X)
+    table = _Complete.of(X)
     generator = check_random_state(random_state)
-    removed = _removed_near_anchors(table, table.shape[1], rate, generator)
-    return _without(X, table, removed)
+    removed = _removed_near_anchors(table.numbers, table.shape[1], rate, generator)
+    return table.without(removed)
 
 
 def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
@@ -147,7 +150,7 @@ def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
     >>> float(np.isnan(table).mean())
     0.25
     """
-    table = _complete(X)
+    table = _Complete.of(X)
     d = table.shape[1]
     if d < 2:
         raise ValueError(
@@ -157,9 +160,9 @@ def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
     generator = check_random_state(random_state)
     order = generator.permutation(d)
     hidden, visible = np.sort(order[: d // 2]), np.sort(order[d // 2 :])
-    removed = _removed_near_anchors(table[:, hidden], len(visible), rate, generator)
-    left = np.where(removed, np.nan, table[:, visible])
-    return VisibleColumns(table_as(X, left, visible), visible, hidden)
+    reasons = table.numbers[:, np.isin(table.column_of, hidden)]
+    removed = _removed_near_anchors(reasons, len(visible), rate, generator)
+    return VisibleColumns(table.without(removed, visible), visible, hidden)
 
 
 def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: Any = None) -> Any:
@@ -168,7 +171,8 @@ def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: 
     A value that lies ``z`` standard deviations above the mean of its column is removed with the
     probability ``1 / (1 + exp(-(strength z + t)))``, with ``t`` such that the rate is met. This
     is the hardest kind of absence, and a common one: incomes that are not told, readings above
-    the range of an instrument.
+    the range of an instrument. No word is larger than another: columns of words lose values at
+    random.
 
     Parameters
     ----------
@@ -195,14 +199,13 @@ def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: 
     >>> bool(np.nanmean(holes) < X.mean() - 0.3)
     True
     """
-    table = _complete(X)
+    table = _Complete.of(X)
     _check_strength(strength)
-    spread = table.std(axis=0)
-    z = (table - table.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    z = table.standard_scores()
     draws = check_random_state(random_state).logistic(size=table.shape)
     # draw < strength z + t happens with the probability above; -t is the order statistic.
-    removed = _first_to_go(draws - strength * z, _number_to_remove(rate, table.size))
-    return _without(X, table, removed)
+    removed = _first_to_go(draws - strength * z, _number_to_remove(rate, draws.size))
+    return table.without(removed)
 
 
 def views(
@@ -247,9 +250,9 @@ def views(
            [0, 0, 1, 1, 1],
            [1, 1, 0, 0, 0]])
     """
-    table = _complete(X)
-    n = len(table)
-    columns_of_view = _positions(groups, column_names(X, table.shape[1]))
+    table = _Complete.of(X)
+    n, d = table.shape
+    columns_of_view = _positions(groups, column_names(X, d))
     n_views = len(columns_of_view)
     generator = check_random_state(random_state)
     candidates = generator.permutation(n * n_views)
@@ -258,31 +261,91 @@ def views(
         candidates = candidates[candidates % n_views != kept[candidates // n_views]]
     sizes = np.array([len(columns) for columns in columns_of_view])
     removed_so_far = np.concatenate([[0], np.cumsum(sizes[candidates % n_views])])
-    wanted = _number_to_remove(rate, table.size, at_most=int(removed_so_far[-1]))
+    wanted = _number_to_remove(rate, n * d, at_most=int(removed_so_far[-1]))
     chosen = candidates[: int(np.argmin(np.abs(removed_so_far - wanted)))]
     removed = np.zeros(table.shape, dtype=bool)
     for v, columns in enumerate(columns_of_view):
         rows = chosen[chosen % n_views == v] // n_views
         removed[np.ix_(rows, columns)] = True
-    return _without(X, table, removed)
+    return table.without(removed)
 
 
-def _complete(X: Any) -> FloatArray:
-    table = as_table(X)
-    missing = np.isnan(table)
-    if missing.any():
-        names = column_names(X, table.shape[1])
-        first = names[int(np.argmax(missing.any(axis=0)))]
-        raise ValueError(
-            f"Values are removed from a complete table, but X has holes already "
-            f"({int(missing.sum())} missing, the first in column {first!r}); drop those rows or "
-            "fill them in first."
+@dataclass(frozen=True, eq=False)
+class _Complete:
+    """A complete table as the mechanisms see it.
+
+    Attributes
+    ----------
+    X : array-like or frame
+        The user's own.
+    shape : tuple of int
+        Rows and columns of ``X``.
+    numbers : ndarray of shape (n_samples, n_numbers)
+        The table as numbers; a column of words has an indicator for each word.
+    column_of : ndarray of int, shape (n_numbers,)
+        Which column of ``X`` each column of numbers comes from.
+    words : ndarray of bool, shape (n_features,)
+        Which columns of ``X`` are words, of which none is larger than another.
+    """
+
+    X: Any
+    shape: tuple[int, int]
+    numbers: FloatArray
+    column_of: IntArray
+    words: BoolArray
+
+    @classmethod
+    def of(cls, X: Any) -> _Complete:
+        if hasattr(X, "columns") and not holds_numbers_only(X):
+            complete, missing = cls._of_frame(X)
+        else:
+            table = as_table(X)
+            n, d = table.shape
+            complete = cls(X, (n, d), table, np.arange(d), np.zeros(d, dtype=bool))
+            missing = np.isnan(table)
+        if missing.any():
+            names = column_names(X, missing.shape[1])
+            first = names[int(np.argmax(missing.any(axis=0)))]
+            raise ValueError(
+                f"Values are removed from a complete table, but X has holes already "
+                f"({int(missing.sum())} missing, the first in column {first!r}); drop those rows "
+                "or fill them in first."
+            )
+        return complete
+
+    @classmethod
+    def _of_frame(cls, X: Any) -> tuple[_Complete, BoolArray]:
+        frame = as_frame(X)
+        columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+        readings = [read_column(column) for column in columns]
+        parts = [r.values(column) for r, column in zip(readings, columns, strict=True)]
+        missing = [r.missing(column) for r, column in zip(readings, columns, strict=True)]
+        widths = [part.shape[1] for part in parts]
+        complete = cls(
+            X,
+            frame.shape,
+            np.hstack(parts),
+            np.repeat(np.arange(len(parts)), widths),
+            np.array([reading.kind == "category" for reading in readings]),
         )
-    return table
+        return complete, np.column_stack(missing)
 
+    def standard_scores(self) -> FloatArray:
+        """Return how far each value lies above the mean of its column; zero for words."""
+        z = np.zeros(self.shape)
+        for values, j in zip(self.numbers.T, self.column_of, strict=True):
+            if not self.words[j]:
+                z[:, j] = (values - values.mean()) / (values.std() or 1.0)
+        return z
 
-def _without(X: Any, table: FloatArray, removed: BoolArray) -> Any:
-    return table_as(X, np.where(removed, np.nan, table))
+    def without(self, removed: BoolArray, columns: IntArray | None = None) -> Any:
+        """Return the user's table without the values told, all of it or some of its columns."""
+        if not hasattr(self.X, "columns") or holds_numbers_only(self.X):
+            numbers = self.numbers if columns is None else self.numbers[:, columns]
+            return table_as(self.X, np.where(removed, np.nan, numbers), columns)
+        names = list(self.X.columns)
+        names = names if columns is None else [names[j] for j in columns]
+        return without_cells(self.X[names], removed)
 
 
 def _check_strength(strength: Any) -> None:

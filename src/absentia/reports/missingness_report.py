@@ -15,7 +15,8 @@ import numpy as np
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import LittleTest, little_test
-from absentia.tables import FloatArray, IntArray, as_table, column_names
+from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
+from absentia.tables.columns import as_frame, counted, infinite_note, read_column
 
 __all__ = ["MissingnessReport", "describe_missingness"]
 
@@ -46,6 +47,8 @@ class MissingnessReport:
         Little's test of "missing completely at random"; None where it was not run.
     why_no_test : str
         Why it was not run; empty where it was.
+    notes : tuple of str
+        What counts as missing besides empty cells, and which columns the test does not look at.
     """
 
     columns: tuple[str, ...]
@@ -55,6 +58,7 @@ class MissingnessReport:
     blocks: tuple[tuple[int, ...], ...]
     little: LittleTest | None
     why_no_test: str
+    notes: tuple[str, ...] = ()
 
     @property
     def n_samples(self) -> int:
@@ -127,7 +131,8 @@ class MissingnessReport:
 
     def __repr__(self) -> str:
         return (
-            f"MissingnessReport of {self.n_samples} rows in {len(self.columns)} columns, "
+            f"MissingnessReport of {counted(self.n_samples, 'row')} in "
+            f"{counted(len(self.columns), 'column')}, "
             f"{_percent(self.rate)} missing, {len(self.patterns.masks)} patterns"
         )
 
@@ -135,17 +140,17 @@ class MissingnessReport:
         n, d = self.n_samples, len(self.columns)
         n_missing = int(self.patterns.counts @ self.patterns.n_missing)
         yield (
-            f"{_count(n, 'row')}, {_count(d, 'column')}: {n_missing:,} of {n * d:,} values "
+            f"{counted(n, 'row')}, {counted(d, 'column')}: {n_missing:,} of {n * d:,} values "
             f"missing ({_percent(self.rate)})"
         )
         singles = int((self.patterns.counts == 1).sum())
         facts = [
-            f"{_count(self.n_complete_rows, 'complete row')} "
+            f"{counted(self.n_complete_rows, 'complete row')} "
             f"({_percent(self.n_complete_rows / n)})",
-            f"{_count(len(self.patterns.masks), 'pattern')}, {singles:,} of a single row",
+            f"{counted(len(self.patterns.masks), 'pattern')}, {singles:,} of a single row",
         ]
         if self.n_empty_rows:
-            facts.append(f"{_count(self.n_empty_rows, 'row')} without any value")
+            facts.append(f"{counted(self.n_empty_rows, 'row')} without any value")
         yield "; ".join(facts)
         if n_missing:
             yield from self._column_lines()
@@ -154,6 +159,10 @@ class MissingnessReport:
         yield ""
         yield "Missing completely at random? (Little's test)"
         yield from self._test_lines()
+        if self.notes:
+            yield ""
+            yield "Notes"
+            yield from (f"  {note}" for note in self.notes)
 
     def _column_lines(self) -> Iterator[str]:
         yield ""
@@ -167,10 +176,10 @@ class MissingnessReport:
         rest = order[_SHOWN:]
         if len(rest):
             low, high = self.column_rates[rest[-1]], self.column_rates[rest[0]]
-            yield f"  and {_count(len(rest), 'more')}, from {_percent(low)} to {_percent(high)}"
+            yield f"  and {len(rest):,} more, from {_percent(low)} to {_percent(high)}"
         complete = len(self.columns) - len(order)
         if complete:
-            yield f"  and {_count(complete, 'column')} without a hole"
+            yield f"  and {counted(complete, 'column')} without a hole"
 
     def _pattern_lines(self) -> Iterator[str]:
         yield ""
@@ -198,7 +207,7 @@ class MissingnessReport:
         for block in self.blocks[:_SHOWN]:
             yield f"  always: {self._named(np.array(block))}"
         if len(self.blocks) > _SHOWN:
-            yield f"  and {_count(len(self.blocks) - _SHOWN, 'more')} such groups"
+            yield f"  and {len(self.blocks) - _SHOWN:,} more such groups"
         for i, j, strength in pairs:
             yield f"  {strength:+.2f}: {self.columns[i]}, {self.columns[j]}"
 
@@ -232,7 +241,9 @@ def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> Missingne
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        NaN, ``None`` or ``pd.NA`` where a value is missing.
+        NaN, ``None`` or ``pd.NA`` where a value is missing. Frames may hold words and dates. In
+        columns of numbers and dates what cannot be read ("-", "<0.5", an infinity) counts as
+        missing, and ``notes`` says so.
     mcar_test : {"auto", True, False}, default="auto"
         Whether to run Little's test of "missing completely at random", which fits a Gaussian by
         EM. "auto" runs it unless the table is so wide and ragged that it would take minutes.
@@ -264,7 +275,7 @@ def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> Missingne
     """
     if mcar_test not in ("auto", True, False):
         raise ValueError(f'mcar_test must be "auto", True or False, found {mcar_test!r}.')
-    table = as_table(X)
+    table, tested, notes = _as_numbers(X)
     n, d = table.shape
     patterns = Patterns.of_mask(np.isnan(table))
     column_rates = patterns.counts @ patterns.masks / n
@@ -276,9 +287,11 @@ def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> Missingne
         )
     elif not patterns.masks.any():
         why_no_test = "nothing is missing."
+    elif not patterns.masks[:, tested].any():
+        why_no_test = "nothing is missing from the columns of numbers."
     elif mcar_test:
         try:
-            little, why_no_test = little_test(table), ""
+            little, why_no_test = little_test(table[:, tested]), ""
         except ValueError as reason:
             why_no_test = str(reason)
     return MissingnessReport(
@@ -289,7 +302,53 @@ def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> Missingne
         blocks=_blocks(patterns),
         little=little,
         why_no_test=why_no_test,
+        notes=notes,
     )
+
+
+def _as_numbers(X: Any) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
+    """Return a table with NaN where a value is missing, which columns are numbers, and notes.
+
+    Of a column of words only what is missing counts; its values are zeros.
+    """
+    try:
+        table = as_table(X)
+    except ValueError:
+        if hasattr(X, "columns"):
+            return _frame_as_numbers(X)
+        values = np.asarray(X)
+        if values.dtype.kind != "f" or not np.isinf(values).any():
+            raise
+        table = as_table(np.where(np.isinf(values), np.nan, values))
+        number = int(np.isinf(values).sum())
+        return table, np.ones(table.shape[1], dtype=bool), (infinite_note(number),)
+    return table, np.ones(table.shape[1], dtype=bool), ()
+
+
+def _frame_as_numbers(X: Any) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
+    frame = as_frame(X)
+    if not frame.size or not frame.columns.is_unique:
+        as_table(X)  # which says what is wrong with it
+    columns = [frame[name] for name in frame.columns]
+    readings = [read_column(column) for column in columns]
+    numbers = [
+        np.where(reading.missing(column), np.nan, 0.0)
+        if reading.left_out or reading.kind == "category"
+        else reading.values(column)[:, 0]
+        for reading, column in zip(readings, columns, strict=True)
+    ]
+    tested = np.array([reading.kind != "category" for reading in readings])
+    notes = [
+        f"{name}: {reading.note}."
+        for name, reading in zip(frame.columns, readings, strict=True)
+        if reading.counts.bounds + reading.counts.unreadable and not reading.left_out
+    ]
+    words = list(frame.columns[~tested])
+    if words:
+        shown = ", ".join(words[:5]) + f" and {len(words) - 5} more" * (len(words) > 5)
+        hold = "holds" if len(words) == 1 else "hold"
+        notes.append(f"Little's test looks at numbers only: not at {shown}, which {hold} words.")
+    return np.column_stack(numbers), tested, tuple(notes)
 
 
 def _correlation_of_absence(patterns: Patterns, rates: FloatArray) -> FloatArray:
@@ -319,7 +378,3 @@ def _blocks(patterns: Patterns) -> tuple[tuple[int, ...], ...]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1 and what != 'more')}"

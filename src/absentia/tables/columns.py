@@ -16,7 +16,16 @@ import numpy as np
 from absentia.tables.reading import BoolArray, FloatArray
 from absentia.tables.words import SECONDS_A_DAY, Words, days_since_1970, first_two_words
 
-__all__ = ["CellCounts", "ColumnReading", "as_frame", "read_column", "counted"]
+__all__ = [
+    "CellCounts",
+    "ColumnReading",
+    "as_frame",
+    "counted",
+    "holds_numbers_only",
+    "infinite_note",
+    "read_column",
+    "without_cells",
+]
 
 Kind = Literal["number", "date", "duration", "ordered", "category"]
 
@@ -208,6 +217,30 @@ def as_frame(X: Any) -> Any:
     return frame
 
 
+def infinite_note(number: int) -> str:
+    """Say what becomes of infinite values."""
+    return f"{counted(number, 'infinite value')} {_count_as_missing(number)}"
+
+
+def holds_numbers_only(frame: Any) -> bool:
+    """Tell whether all columns of a pandas or polars frame have a type of numbers."""
+    if type(frame).__module__.startswith("polars"):
+        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
+    return all(dtype.kind in "iufb" for dtype in frame.dtypes)
+
+
+def without_cells(frame: Any, removed: BoolArray) -> Any:
+    """Return a pandas or polars frame with nothing in some of its cells."""
+    if type(frame).__module__.startswith("polars"):
+        columns = {
+            name: [None if gone else value for value, gone in zip(frame[name], mask, strict=True)]
+            for name, mask in zip(frame.columns, removed.T, strict=True)
+        }
+        return type(frame)(columns, schema=frame.schema)
+    whole = {name: float for name, dtype in frame.dtypes.items() if dtype.kind in "iub"}
+    return frame.astype(whole).mask(removed)
+
+
 def _read_typed(column: Any) -> ColumnReading:
     """Read a column whose type says what it holds: numbers, dates, durations."""
     distinct = first_two_words(column)
@@ -221,7 +254,7 @@ def _read_typed(column: Any) -> ColumnReading:
     else:
         values = _numbers(column)
         n_infinite = int(np.isnan(values).sum()) - n_empty
-        note = f"{counted(n_infinite, 'infinite value')} {_count_as_missing(n_infinite)}"
+        note = infinite_note(n_infinite)
         counts = CellCounts(counts.read - n_infinite, n_empty, unreadable=n_infinite)
         is_id = _numbers_the_rows(values, str(column.name))
         reading = ColumnReading("number", note if n_infinite else "", counts, is_id=is_id)

@@ -1,0 +1,108 @@
+"""Nothing is overwritten unasked, files appear whole, and the place is checked before training."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.cli import learning, main
+from absentia.cli.files import check_output, replaced, write_table
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=30), "b": rng.normal(size=30)})
+    frame["y"] = np.where(frame["a"] > 0, "yes", "no")
+    frame.loc[::6, "b"] = None
+    frame.to_csv("t.csv", index=False)
+    return frame
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr(learning, "new_model", refuse)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["train", "t.csv", "-t", "y", "-o", "t.csv"], "t.csv is what is read"),
+        (["train", "t.csv", "-t", "y", "-o", "t.csv", "--force"], "t.csv is what is read"),
+        (["train", "t.csv", "-t", "y", "-o", "./link.csv", "--force"], "is what is read"),
+        (["train", "t.csv", "-t", "y", "-o", "old"], "old exists already"),
+        (["train", "t.csv", "-t", "y", "-o", "folder"], "folder is a folder"),
+        (["train", "t.csv", "-t", "y", "-o", "nowhere/m"], "There is no folder nowhere"),
+        (["predict", "old", "t.csv", "-o", "t.csv", "--force"], "t.csv is what is read"),
+        (["predict", "old.csv", "t.csv", "-o", "old.csv", "-f"], "old.csv is what is read"),
+        (["predict", "m", "t.csv", "-o", "old.csv"], "old.csv exists already"),
+        (["predict", "m", "t.csv", "-o", "x.doc"], "x.doc is of no kind that can be written"),
+        (["describe", "t.csv", "--plot", "old.png"], "old.png exists already"),
+        (["describe", "t.csv", "--plot", "holes.gif"], "one of .png, .svg, .pdf"),
+        (["compare", "t.csv", "-t", "y", "--report", "t.csv"], "t.csv is a file"),
+        (["compare", "t.csv", "-t", "y", "--report", "site"], "pages of something else"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_there_stays(table, no_training, capsys, tmp_path, command, sentence):
+    os.symlink("t.csv", "link.csv")
+    for name in ("old", "old.csv", "old.png"):
+        (tmp_path / name).write_text("precious")
+    for name in ("folder", "site"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "site" / "index.html").write_text("precious")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert main(command) == 1
+    assert sentence in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_place_that_cannot_be_written_is_found_before_training(table, no_training, capsys):
+    # /proc takes no files, from the superuser neither.
+    if not os.path.isdir("/proc/self"):
+        pytest.skip("needs a folder that nobody can write into")
+    assert main(["train", "t.csv", "-t", "y", "-o", "/proc/self/m"]) == 1
+    assert "Nothing can be written into /proc/self" in capsys.readouterr().err
+
+
+def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
+    (tmp_path / "m").write_text("old")
+    assert main(["train", "t.csv", "-t", "y", "-o", "m", "--force"]) == 0
+    assert "always 'no' would have 0." in capsys.readouterr().err
+    table.assign(prediction="mine").to_csv("new.csv", index=False)
+    assert main(["predict", "m", "new.csv", "--keep", "-o", "out.csv"]) == 0
+    assert "'prediction_2'" in capsys.readouterr().err
+    out = pd.read_csv("out.csv")
+    assert (out["prediction"] == "mine").all()
+    assert set(out["prediction_2"]) == {"yes", "no"}
+    assert sorted(os.listdir()) == ["m", "new.csv", "out.csv", "t.csv"]
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def write_half():
+        with replaced(path) as draft:
+            draft.write_text("ha")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert path.read_text() == "old"
+    write_table(pd.DataFrame({"a": [1]}), str(path))
+    assert path.read_text() == "a\n1\n"
+    write_table(pd.DataFrame({"a": [1], "b": [2]}), str(tmp_path / "out.tsv.gz"))
+    assert pd.read_csv(tmp_path / "out.tsv.gz", sep="\t").shape == (1, 2)
+    assert sorted(os.listdir(tmp_path)) == ["out.csv", "out.tsv.gz"]
+
+
+def test_the_standard_input_is_no_file_to_protect(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_text("a file of that name")
+    check_output("out.csv", inputs=["-"])
