@@ -201,3 +201,53 @@ def test_the_mechanisms_are_reachable_from_the_package():
     import absentia
 
     assert absentia.amputation.mcar is amputation.mcar
+
+
+def patients(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n),
+            "ward": rng.choice(["a", "b", "c"], n),
+            "admitted": pd.date_range("2024-01-01", periods=n),
+            "visits": rng.integers(0, 5, n),
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("mechanism", ["mcar", "mar", "mnar", "self_censoring", "views"])
+def test_tables_with_words_and_dates_lose_values_too(mechanism, kind):
+    table = patients()
+    if kind == "polars":
+        table = pytest.importorskip("polars").from_pandas(table)
+    options = {"groups": [["age", "ward"], ["visits"]]} if mechanism == "views" else {}
+    holes = getattr(amputation, mechanism)(table, 0.25, random_state=0, **options)
+    columns = list(range(4))
+    if mechanism == "mnar":
+        holes, columns, _ = holes
+    assert type(holes) is type(table)
+    holes = holes if kind == "pandas" else holes.to_pandas()
+    removed = holes.isna().to_numpy()
+    assert removed.mean() == pytest.approx(0.25, abs=0.01)
+    before = patients().iloc[:, columns]
+    assert list(holes.columns) == list(before.columns)
+    for name in holes.columns:
+        kept = holes[name].notna()
+        assert kept.any()
+        assert (holes.loc[kept, name] == before.loc[kept, name]).all()
+
+
+def test_words_go_at_random_where_values_censor_themselves():
+    table = patients(2000)
+    holes = amputation.self_censoring(table, 0.3, random_state=0)
+    assert holes["age"].mean() < table["age"].mean() - 3
+    gone = table["ward"][holes["ward"].isna()].value_counts(normalize=True)
+    np.testing.assert_allclose(gone[["a", "b", "c"]], 1 / 3, atol=0.06)  # 600 draws: 3 deviations
+
+
+def test_a_word_that_is_missing_is_a_hole_too():
+    table = patients()
+    table.loc[3, "ward"] = None
+    with pytest.raises(ValueError, match=r"1 missing, the first in column 'ward'"):
+        amputation.mcar(table, 0.1)

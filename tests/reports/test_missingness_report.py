@@ -123,3 +123,58 @@ def test_without_matplotlib_the_plot_says_what_to_install(frame, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'absentia\[plot\]'"):
         describe_missingness(frame, mcar_test=False).plot()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_tables_with_words_and_dates_are_described(frame, kind):
+    table = frame.assign(
+        ward=["x", None, "y"] * 100,
+        lead=["<0.5", "-", *[f"{value:.3f}" for value in range(298)]],
+        day=pd.date_range("2024-01-01", periods=300),
+    )
+    if kind == "polars":
+        polars = pytest.importorskip("polars")
+        table = polars.from_pandas(table)
+    report = describe_missingness(table)
+    assert report.columns == (*"abcde", "ward", "lead", "day")
+    np.testing.assert_allclose(report.column_rates[5:], [1 / 3, 2 / 300, 0], atol=1e-15)
+    assert report.little is not None
+    assert "1 value such as '<0.5' counts as missing" in report.notes[0]
+    assert report.notes[1] == "Little's test looks at numbers only: not at ward, which holds words."
+    assert "\nNotes\n  lead: numbers written as text" in str(report)
+
+
+def test_words_alone_are_described_without_a_test():
+    report = describe_missingness(pd.DataFrame({"word": ["a", None, "b"], "x": [1, 2, 3]}))
+    assert report.little is None
+    assert "nothing is missing from the columns of numbers" in str(report)
+
+
+def test_an_infinite_value_does_not_stop_the_report():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[0, 0], X[1, 0], X[3, 1] = np.inf, -np.inf, np.nan
+    for table in (X, pd.DataFrame(X)):
+        report = describe_missingness(table)
+        np.testing.assert_allclose(report.column_rates, [2 / 30, 1 / 30])
+        assert "2 infinite values count as missing" in str(report)
+    with pytest.raises(ValueError, match="could not convert string"):
+        describe_missingness([["a", "b"]])
+    with pytest.raises(ValueError, match="must be unique"):
+        describe_missingness(pd.DataFrame([["a", 1]], columns=["x", "x"]))
+
+
+def test_labels_of_the_picture_tell_columns_apart():
+    names = [
+        "mean_corpuscular_haemoglobin_first",
+        "mean_corpuscular_haemoglobin_second",
+        "mean_corpuscular_volume_of_red_cells_second",
+        "mean_corpuscular_value_of_red_cells_second",
+        r"$\frac{$",
+    ]
+    X = amputation.mcar(np.random.default_rng(0).normal(size=(50, 5)), 0.3, random_state=0)
+    figure = describe_missingness(pd.DataFrame(X, columns=names)).plot()
+    labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    assert len(set(labels)) == 5
+    assert max(len(label) for label in labels[:2]) <= 22
+    figure.canvas.draw()
+    plt.close(figure)

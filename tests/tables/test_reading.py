@@ -111,7 +111,7 @@ REFUSED = {
     "text columns": (
         pd.DataFrame({"a": ["x", "y"], "b": [1, 2], "c": ["1", "2"]}),
         ValueError,
-        "'a', 'c' hold text.*OneHotEncoder",
+        "'a', 'c' hold text.*TableEncoder",
     ),
     "text categories": (pd.DataFrame({"a": pd.Categorical(["x", "1"])}), ValueError, "'a' holds"),
     "text in polars": (pl.DataFrame({"a": ["1"], "b": [1]}), ValueError, "'a' holds text"),

@@ -148,6 +148,7 @@ def train(
     from absentia import save
     from absentia.cli.files import check_output, read_table
     from absentia.cli.learning import (
+        fit,
         machine_of,
         new_model,
         pipeline_of,
@@ -161,7 +162,7 @@ def train(
     table = split_target(frame, target, task, ignore=_words(ignore) or ()).shuffled()
     progress = not quiet and sys.stderr.isatty()
     model = new_model(table.task, method, keep_ids=keep_ids, progress=progress)
-    model.fit(table.features, table.target)
+    fit(model, table, keep_ids=keep_ids)
     machine = machine_of(model)
     if table.task == "classification":
         model = with_probabilities(model, table.features, table.target)

@@ -16,13 +16,14 @@ from absentia.densities import MixtureDensity
 from absentia.evaluation.datasets import Dataset, Task, guess_task, target_values
 from absentia.machines import SVCCV, SVRCV
 from absentia.tables import BoolArray
-from absentia.tables.columns import ColumnReading, counted, read_column
+from absentia.tables.columns import ColumnReading, counted, read_column, with_names
 from absentia.tables.encoder import TableEncoder
 
 __all__ = [
     "TRAINABLE",
     "LearningTable",
     "as_dataset",
+    "fit",
     "new_model",
     "predictions",
     "reading_notes",
@@ -213,11 +214,19 @@ def new_model(
     )
     encoder = TableEncoder(keep_ids=keep_ids)
     pipeline = Pipeline([("encode", encoder), ("scale", StandardScaler()), ("machine", machine)])
-    # Frames from step to step: messages then name the columns.
-    pipeline[:-1].set_output(transform="pandas")
     if task == "classification":
         return pipeline
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
+
+
+def fit(model: Any, table: LearningTable, *, keep_ids: bool = False) -> None:
+    """Fit a model to a table; what goes wrong is said with the names of its columns."""
+    try:
+        model.fit(table.features, table.target)
+    except ValueError as error:
+        encoder = TableEncoder(keep_ids=keep_ids).fit(table.features)
+        names = list(encoder.get_feature_names_out())
+        raise ValueError(with_names(str(error), names)) from error
 
 
 def with_probabilities(model: Any, features: Any, target: np.ndarray) -> Any:

@@ -20,7 +20,7 @@ from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
-from absentia.tables.columns import counted
+from absentia.tables.columns import counted, with_names
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
 
@@ -100,7 +100,10 @@ def compare_table(
         scores = results.scores(COMPARE.name, "small", seed)
         cells = results.cells(COMPARE.name, "small", seed)
     failed = cells[cells["error"] != ""]
-    errors = dict(failed.groupby("method")["error"].first())
+    errors = {
+        method: with_names(error, data.feature_names)
+        for method, error in failed.groupby("method")["error"].first().items()
+    }
     if not len(scores):
         raise ValueError(f"Every method failed, the first with: {next(iter(errors.values()))}")
     return Outcome(_scores_by_method(scores, cells, data), errors, page)

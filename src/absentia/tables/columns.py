@@ -8,6 +8,7 @@ same name are to be read. The encoder and the report of missing values are built
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ __all__ = [
     "holds_numbers_only",
     "infinite_note",
     "read_column",
+    "with_names",
     "without_cells",
 ]
 
@@ -215,6 +217,18 @@ def as_frame(X: Any) -> Any:
     frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
     frame.columns = [str(name) for name in frame.columns]
     return frame
+
+
+def with_names(message: str, names: Sequence[str]) -> str:
+    """Return a message about columns ``'x0'``, ``'x1'``... with their names.
+
+    Examples
+    --------
+    >>> with_names("Column 'x1' is constant.", ["age", "weight"])
+    "Column 'weight' is constant."
+    """
+    known = {repr(f"x{j}"): repr(str(name)) for j, name in enumerate(names)}
+    return re.sub(r"'x\d+'", lambda found: known.get(found[0], found[0]), message)
 
 
 def infinite_note(number: int) -> str:

@@ -32,8 +32,8 @@ __all__ = [
 
 _FINITE = "expected finite numbers, or NaN where a value is missing"
 _NUMBERS = (
-    "Encode categories (for example with OneHotEncoder or TargetEncoder in a ColumnTransformer), "
-    "turn dates into numbers, or drop these columns."
+    "Put absentia.TableEncoder before the machine, which reads words, dates and numbers written as "
+    "text: make_pipeline(TableEncoder(), StandardScaler(), SVC()); or drop these columns."
 )
 
 

@@ -1,0 +1,213 @@
+"""Tables as they come: sorted, with ids, bounds, rare classes; and interruptions."""
+
+import io
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from threadpoolctl import threadpool_info
+
+import absentia
+from absentia.cli import main
+from absentia.evaluation import comparison, runner
+from absentia.evaluation.cells import Score
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def numbers(n: int = 60, columns: str = "abc") -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(n, len(columns))), columns=list(columns))
+
+
+def score_of(notes: str) -> float:
+    return float(notes.split("cross-validated ")[1].split()[1])
+
+
+def test_a_file_sorted_by_its_target_is_learned_as_well(capsys):
+    table = numbers(100)
+    table["price"] = 3 * table["a"] - table["b"]
+    table.sort_values("price").to_csv("sorted.csv", index=False)
+    assert main(["train", "sorted.csv", "-t", "price", "-o", "m"]) == 0
+    notes = capsys.readouterr().err
+    assert score_of(notes) > 0.9
+    assert "always the mean would have 0.000" in notes
+
+
+def test_a_score_stands_beside_that_of_a_constant_answer(capsys):
+    # Six rows, ten times each, of which one is rare: nothing can be learned.
+    table = pd.concat([numbers(6)] * 10, ignore_index=True)
+    table["y"] = ["rare"] * 6 + ["common"] * 54
+    table.to_csv("t.csv", index=False)
+    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 0
+    assert "(always 'common' would have 0.900; it has learned nothing)" in capsys.readouterr().err
+
+
+def test_rare_classes_are_counted_and_named(capsys):
+    table = numbers(60)
+    table["y"] = ["yes"] * 15 + ["no"] * 15 + [f"rare {i}" for i in range(30)]
+    table.to_csv("t.csv", index=False)
+    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 0
+    notes = capsys.readouterr().err
+    assert "Of the 32 classes of y, 30 classes have fewer than 5 rows and were left out" in notes
+    assert "and 10 more. They held 30 of the 60 rows" in notes
+
+
+def test_ids_and_ignored_columns(capsys):
+    table = numbers(60)
+    table["y"] = np.where(table["a"] > 0, "yes", "no")
+    table.insert(0, "patient", np.arange(1, 61))
+    table.to_csv("t.csv", index=False)
+    assert main(["train", "t.csv", "-t", "y", "-o", "m", "--ignore", "c"]) == 0
+    notes = capsys.readouterr().err
+    assert "patient: left out, it only numbers the rows" in notes
+    assert "--keep-ids" in notes
+    table[["a", "b"]].to_csv("new.csv", index=False)
+    assert main(["predict", "m", "new.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert (pd.read_csv(io.StringIO(out))["prediction"] == table["y"]).mean() > 0.8
+    assert main(["train", "t.csv", "-t", "y", "-o", "k", "--ignore", "c", "--keep-ids"]) == 0
+    assert "patient" not in capsys.readouterr().err
+    for names, said in (("q", "no column 'q' to ignore; there are patient"), ("y", "to predict")):
+        assert main(["train", "t.csv", "-t", "y", "-o", "x", "--ignore", names]) == 1
+        assert said in capsys.readouterr().err
+    assert main(["describe", "t.csv", "--ignore", "a, b"]) == 0
+    assert "60 rows, 3 columns" in capsys.readouterr().out
+
+
+def test_bounds_and_dashes_are_missing_numbers(capsys):
+    table = numbers(100).round(3).astype(object)
+    table.loc[:9, "a"] = "<0.5"
+    table.loc[20:44, "b"] = "-"
+    table["y"] = np.where(np.arange(100) % 2, "yes", "no")
+    table.to_csv("t.csv", index=False)
+    assert main(["describe", "t.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "35 of 400 values missing" in out
+    assert "chi-square" in out
+    assert "a: numbers written as text; 10 values such as '<0.5' count as missing." in out
+    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 0
+    notes = capsys.readouterr().err
+    assert "b: numbers written as text; 25 unreadable values ('-') count as missing" in notes
+    assert "left out" not in notes
+
+
+def test_one_infinite_value_stops_nothing(capsys):
+    table = numbers(40)
+    table["y"] = np.where(table["b"] > 0, "yes", "no")
+    table.loc[3, "a"] = np.inf
+    table.loc[5:9, "c"] = None
+    table.to_csv("t.csv", index=False)
+    assert main(["describe", "t.csv"]) == 0
+    assert "a: 1 infinite value counts as missing." in capsys.readouterr().out
+    assert main(["train", "t.csv", "-t", "y", "-o", "m", "-q"]) == 0
+    assert main(["predict", "m", "t.csv"]) == 0
+
+
+def test_a_target_of_numbers_written_as_text_is_a_quantity(capsys):
+    table = numbers(60)
+    table["price"] = [f"{v:.2f}".replace(".", ",") for v in 10 + 3 * table["a"]]
+    table.loc[7, "price"] = "n/a "
+    table.loc[8, "price"] = "-"
+    table.to_csv("t.csv", index=False, sep=";")
+    assert main(["train", "t.csv", "-t", "price", "-o", "m"]) == 0
+    notes = capsys.readouterr().err
+    assert "Regression of price from 58 rows" in notes
+    assert "2 rows have no price, left out." in notes
+
+
+def test_excel_files(capsys, monkeypatch):
+    pytest.importorskip("openpyxl")
+    table = numbers(30)
+    table.loc[4:8, "b"] = None
+    with pd.ExcelWriter("t.xlsx") as book:
+        table.to_excel(book, sheet_name="first", index=False)
+        table.to_excel(book, sheet_name="second", index=False)
+    assert main(["describe", "t.xlsx"]) == 0
+    out, err = capsys.readouterr()
+    assert "30 rows, 3 columns: 5 of 90" in out
+    assert "Only the first of 2 sheets was read: first." in err
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    assert main(["describe", "t.xlsx"]) == 1
+    assert "pip install 'absentia[excel]'" in capsys.readouterr().err
+    pd.Series(["no archive"]).to_csv("old.xls")
+    assert main(["describe", "old.xls"]) == 1
+    assert "Save it as .xlsx or .csv first" in capsys.readouterr().err
+
+
+def test_messages_name_the_columns(capsys):
+    table = numbers(40)
+    table["weight"] = table["a"] * 1e160
+    table["y"] = np.where(table["b"] > 0, "yes", "no")
+    table.to_csv("t.csv", index=False)
+    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 1
+    assert "Column 'weight' has a standard deviation of about 1e+160" in capsys.readouterr().err
+    assert main(["compare", "t.csv", "-t", "y", "--methods", "genrbf", "-q"]) == 1
+    assert "Column 'weight' has" in capsys.readouterr().err
+
+
+def test_version_help_and_module():
+    for arguments, said in ((["--version"], absentia.__version__), (["--help"], "compare")):
+        started = time.perf_counter()
+        command = [sys.executable, "-X", "importtime", "-m", "absentia", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0
+        assert said in done.stdout
+        # What takes seconds to import is not imported.
+        for slow in ("numba", "sklearn", "pandas", "scipy"):
+            assert f" {slow}\n" not in done.stderr
+        assert time.perf_counter() - started < 30
+
+
+@pytest.mark.parametrize("command", ["train", "compare"])
+def test_an_interruption_says_so(command, capsys, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    table = numbers(40)
+    table["y"] = np.where(table["b"] > 0, "yes", "no")
+    table.to_csv("t.csv", index=False)
+    monkeypatch.setattr("absentia.cli.learning.new_model", interrupt)
+    monkeypatch.setattr(comparison, "run", interrupt)
+    options = ["-o", "m"] if command == "train" else ["-q"]
+    assert main([command, "t.csv", "-t", "y", *options]) == 130
+    err = capsys.readouterr().err
+    said = "interrupted" if command == "train" else "t-report; the same command goes on from there"
+    assert said in err
+
+
+def test_a_contest_that_was_stopped_goes_on(capsys, monkeypatch):
+    done, threads = [], set()
+
+    def run_cell(work, cell, context):
+        if len(done) == 4 and not stopped:
+            stopped.append(True)
+            raise KeyboardInterrupt
+        done.append(cell.key)
+        threads.update(pool["num_threads"] for pool in threadpool_info())
+        return runner.CellResult(cell, 0.1, (Score("accuracy", 0.8, 0.0),))
+
+    stopped: list[bool] = []
+    monkeypatch.setattr(runner, "attempt", run_cell)
+    table = numbers(50)
+    table["y"] = np.where(table["b"] > 0, "yes", "no")
+    table.to_csv("t.csv", index=False)
+    command = ["compare", "t.csv", "-t", "y", "--methods", "mean,zero", "-q"]
+    assert main(command) == 130
+    assert len(done) == 4
+    assert main(command) == 0
+    assert "always 'no' would have accuracy 0.520" in capsys.readouterr().out
+    assert len(done) == len(set(done)) == 10
+    # Learners in this process have one thread, as those in processes of their own have.
+    assert threads == {1}
+    # Another table is another contest.
+    table.iloc[1:].to_csv("t.csv", index=False)
+    assert main(command) == 0
+    assert len(done) == 20
