@@ -59,6 +59,8 @@ if TYPE_CHECKING:
         ConformalRegressor,
         MarginalClassifier,
         MarginalRegressor,
+        Uncertainty,
+        predict_uncertainty,
     )
     from absentia.reports.missingness_report import MissingnessReport, describe_missingness
     from absentia.tables.encoder import TableEncoder
@@ -114,6 +116,7 @@ __all__ = [
     "SVRCV",
     "SpectralClustering",
     "TableEncoder",
+    "Uncertainty",
     "__version__",
     "amputation",
     "describe_missingness",
@@ -121,6 +124,7 @@ __all__ = [
     "kernel_variance",
     "kernel_variance_diag",
     "load",
+    "predict_uncertainty",
     "repair_psd",
     "save",
 ]

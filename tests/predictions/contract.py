@@ -73,7 +73,7 @@ class Contract:
         _, holes = example()
         whole = self.answer(wrapper, holes)
         monkeypatch.setattr(
-            "absentia.predictions.draws.bounded_slices",
+            "absentia.beliefs.draws.bounded_slices",
             lambda n, floats: [slice(i, min(i + 7, n)) for i in range(0, n, 7)],
         )
         chunked = self.answer(wrapper.set_params(n_jobs=2), holes)
@@ -92,7 +92,7 @@ class Contract:
 
     @pytest.mark.parametrize("n_draws", [1, 0, 2.5, True])
     def test_fewer_than_two_draws_are_refused(self, n_draws):
-        with pytest.raises(ValueError, match="n_draws must be a whole number of at least 2"):
+        with pytest.raises(ValueError, match="n_draws must be an integer from 2 to"):
             self.wrapped(n_draws=n_draws)
 
     def test_known_is_one_of_two_words(self):

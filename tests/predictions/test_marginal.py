@@ -59,14 +59,12 @@ class TestRegressor(Contract):
     def own(self, wrapper, X):
         return wrapper.estimator_.predict(X)
 
-    def test_a_linear_model_gets_the_conditional_mean_exactly(self):
-        # Every draw has its mirror image, so that the draws of a Gaussian average to its mean.
+    def test_a_linear_model_gets_nearly_the_conditional_mean(self):
         _, holes = example()
-        wrapper = self.wrapped(n_draws=4)
-        filled = wrapper.density_.impute(holes)
-        np.testing.assert_allclose(
-            wrapper.predict(holes), wrapper.estimator_.predict(filled), rtol=1e-10, atol=1e-10
-        )
+        wrapper = self.wrapped(n_draws=4096)
+        wanted = wrapper.estimator_.predict(wrapper.density_.impute(holes))
+        # Quasi-random draws of a Gaussian have its mean up to an error of about 1/4096.
+        np.testing.assert_allclose(wrapper.predict(holes), wanted, atol=2e-2)
 
 
 def test_one_output_stays_one_dimensional_and_one_column_stays_a_column():

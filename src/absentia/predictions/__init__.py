@@ -1,5 +1,7 @@
 """Answers for incomplete rows: what a model predicts, how far off it may be, and a guarantee."""
 
+from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.predictions.any_uncertainty import predict_uncertainty
 from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
 from absentia.predictions.regions import PredictionIntervals, PredictionSets
@@ -11,4 +13,6 @@ __all__ = [
     "MarginalRegressor",
     "PredictionIntervals",
     "PredictionSets",
+    "Uncertainty",
+    "predict_uncertainty",
 ]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
@@ -12,11 +11,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
+from absentia.beliefs import Beliefs
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.named_densities import make_density
 from absentia.machines.base import condition_on
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.machines.uncertainty.machine_draws import one_output_flat
+from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
+from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
-from absentia.predictions.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.parameters import THREADS, Rule, check_parameters, count_from, words
 from absentia.predictions.training_draws import fit_on_draws, fit_weighted
 from absentia.predictions.wrapped_model import RowFormat, WrappedModel, require_method
 from absentia.tables import (
@@ -49,6 +53,12 @@ class MarginalModel(BaseEstimator):
     density_: Any
     patterns_: BoolArray
     n_features_in_: int
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_draws": count_from(2),
+        "known": words("average", "model"),
+        "n_jobs": THREADS,
+    }
 
     _method: str
     _wrapped: WrappedModel
@@ -131,19 +141,49 @@ class MarginalModel(BaseEstimator):
         remember_columns(self, X)
         return self
 
+    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+        """Return predictions with their uncertainty taken apart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        by_column : bool, default=True
+            Whether to say what each missing column alone would remove, which takes about as many
+            predictions for each missing value as the rest.
+
+        Returns
+        -------
+        Uncertainty
+            Entropies of classes or variances of numbers. The model part is zero, except for
+            regressors whose ``predict`` takes ``return_std``; the noise of a regressor is not
+            known, and zero. Every incomplete row is averaged, whatever ``known`` says.
+        """
+        check_is_fitted(self)
+        table = as_table_like(self, X)[:, self._columns]
+        names = getattr(self, "feature_names_in_", None)
+        columns = tuple(f"x{j}" if names is None else str(names[j]) for j in self._columns)
+        unit: Any = "entropy" if self._method == "predict_proba" else "variance"
+
+        def believe(rows: FloatArray) -> Beliefs:
+            full = np.full((len(rows), self.n_features_in_), np.nan)
+            full[:, self._columns] = rows
+            return self._believe(full)
+
+        doubt = uncertainty_over_draws(
+            self._wrapped.answer_with_variance,
+            believe,
+            table,
+            self._points,
+            unit,
+            columns,
+            by_column=by_column,
+            n_jobs=self.n_jobs,
+        )
+        return one_output_flat(doubt, unit == "variance" and getattr(self, "_single", False))
+
     def _check_parameters(self) -> None:
         """Raise for parameters that can be seen to be wrong before anything is computed."""
-        n_draws: Any = self.n_draws
-        if isinstance(n_draws, bool) or not isinstance(n_draws, Integral) or int(n_draws) < 2:
-            raise ValueError(
-                f"n_draws must be a whole number of at least 2, found {n_draws!r}: the average "
-                "needs several draws, and powers of two such as 64 are best."
-            )
-        if self.known not in ("average", "model"):
-            raise ValueError(
-                f"known must be 'average' or 'model', found {self.known!r}: how to answer rows "
-                "whose missing pattern the model was trained on."
-            )
+        check_parameters(self)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(
                 "estimator must be an estimator, or FrozenEstimator(model) for a model that is "
@@ -182,13 +222,16 @@ class MarginalModel(BaseEstimator):
             drawn = drawn[rows_by_pattern(table[drawn])]
             means = map_draws(
                 lambda draws, _: self._answers(draws).mean(axis=1),
-                self.density_,
+                self._believe,
                 table[drawn],
                 self._points,
                 self.n_jobs,
             )
             parts.append((drawn, averaged(np.concatenate(means))))
         return parts
+
+    def _believe(self, rows: FloatArray) -> Beliefs:
+        return condition_on(self.density_, rows)
 
     def _read(self, X: Any) -> tuple[FloatArray, BoolArray]:
         """Return the table, and which of its rows are to be averaged over draws."""
@@ -252,7 +295,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
     random_state : int, RandomState instance or None, default=None
         Scrambles the quasi-random points, once, in ``fit``.
     n_jobs : int, default=None
-        Threads over chunks of draws, as everywhere in joblib; many models use threads themselves.
+        Threads over chunks of draws. None is one, because many models use threads themselves.
 
     Attributes
     ----------
@@ -374,7 +417,7 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
     random_state : int, RandomState instance or None, default=None
         Scrambles the quasi-random points, once, in ``fit``.
     n_jobs : int, default=None
-        Threads over chunks of draws, as everywhere in joblib.
+        Threads over chunks of draws. None is one, because many models use threads themselves.
 
     Attributes
     ----------

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from absentia.predictions.draws import DrawPoints, map_draws
+from absentia.beliefs.draws import DrawPoints, map_draws
+from absentia.machines.base import condition_on
 from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables import FloatArray
 
@@ -39,7 +40,14 @@ def stacked_draws(
         return table[:, columns], np.arange(len(table)), np.ones(len(table))
     # A seed of its own: the draws that predictions average over are others.
     points = DrawPoints.sobol(n_draws, len(columns), seed + 1)
-    drawn = np.concatenate(map_draws(lambda draws, _: draws, density, table[incomplete], points))
+    drawn = np.concatenate(
+        map_draws(
+            lambda draws, _: draws,
+            lambda rows: condition_on(density, rows),
+            table[incomplete],
+            points,
+        )
+    )
     rows = np.concatenate([table[np.ix_(complete, columns)], drawn.reshape(-1, len(columns))])
     row = np.concatenate([complete, np.repeat(incomplete, n_draws)])
     weights = np.where(np.arange(len(row)) < len(complete), 1.0, 1.0 / n_draws)

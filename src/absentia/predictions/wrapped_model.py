@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,13 @@ class WrappedModel:
         """Return the answers for rows of float64, shape (n_samples, n_outputs)."""
         return self.ask(self.format.rows(values))
 
+    def answer_with_variance(self, values: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return the answers and, where ``predict`` takes ``return_std``, their variances."""
+        if self.method == "predict" and "return_std" in _parameters(self.model):
+            mean, std = self.model.predict(self.format.rows(values), return_std=True)
+            return mean.reshape(len(values), -1), std.reshape(len(values), -1) ** 2
+        return self.answer(values), None
+
     def ask(self, rows: Any) -> FloatArray:
         """Return the answers for rows that are in the model's format already."""
         answers = getattr(self.model, self.method)(rows)
@@ -146,6 +154,15 @@ def require_method(model: Any, method: str) -> None:
     """Raise where a model cannot be asked, saying what would help."""
     if not hasattr(model, method):
         raise ValueError(_LACKING[method].format(name=_name(model)))
+
+
+def _parameters(model: Any) -> Any:
+    """Return the parameters of ``predict``, those of the model inside a frozen one."""
+    inner = model.estimator if isinstance(model, FrozenEstimator) else model
+    try:
+        return signature(inner.predict).parameters
+    except ValueError:  # compiled functions may have no signature
+        return ()
 
 
 def _name(model: Any) -> str:

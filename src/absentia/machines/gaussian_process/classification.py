@@ -19,6 +19,8 @@ from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.laplace import LaplaceApproximation, average_sigmoid, latent
 from absentia.machines.one_vs_rest import class_signs
+from absentia.machines.uncertainty.machine_draws import machine_uncertainty
+from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import COUNT, Rule
 from absentia.tables import BoolArray, FloatArray, as_table
 
@@ -210,6 +212,22 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             columns = np.column_stack([1.0 - columns, columns])
         probabilities: FloatArray = columns / columns.sum(axis=1, keepdims=True)
         return probabilities
+
+    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+        """Return probabilities with the entropy of the class taken apart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        by_column : bool, default=True
+            Whether to say what each missing column alone would remove.
+
+        Returns
+        -------
+        Uncertainty
+            Averages over 64 draws of the missing values.
+        """
+        return machine_uncertainty(self, X, by_column=by_column)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the log-odds: of the second class, or of each of more.

@@ -16,6 +16,8 @@ from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
+from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
+from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, Rule, words
 from absentia.tables import FloatArray, as_table
 
@@ -254,6 +256,24 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         variance = self.scale_ * self.kernel_.diag(beliefs) - (explained**2).sum(axis=0)
         # The process knows a training row without noise: what rounding left below zero is zero.
         return mean, _per_target(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
+
+    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+        """Return predictions with their variance taken apart: model, noise, missing values.
+
+        The variance is about the learned function at the true row; see
+        :func:`~absentia.machines.gaussian_process.process_uncertainty.process_uncertainty`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        by_column : bool, default=True
+            Whether to say what each missing column alone would remove.
+
+        Returns
+        -------
+        Uncertainty
+        """
+        return process_uncertainty(self, X, by_column=by_column)
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = True

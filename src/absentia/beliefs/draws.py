@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
-from absentia.beliefs import Beliefs
-from absentia.beliefs.beliefs import covariance_roots
+from absentia.beliefs.beliefs import Beliefs, covariance_roots
 from absentia.engine.slices import bounded_slices
-from absentia.machines.base import condition_on
+from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray
 
-__all__ = ["DrawPoints", "draw_rows", "map_draws"]
+__all__ = ["DrawPoints", "draw_rows", "map_draws", "rows_by_pattern"]
 
 _BITS = 30
 
@@ -38,8 +36,7 @@ class DrawPoints:
     component : ndarray of shape (n_draws,)
         Uniform numbers, which choose the component of a mixture.
     normals : ndarray of shape (n_draws, n_columns)
-        Normal quantiles. The second half mirrors the first, so that the draws of a Gaussian
-        average to its mean exactly.
+        Normal quantiles.
     """
 
     component: FloatArray
@@ -47,26 +44,28 @@ class DrawPoints:
 
     @classmethod
     def sobol(cls, n_draws: int, n_columns: int, seed: int) -> DrawPoints:
-        """Return scrambled Sobol points and their mirror images.
+        """Return scrambled Sobol points.
 
         Parameters
         ----------
         n_draws : int
-            Even numbers pair every point with its mirror image; powers of two are best.
+            Powers of two are best.
         n_columns : int
         seed : int
             Of the scrambling.
         """
-        half = -(-n_draws // 2)
         sequence = Sobol(n_columns + 1, scramble=True, bits=_BITS, rng=np.random.default_rng(seed))
-        points = sequence.random_base2(max(0, (half - 1).bit_length()))[:half]
+        points = sequence.random_base2((n_draws - 1).bit_length())[:n_draws]
         points = points + 0.5 ** (_BITS + 1)  # the middle of its cell: never zero, never one
-        points = np.concatenate([points, 1.0 - points])[:n_draws]
         return cls(points[:, 0], ndtri(points[:, 1:]))
 
     def __len__(self) -> int:
         """Return the number of draws."""
         return len(self.component)
+
+    def first(self, n_draws: int) -> DrawPoints:
+        """Return the first few points, which fill the cube evenly too."""
+        return DrawPoints(self.component[:n_draws], self.normals[:n_draws])
 
 
 def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
@@ -104,7 +103,7 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
 
 def map_draws(
     function: Callable[[FloatArray, slice], Any],
-    density: Any,
+    believe: Callable[[FloatArray], Beliefs],
     table: FloatArray,
     points: DrawPoints,
     n_jobs: int | None = None,
@@ -115,12 +114,13 @@ def map_draws(
     ----------
     function : callable
         Takes the draws of a chunk, shape (n_chunk, n_draws, n_columns), and which rows these are.
-    density : fitted density
+    believe : callable
+        From rows with NaN to their beliefs, such as ``density.condition``.
     table : ndarray of shape (n_samples, n_columns)
         Rows with NaN; best sorted by pattern, so that few patterns meet in a chunk.
     points : DrawPoints
     n_jobs : int, optional
-        Threads over chunks, as everywhere in joblib.
+        Threads over chunks; None is one, because the model may use threads itself.
 
     Returns
     -------
@@ -129,15 +129,13 @@ def map_draws(
     """
 
     def work(rows: slice) -> Any:
-        return function(draw_rows(condition_on(density, table[rows]), points), rows)
+        return function(draw_rows(believe(table[rows]), points), rows)
 
-    d, k = table.shape[1], condition_on(density, table[:1]).n_components
+    d, k = table.shape[1], believe(table[:1]).n_components
     chunks = bounded_slices(len(table), d * ((k + 1) * len(points) + k * d))
-    if len(chunks) == 1:  # joblib takes longer to start than a single row
-        return [work(chunks[0])]
-    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(rows) for rows in chunks))
+    return list(map_on_threads(work, chunks, 1 if n_jobs is None else n_threads(n_jobs)))
 
 
-def rows_by_pattern(table: FloatArray) -> Any:
+def rows_by_pattern(table: FloatArray) -> IntArray:
     """Return the order that brings rows of one pattern together."""
     return np.argsort(Patterns.of_mask(np.isnan(table)).pattern_of_row, kind="stable")

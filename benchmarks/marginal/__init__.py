@@ -1,0 +1,1 @@
+"""What averaging over draws does for the predictions of any model."""

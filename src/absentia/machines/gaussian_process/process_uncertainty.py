@@ -1,0 +1,74 @@
+"""The uncertainty of a Gaussian process regression in parts, in closed form where there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from absentia.beliefs import Beliefs
+from absentia.beliefs.conditioning import condition
+from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
+from absentia.machines.uncertainty.machine_draws import (
+    kept_names,
+    machine_uncertainty,
+    one_output_flat,
+    rows_of,
+)
+from absentia.machines.uncertainty.over_draws import first_order_parts
+from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.tables import FloatArray
+
+if TYPE_CHECKING:
+    from absentia.machines.gaussian_process.regression import GaussianProcessRegressor
+
+__all__ = ["process_uncertainty"]
+
+
+def process_uncertainty(
+    machine: GaussianProcessRegressor, X: Any, *, by_column: bool = True
+) -> Uncertainty:
+    """Return the parts of the variance of new observations.
+
+    With ``s`` the scale, ``Q`` the second moments of the kernel with the training rows over what
+    the row could be, ``S`` their covariance and ``alpha = inv(S) y``::
+
+        missing = s^2 alpha' Q alpha - mean^2,   model = s - s^2 tr(inv(S) Q)
+
+    Other kernels than the expected RBF are averaged over draws.
+    """
+    beliefs = machine._believe(X)
+    if not has_closed_form(machine.kernel_):
+        return machine_uncertainty(machine, X, by_column=by_column)
+    scale, spread = machine.scale_, np.atleast_1d(machine._spread)
+    table = rows_of(beliefs)
+
+    def believe(rows: FloatArray) -> Beliefs:
+        return condition(beliefs.prior, rows)[0]
+
+    def average(rows: FloatArray) -> FloatArray:
+        # The mean of this kernel is the average of the learned function, without draws.
+        averages: FloatArray = machine.predict(believe(rows)).reshape(len(rows), -1)
+        return averages
+
+    K = machine.kernel_(beliefs, machine.beliefs_, n_jobs=machine.n_jobs)
+    explained, squares = squared_function(
+        machine.kernel_, machine.beliefs_, beliefs, machine.L_, machine.dual_coef_, machine.n_jobs
+    )
+    certain = beliefs.covariances.is_zero()[beliefs.group_of_row]
+    means = scale * K @ machine.dual_coef_
+    missing = np.where(certain[:, None], 0.0, scale**2 * squares - means**2) * spread**2
+    model = np.maximum(scale - scale**2 * explained, 0.0)[:, None] * spread**2
+    shares = np.where(np.isnan(table)[:, :, None], np.nan, np.zeros((1, 1, len(spread))))
+    if by_column:
+        shares = first_order_parts(average, believe, table, np.maximum(missing, 0.0), "variance")
+    doubt = Uncertainty.of_parts(
+        machine._mean(K).reshape(len(K), -1),
+        model,
+        np.broadcast_to(machine.noise_ * spread**2, model.shape),
+        missing,
+        shares,
+        kept_names(machine),
+        "variance",
+    )
+    return one_output_flat(doubt, np.ndim(machine._centre) == 0)

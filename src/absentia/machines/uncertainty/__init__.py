@@ -1,0 +1,1 @@
+"""How uncertain predictions for incomplete rows are, and where that comes from."""

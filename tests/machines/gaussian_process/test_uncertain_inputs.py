@@ -1,0 +1,165 @@
+"""The variance of a Gaussian process at rows with holes, taken apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from absentia import (
+    Beliefs,
+    ExpectedRBF,
+    GaussianDensity,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    GenRBF,
+    MixtureDensity,
+)
+from oracles import uncertain_inputs as oracle
+
+DENSITIES = [GaussianDensity(), MixtureDensity(n_components=2, n_init=1, random_state=0)]
+GIVEN = {"gamma": 0.4, "scale": 1.3, "noise": 0.05, "normalize_y": False}
+
+
+def example(n=24, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.4) + rng.integers(0, 2, size=(n, 1))
+    y = np.sin(X[:, 0]) + 0.5 * X[:, 1]
+    holes = np.where(rng.random((n, d)) < 0.35, np.nan, X)
+    holes[0], holes[1] = X[0], np.nan
+    return X, holes, y
+
+
+def as_lists(beliefs):
+    """Return rows as lists of (weight, mean, covariance)."""
+    covariances = beliefs.covariances.dense()[beliefs.group_of_row]
+    return [
+        list(zip(weights, means, matrices, strict=True))
+        for weights, means, matrices in zip(
+            beliefs.weights(), beliefs.means, covariances, strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("density", DENSITIES, ids=lambda density: type(density).__name__)
+def test_closed_form_equals_the_formula_written_out(density):
+    _, holes, y = example()
+    machine = GaussianProcessRegressor(density=density, **GIVEN).fit(holes, y)
+    doubt = machine.predict_uncertainty(holes[:6])
+    K = machine.kernel_(machine.beliefs_)
+    rows = as_lists(machine.beliefs_)
+    for i in range(6):
+        mean, missing, model = oracle.parts(rows[i], rows, np.eye(3) / 0.8, y, K, 1.3, 0.05)
+        # Sums of terms of both signs, some hundred times larger than what is left of them.
+        found = doubt.prediction[i], doubt.missing[i], doubt.model[i]
+        np.testing.assert_allclose(found, (mean, missing, model), rtol=1e-8, atol=1e-10)
+
+
+def test_complete_training_rows_give_the_textbook_formula():
+    X, _, y = example()
+    beliefs = Beliefs.from_moments(X, variances=0.0)
+    machine = GaussianProcessRegressor(
+        kernel=ExpectedRBF(0.4, diagonal="same"), **GIVEN | {"gamma": "scale"}
+    )
+    machine.fit(beliefs, y)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        root = rng.normal(size=(3, 3))
+        u, Sigma = rng.normal(size=3), root @ root.T
+        uncertain = Beliefs.from_moments(u[None], Sigma[None], prior=beliefs.prior)
+        doubt = machine.predict_uncertainty(uncertain)
+        mean, variance = oracle.girard(u, Sigma, X, y, 0.4, 1.3, 0.05)
+        found = doubt.prediction[0], doubt.missing[0] + doubt.model[0]
+        np.testing.assert_allclose(found, (mean, variance), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("mask_weight", [None, 0.3])
+@pytest.mark.parametrize("density", DENSITIES, ids=lambda density: type(density).__name__)
+def test_closed_form_agrees_with_random_draws(density, mask_weight):
+    X, holes, y = example()
+    targets = np.stack([y, X[:, 2] ** 2], axis=1)
+    machine = GaussianProcessRegressor(density=density, mask_weight=mask_weight, gamma=0.4)
+    machine.fit(holes, targets)
+    rows = holes[1:7]
+    doubt = machine.predict_uncertainty(rows, by_column=False)
+    beliefs, n_draws = machine.density_.condition(rows), 3000
+    draws = beliefs.sample(n_draws, random_state=0)
+    K = machine.kernel_ if mask_weight is None else machine.kernel_.left
+    for i in range(len(rows)):
+        values = K(machine.density_.condition(draws[:, i]), machine.beliefs_)
+        if mask_weight is not None:
+            # A draw stands for the row, which misses what it misses.
+            values = values * machine.kernel_.right(beliefs[i : i + 1], machine.beliefs_)
+        means = machine._mean(values)
+        solved = np.linalg.solve(machine.L_, machine.scale_ * values.T)
+        variances = (machine.scale_ - (solved**2).sum(axis=0))[:, None] * machine._spread**2
+        spread = means.std(axis=0)
+        fourth = ((means - means.mean(axis=0)) ** 4).mean(axis=0)
+        z = [
+            (doubt.prediction[i] - means.mean(axis=0)) / (spread / np.sqrt(n_draws) + 1e-9),
+            (doubt.missing[i] - spread**2) / (np.sqrt((fourth - spread**4) / n_draws) + 1e-9),
+            (doubt.model[i] - variances.mean(axis=0))
+            / (variances.std(axis=0) / np.sqrt(n_draws) + 1e-9),
+        ]
+        assert np.abs(z).max() < 5
+
+
+def test_parts_add_up_and_complete_rows_miss_nothing():
+    X, holes, y = example()
+    machine = GaussianProcessRegressor().fit(holes, y)
+    doubt = machine.predict_uncertainty(X)
+    mean, std = machine.predict(X, return_std=True)
+    np.testing.assert_allclose(doubt.prediction, mean, rtol=1e-12)
+    np.testing.assert_array_equal(doubt.missing, 0.0)
+    # A posterior variance is what is left of the scale: digits are lost where little is left.
+    np.testing.assert_allclose(doubt.total, std**2, rtol=1e-6)
+    doubt = machine.predict_uncertainty(holes)
+    np.testing.assert_array_equal(doubt.total, doubt.model + doubt.noise + doubt.missing)
+    assert (doubt.by_column[np.isnan(holes)] > 0).any()
+    assert (doubt.by_column[~np.isnan(holes)] == 0).all()
+    assert (doubt.by_column <= doubt.missing[:, None]).all()
+
+
+def test_a_single_missing_column_has_all_of_the_missing_part():
+    X, holes, y = example()
+    machine = GaussianProcessRegressor().fit(holes, y)
+    rows = X.copy()
+    rows[:, 1] = np.nan
+    doubt = machine.predict_uncertainty(rows)
+    np.testing.assert_array_equal(doubt.by_column[:, 1], doubt.missing)
+
+
+def test_other_kernels_are_averaged_over_draws():
+    _, holes, y = example()
+    machine = GaussianProcessRegressor(kernel=GenRBF(0.4), gamma="scale").fit(holes, y)
+    doubt = machine.predict_uncertainty(holes[:5])
+    assert (doubt.missing[1:] >= 0).all()
+    assert doubt.missing[0] == 0
+    assert (doubt.noise > 0).all()
+
+
+def test_without_columns_they_are_not_a_number():
+    _, holes, y = example()
+    machine = GaussianProcessRegressor(gamma=0.4).fit(holes, y)
+    doubt = machine.predict_uncertainty(holes, by_column=False)
+    np.testing.assert_array_equal(np.isnan(doubt.by_column), np.isnan(holes))
+
+
+def test_a_column_that_no_training_row_has_is_left_out():
+    _, holes, y = example()
+    holes[:, 1] = np.nan
+    machine = GaussianProcessRegressor(gamma=0.4)
+    with pytest.warns(UserWarning, match="missing in every row"):
+        machine.fit(holes, y)
+    doubt = machine.predict_uncertainty(holes)
+    assert doubt.columns == ("x0", "x2")
+    assert doubt.by_column.shape == (len(y), 2)
+
+
+def test_classifier_entropies_add_up():
+    _, holes, y = example(n=40)
+    machine = GaussianProcessClassifier(gamma=0.4).fit(holes, y > 0.3)
+    doubt = machine.predict_uncertainty(holes[:6])
+    p = doubt.prediction
+    np.testing.assert_allclose(doubt.total, -(p * np.log(p)).sum(axis=1), rtol=1e-10)
+    assert doubt.missing[0] == pytest.approx(0.0, abs=1e-12)
+    assert doubt.missing[1] > 0

@@ -1,0 +1,174 @@
+"""The uncertainty of any model, taken apart."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import BayesianRidge, LinearRegression
+from sklearn.linear_model import LogisticRegression as PlainLogistic
+
+from absentia import (
+    SVC,
+    SVR,
+    SVRCV,
+    GaussianDensity,
+    KernelRidge,
+    LogisticRegression,
+    MarginalClassifier,
+    MarginalRegressor,
+    predict_uncertainty,
+)
+from predictions.contract import example
+
+
+def linear_parts(weights, covariance, missing):
+    """Return the missing part of a linear function of a Gaussian, and each column's own part."""
+    L, seen = np.flatnonzero(missing), np.flatnonzero(~missing)
+    S = covariance[np.ix_(L, L)]
+    if len(seen):
+        cross = covariance[np.ix_(L, seen)]
+        S = S - cross @ np.linalg.inv(covariance[np.ix_(seen, seen)]) @ cross.T
+    by_column = np.zeros(len(missing))
+    by_column[L] = (S @ weights[L]) ** 2 / np.diag(S)
+    return weights[L] @ S @ weights[L], by_column
+
+
+def test_a_linear_model_of_a_gaussian_has_the_parts_of_the_closed_form():
+    X, holes = example()
+    weights = np.array([1.0, -2.0, 0.5, 0.0, 1.0])
+    model = LinearRegression().fit(X, X @ weights)
+    density = GaussianDensity().fit(X)
+    doubt = predict_uncertainty(model, holes, density=density, n_draws=2048)
+    wanted = [linear_parts(weights, density.covariance_, np.isnan(row)) for row in holes]
+    # Quasi-random draws: the error is about one in a thousand with 2048 of them.
+    np.testing.assert_allclose(doubt.missing, [total for total, _ in wanted], rtol=2e-2, atol=1e-9)
+    by_column = np.array([part for _, part in wanted])
+    np.testing.assert_allclose(doubt.by_column, by_column, rtol=5e-2, atol=2e-2 * by_column.max())
+    np.testing.assert_array_equal(doubt.total, doubt.missing)
+
+
+def test_entropies_of_one_missing_value_agree_with_an_integral():
+    X, _ = example()
+    model = PlainLogistic(max_iter=2000).fit(X, X[:, 0] > 0.5)
+    density = GaussianDensity().fit(X)
+    row = X[:1].copy()
+    row[0, 0] = np.nan
+    doubt = predict_uncertainty(model, row, density=density, n_draws=4096)
+    belief = density.condition(row)
+    centre, deviation = belief.mean()[0, 0], np.sqrt(belief.covariance()[0, 0, 0])
+
+    def averaged(function):
+        def integrand(x):
+            trial = X[:1].copy()
+            trial[0, 0] = x
+            return function(model.predict_proba(trial)[0]) * norm.pdf(x, centre, deviation)
+
+        return quad(integrand, centre - 8 * deviation, centre + 8 * deviation, limit=200)[0]
+
+    p = averaged(lambda p: p[1])
+    total = -p * np.log(p) - (1 - p) * np.log(1 - p)
+    noise = averaged(lambda p: -(p * np.log(np.maximum(p, 1e-300))).sum())
+    # 4096 quasi-random draws of a function with a steep step.
+    np.testing.assert_allclose(doubt.prediction[0, 1], p, atol=2e-3)
+    np.testing.assert_allclose(doubt.total, total, atol=2e-3)
+    np.testing.assert_allclose(doubt.noise, noise, atol=2e-3)
+    np.testing.assert_allclose(doubt.missing, total - noise, atol=4e-3)
+    np.testing.assert_array_equal(doubt.by_column[0], [doubt.missing[0], 0, 0, 0, 0])
+
+
+def test_predictions_are_those_of_the_wrapper():
+    X, holes = example()
+    wrapper = MarginalClassifier(PlainLogistic(max_iter=2000), random_state=0)
+    wrapper.fit(holes, X[:, 0] > 0)
+    doubt = wrapper.predict_uncertainty(holes)
+    np.testing.assert_allclose(doubt.prediction, wrapper.predict_proba(holes), rtol=1e-10)
+    assert (doubt.missing[:10] == 0).all()
+    assert (doubt.missing >= 0).all()
+    again = predict_uncertainty(wrapper, holes)
+    np.testing.assert_array_equal(again.missing, doubt.missing)
+
+
+def test_several_outputs_have_parts_of_their_own():
+    X, holes = example()
+    model = LinearRegression().fit(X, X[:, :2])
+    wrapper = MarginalRegressor(FrozenEstimator(model), random_state=0).fit(X)
+    doubt = wrapper.predict_uncertainty(holes)
+    assert doubt.total.shape == (len(X), 2)
+    assert doubt.by_column.shape == (len(X), 5, 2)
+    frame = doubt.to_frame()
+    assert {"prediction_0", "missing_1", "by_x4_1"} <= set(frame.columns)
+    doubt.plot()
+    doubt.plot(10)
+
+
+def test_a_model_that_knows_its_own_error_has_a_model_part():
+    X, holes = example()
+    model = BayesianRidge().fit(X, X[:, 0] + np.random.default_rng(0).normal(size=len(X)))
+    wrapper = MarginalRegressor(FrozenEstimator(model), random_state=0).fit(X)
+    doubt = wrapper.predict_uncertainty(holes)
+    _, std = model.predict(X[:10], return_std=True)
+    np.testing.assert_allclose(doubt.model[:10], std**2, rtol=1e-10)
+    assert (doubt.model > 0).all()
+
+
+@pytest.mark.parametrize(
+    "machine", [LogisticRegression(), KernelRidge(), SVR()], ids=lambda m: type(m).__name__
+)
+def test_every_machine_has_an_uncertainty(machine):
+    X, holes = example(n=60)
+    target = X[:, 0] > 0 if isinstance(machine, LogisticRegression) else X[:, 0]
+    machine.fit(holes, target)
+    doubt = predict_uncertainty(machine, holes[:14])
+    assert np.abs(doubt.missing[:10]).max() < 1e-12
+    assert doubt.missing[10] > 0
+    assert np.isfinite(doubt.by_column).all()
+    if not isinstance(machine, LogisticRegression):
+        np.testing.assert_allclose(doubt.prediction[:10], machine.predict(X[:10]), rtol=1e-8)
+
+
+def test_a_search_is_asked_for_its_best_machine():
+    X, holes = example(n=60)
+    search = SVRCV(Cs=(1.0,), gammas=(0.1,), cv=2).fit(holes, X[:, 0])
+    one = predict_uncertainty(search, holes[:12])
+    two = predict_uncertainty(search.best_estimator_, holes[:12])
+    np.testing.assert_array_equal(one.total, two.total)
+
+
+def test_what_cannot_be_asked_is_refused():
+    X, holes = example()
+    with pytest.raises(ValueError, match="SVC has no predict_proba"):
+        predict_uncertainty(SVC().fit(holes, X[:, 0] > 0), holes)
+    with pytest.raises(ValueError, match="has no density"):
+        predict_uncertainty(HistGradientBoostingRegressor(max_iter=2).fit(X, X[:, 0]), holes)
+
+
+def test_the_value_is_frozen_and_says_what_it_is():
+    X, holes = example()
+    frame = pd.DataFrame(holes, columns=list("abcde"))
+    wrapper = MarginalRegressor(LinearRegression(), random_state=0).fit(frame, X[:, 0])
+    doubt = wrapper.predict_uncertainty(frame[8:12])
+    assert repr(doubt).startswith("Uncertainty of 4 rows, mean variance: ")
+    assert len(doubt) == 4
+    assert doubt.columns == tuple("abcde")
+    assert list(doubt.to_frame().columns)[:5] == [
+        "prediction",
+        "total",
+        "model",
+        "noise",
+        "missing",
+    ]
+    assert ((doubt.missing_share >= 0) & (doubt.missing_share <= 1)).all()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        doubt.total = doubt.model
+    with pytest.raises(ValueError, match="read-only"):
+        doubt.total[0] = 0.0
+    assert len(doubt.plot().axes) == 1
+    bars = doubt.plot(2).axes[0]
+    assert {label.get_text() for label in bars.get_yticklabels()} <= set("abcde")
