@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from absentia import SVC, SVCCV, GaussianDensity, GenRBF
-from absentia.kernels.base import resolve_gamma
+from absentia.kernels.metric import resolve_gamma
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import codes_of_classes
 from benchmarks.speed.ratio import Row, best_seconds
@@ -60,7 +60,7 @@ def leave_one_out_row() -> Row:
     X, y = example(1000, 14)
     density = GaussianDensity().fit(X)
     beliefs = density.condition(X)
-    start = resolve_gamma("scale", density.prior_)
+    start = resolve_gamma("scale", density.prior_, "euclidean")
 
     def choose() -> float:
         return choose_gamma(

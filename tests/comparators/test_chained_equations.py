@@ -132,3 +132,17 @@ def test_regression_is_averaged_and_any_drawing_imputer_serves(two_classes):
 def test_an_imputer_that_cannot_draw(two_classes):
     with pytest.raises(TypeError, match="draws"):
         MultipleImputationClassifier(imputer=StandardScaler()).fit(*two_classes(0.3))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize("mean", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("method", ["normal", "matching"])
+def test_slopes_do_not_depend_on_where_zero_is(method, mean, unit):
+    """Temperatures in kelvin: the ridge may not shrink a slope by the mean of its column."""
+    X = bivariate(300, 100)
+    shifted = unit * (X + mean)
+    imputer = ChainedEquationsImputer(4, max_iter=2, method=method, random_state=0)
+    filled = imputer.fit(shifted).draws(shifted)[:, :100] / unit - mean
+    slopes = [np.polyfit(x, y, 1)[0] for x, y in (draw.T for draw in filled)]
+    # Five deviations of a slope from 100 rows, and of the posterior that it is drawn from.
+    assert abs(np.mean(slopes) - 0.8) < 5 * 0.6 * np.sqrt(1 / 100 + 1 / 200) / 2

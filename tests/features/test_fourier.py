@@ -293,3 +293,15 @@ def test_bad_tables_and_parameters_are_refused():
     features = FourierFeatures(8).fit(X)
     with pytest.raises(ValueError, match="5 features"):
         features.transform(np.ones((2, 5)))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+def test_the_width_called_scale_is_that_of_the_kernel_in_any_metric(metric, unit):
+    X = unit * table()
+    features = FourierFeatures(4000, metric=metric, random_state=0)
+    Z = features.fit_transform(X)
+    kernel = GenRBF(metric=metric).resolve(features.density_.prior_)
+    assert features.gamma_ == pytest.approx(kernel.gamma, rel=1e-12)
+    # The error of 2000 random frequencies, not of the code.
+    assert np.abs(Z @ Z.T - kernel(features.density_.condition(X))).max() < 0.1

@@ -9,7 +9,7 @@ be run on rows that training did not see.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,13 +24,13 @@ __all__ = ["ChainedEquationsImputer"]
 class ChainedEquationsImputer(RandomImputer):
     """Draw completed tables by chained equations (MICE).
 
-    For column ``j`` with predictors ``Z`` (the other columns and a constant), on the rows that
-    have it: ``V = inv(Z'Z + ridge diag(Z'Z))``, ``b = V Z'x``, ``sigma^2 = rss / chi2(n - p)``,
-    ``beta ~ N(b, sigma^2 V)``: one draw from the posterior under the usual vague prior. A hole then
-    gets ``z'beta + N(0, sigma^2)`` (``method="normal"``), or the observed value of one of the
-    ``n_donors`` training rows whose predictions are nearest to ``z'beta`` (``method="matching"``,
-    predictive mean matching, which keeps to values that occur). So the draws differ by the noise
-    *and* by what is not known about the regression.
+    For column ``j`` with predictors ``Z`` (the other columns, centred, and a constant), on the rows
+    that have it: ``V = inv(Z'Z + ridge diag(Z'Z))``, ``b = V Z'x``,
+    ``sigma^2 = rss / chi2(n - p)``, ``beta ~ N(b, sigma^2 V)``: one draw from the posterior under
+    the usual vague prior. A hole then gets ``z'beta + N(0, sigma^2)`` (``method="normal"``), or the
+    observed value of one of the ``n_donors`` training rows whose predictions are nearest to
+    ``z'beta`` (``method="matching"``, predictive mean matching, which keeps to values that occur).
+    So the draws differ by the noise *and* by what is not known about the regression.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class ChainedEquationsImputer(RandomImputer):
     n_donors : int, default=5
         For ``method="matching"``.
     ridge : float, default=1e-5
-        Relative to the diagonal of ``Z'Z``; keeps collinear columns and n < d solvable.
+        Relative to the diagonal of ``Z'Z``, but for that of the constant; keeps collinear
+        columns and n < d solvable.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -158,7 +159,7 @@ class ChainedEquationsImputer(RandomImputer):
             for j in range(table.shape[1]):
                 rows = missing[:, j]
                 inputs = _with_constant(state, j)
-                equation = _draw_equation(inputs[~rows], table[~rows, j], self.ridge, rng)
+                equation = _draw_equation(inputs[~rows], table[~rows, j], j, self.ridge, rng)
                 if self.method == "matching":
                     equation = equation.with_donors(inputs[~rows], table[~rows, j])
                 state[rows, j] = equation.draw(inputs[rows], self.n_donors, rng)
@@ -188,6 +189,7 @@ class ChainedEquationsImputer(RandomImputer):
 class _Equation:
     """One drawn regression of a column on the others."""
 
+    centre: FloatArray
     estimate: FloatArray
     coefficients: FloatArray
     spread: float
@@ -196,15 +198,13 @@ class _Equation:
 
     def with_donors(self, inputs: FloatArray, values: FloatArray) -> _Equation:
         """Remember what donors are predicted, by the estimate, and what they have."""
-        predictions = inputs @ self.estimate
+        predictions = (inputs - self.centre) @ self.estimate
         order = np.argsort(predictions, kind="stable")
-        return _Equation(
-            self.estimate, self.coefficients, self.spread, predictions[order], values[order]
-        )
+        return replace(self, donor_predictions=predictions[order], donor_values=values[order])
 
     def draw(self, inputs: FloatArray, n_donors: int, rng: np.random.RandomState) -> FloatArray:
         """Draw values for rows with these inputs."""
-        predictions = inputs @ self.coefficients
+        predictions = (inputs - self.centre) @ self.coefficients
         if self.donor_predictions is None or self.donor_values is None:
             noise: FloatArray = rng.standard_normal(len(inputs))
             return predictions + self.spread * noise
@@ -215,21 +215,36 @@ class _Equation:
 
 
 def _draw_equation(
-    inputs: FloatArray, values: FloatArray, ridge: float, rng: np.random.RandomState
+    inputs: FloatArray,
+    values: FloatArray,
+    constant: int,
+    ridge: float,
+    rng: np.random.RandomState,
 ) -> _Equation:
-    """Draw a linear regression from its posterior."""
+    """Draw a linear regression from its posterior.
+
+    The inputs are centred and brought to one scale, all but the column of ones: the model is the
+    same, but the ridge then shrinks slopes by what the columns vary and not by how far they are
+    from zero, no digits are lost to their means, and no column is dropped for its unit.
+    """
     n, p = inputs.shape
-    gram = inputs.T @ inputs
-    # A column of zeros has a zero on the diagonal, which no relative ridge can lift.
-    gram[np.diag_indices(p)] += ridge * np.maximum(np.diagonal(gram), np.finfo(float).tiny ** 0.5)
+    centre = inputs.mean(axis=0)
+    centre[constant] = 0.0
+    inputs = inputs - centre
+    units = np.sqrt((inputs**2).mean(axis=0))
+    units[units == 0] = 1.0
+    scaled = inputs / units
+    gram = scaled.T @ scaled
+    gram[np.diag_indices(p)] += np.where(np.arange(p) == constant, 0.0, ridge * n)
     eigenvalues, vectors = np.linalg.eigh(gram)
     kept = eigenvalues > eigenvalues[-1] * p * np.finfo(float).eps
     inverse_roots = np.where(kept, 1 / np.sqrt(np.where(kept, eigenvalues, 1.0)), 0.0)
-    root = vectors * inverse_roots
+    root = vectors * inverse_roots / units[:, None]
     estimate = root @ (root.T @ (inputs.T @ values))
     residual = float(((values - inputs @ estimate) ** 2).sum())
     spread = np.sqrt(residual / rng.chisquare(max(n - p, 1)))
-    return _Equation(estimate, estimate + spread * (root @ rng.standard_normal(p)), float(spread))
+    drawn = estimate + spread * (root @ rng.standard_normal(p))
+    return _Equation(centre, estimate, drawn, float(spread))
 
 
 def _started(

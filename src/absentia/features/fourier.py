@@ -24,9 +24,8 @@ from absentia.features.frequencies import (
     gaussian_frequencies,
     mask_frequencies,
 )
-from absentia.kernels.base import resolve_gamma
 from absentia.kernels.mask import checked_weight
-from absentia.kernels.metric import resolve_metric
+from absentia.kernels.metric import resolve_gamma, resolve_metric
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
@@ -141,7 +140,7 @@ class FourierFeatures(BeliefFeatures):
         n_frequencies = frequencies_for(self.n_components)
         prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
         rng = check_random_state(self.random_state)
-        gamma = resolve_gamma(self.gamma, prior)
+        gamma = resolve_gamma(self.gamma, prior, self.metric)
         frequencies = gaussian_frequencies(
             (prior.n_features, n_frequencies),
             gamma,

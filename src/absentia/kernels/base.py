@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.parameters import GAMMA, NOT_NEGATIVE, require, shown, words
+from absentia.parameters import NOT_NEGATIVE, require, shown
 from absentia.tables import FloatArray
 
 __all__ = ["Diagonal", "Kernel", "Product", "Scaled", "Sum"]
@@ -249,21 +249,6 @@ def check_diagonal(diagonal: Any) -> None:
             "diagonal must be 'independent' (two independent draws of a row) or 'same' (one and "
             f"the same draw twice), found {diagonal!r}."
         )
-
-
-def resolve_gamma(gamma: Any, prior: Prior, metric: FloatArray | None = None) -> float:
-    """Return ``gamma`` as a number.
-
-    ``"scale"`` is one over the trace of the data's covariance, measured in the metric where one
-    is given (a matrix ``M``: the trace of ``M S``, which for the Mahalanobis metric is the number
-    of columns).
-    """
-    (GAMMA | words("scale")).check("gamma", gamma)
-    if isinstance(gamma, str):
-        covariance = prior.covariance()
-        total = float(np.trace(covariance) if metric is None else np.sum(metric * covariance))
-        return 1.0 / total if total > 0 else 1.0
-    return float(gamma)
 
 
 def with_params(kernel: Kernel, **params: Any) -> Kernel:

@@ -8,10 +8,11 @@ import numpy as np
 
 from absentia.beliefs import Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
-from absentia.kernels.base import Kernel, resolve_gamma, with_params
+from absentia.kernels.base import Kernel, with_params
+from absentia.parameters import GAMMA, words
 from absentia.tables import FloatArray
 
-__all__ = ["metric_root", "resolve_metric", "with_gamma_and_metric"]
+__all__ = ["metric_root", "resolve_gamma", "resolve_metric", "with_gamma_and_metric"]
 
 
 def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
@@ -21,11 +22,32 @@ def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
     """
     params = kernel.get_params(deep=False)
     metric = resolve_metric(params["metric"], prior)
-    return with_params(
-        kernel,
-        gamma=resolve_gamma(params["gamma"], prior, metric),
-        metric="euclidean" if metric is None else metric,
-    )
+    named = "euclidean" if metric is None else metric
+    return with_params(kernel, gamma=resolve_gamma(params["gamma"], prior, named), metric=named)
+
+
+def resolve_gamma(gamma: Any, prior: Prior, metric: Any) -> float:
+    """Return ``gamma`` as a number.
+
+    ``"scale"`` is one over the trace of ``M S``, where ``S`` is the data's covariance and ``M`` the
+    metric: one over the sum of the columns' variances in the Euclidean metric, one over the number
+    of columns in that of Mahalanobis. It does not change when a constant is added to a column, as
+    distances do not; scikit-learn's ``1 / (n_features * X.var())``, in which the differences
+    between the means of the columns count as variance, does. The two agree on standardised columns.
+
+    Parameters
+    ----------
+    gamma : float or "scale"
+    prior : Prior
+    metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
+        In which the kernel measures distances. There is no default: a width belongs to a metric.
+    """
+    (GAMMA | words("scale")).check("gamma", gamma)
+    if isinstance(gamma, str):
+        matrix, covariance = resolve_metric(metric, prior), prior.covariance()
+        total = float(np.trace(covariance) if matrix is None else np.sum(matrix * covariance))
+        return 1.0 / total if total > 0 else 1.0
+    return float(gamma)
 
 
 def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.gram.third_cumulant import third_cumulants
-from absentia.kernels.base import Kernel, check_diagonal, resolve_gamma, with_params
+from absentia.kernels.base import Kernel, check_diagonal, with_params
 from absentia.kernels.belief_moments import (
     Moments,
     inner_product_variance,
@@ -16,6 +16,7 @@ from absentia.kernels.belief_moments import (
     uncertain_columns,
 )
 from absentia.kernels.gram.tiles import assembled, cut
+from absentia.kernels.metric import resolve_gamma
 from absentia.parameters import FINITE
 from absentia.tables import FloatArray
 
@@ -92,7 +93,7 @@ class ExpectedPolynomial(Kernel):
                 f"degree must be 2 or 3, found {self.degree!r}; for degree 1 use ExpectedLinear."
             )
         FINITE.check("coef0", self.coef0)
-        return with_params(self, gamma=resolve_gamma(self.gamma, prior))
+        return with_params(self, gamma=resolve_gamma(self.gamma, prior, "euclidean"))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         R = P if Q is None else Q

@@ -33,7 +33,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import make_density
-from absentia.kernels.base import Kernel, resolve_gamma
+from absentia.kernels.base import Kernel
+from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_kernel
 from absentia.kernels.repair import check_psd
 from absentia.machines.missingness_shift import check_shift
@@ -198,7 +199,8 @@ class KernelMachine(BaseEstimator):
                 lambda trial, sample: machine._make_kernel(trial)(sample, n_jobs=self.n_jobs),
                 rows,
                 self._target_codes(targets),
-                start=resolve_gamma("scale", beliefs.prior),
+                # A kernel of one's own, with another metric, is not searched by its name.
+                start=resolve_gamma("scale", beliefs.prior, "euclidean"),
                 sample_weight=weights,
             )
         return Training(density, beliefs, machine._make_kernel(gamma).resolve(beliefs.prior))

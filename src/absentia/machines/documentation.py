@@ -24,8 +24,9 @@ kernel : str or Kernel, default="genrbf"
     own ``gamma``.
 gamma : float, "scale" or "loo", default="scale"
     Width of the kernel: a positive number; ``"scale"``, one over the trace of the data's
-    covariance; ``"loo"``, where there are targets, chosen on the training rows by the
-    closed-form leave-one-out error of kernel ridge regression.
+    covariance (the ``"scale"`` of scikit-learn also counts the differences between the means of
+    the columns: the two agree on standardised columns only); ``"loo"``, where there are targets,
+    chosen on the training rows by the closed-form leave-one-out error of kernel ridge regression.
 mask_weight : float, array-like of shape (n_features,) or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that is not missing at random. None and 0
@@ -45,7 +46,7 @@ density : {"gaussian", "mixture"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used where rows come as :class:`~absentia.Beliefs`.
 kernel : str or Kernel, default="expected_rbf"
-    The covariance of beliefs, by name or as an object. The name ``"expected_rbf"`` stands for
+    The covariance of beliefs, by name or as an object. The name ``"expected-rbf"`` stands for
     ``ExpectedRBF(diagonal="same")`` here. An object brings its own ``gamma``: with
     ``gamma="optimize"`` the place where the search starts, with ``gamma="scale"`` kept as it is.
 gamma : float, "optimize", "scale" or "loo", default="optimize"

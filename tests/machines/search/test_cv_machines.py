@@ -206,3 +206,13 @@ def test_progress_counts_every_candidate_in_every_fold(capsys):
     pytest.importorskip("tqdm")
     SVCCV(Cs=(1.0,), gammas=GAMMAS, cv=2, progress=True).fit(table(), targets_of("classes"))
     assert "4/4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_the_grid_of_widths_is_in_the_units_of_the_metric(unit):
+    X, y = unit * table(), targets_of("classes")
+    kernel = GenRBF(metric="mahalanobis")
+    search = SVCCV(kernel=kernel, Cs=(1.0,), gammas=3, cv=2).fit(X, y)
+    tried = [params["kernel__gamma"] for params in search.cv_results_["params"]]
+    # The Mahalanobis metric makes every column count one.
+    np.testing.assert_allclose(np.array(tried) * X.shape[1], [0.25, 1.0, 4.0], rtol=1e-5)

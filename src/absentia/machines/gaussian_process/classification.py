@@ -1,4 +1,4 @@
-"""Gaussian process classification for rows with holes, by the Laplace approximation."""
+"""Gaussian process classification for rows with holes, by expectation propagation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +17,9 @@ from absentia.machines.base import ClassifierTargets, Training
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
+from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
-from absentia.machines.gaussian_process.laplace import LaplaceApproximation, average_sigmoid, latent
+from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -32,14 +34,16 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     """Gaussian process classification for rows with missing values.
 
     The log-odds of a class are a Gaussian process ``f`` of covariance ``scale * k(P, Q)`` between
-    the beliefs about two rows. Labels make its posterior non-Gaussian; the Laplace approximation
-    puts the Gaussian at its mode. Probabilities average over what ``f`` could be,
+    the beliefs about two rows. Labels make its posterior non-Gaussian; expectation propagation
+    finds the Gaussian whose mean and variance at every row agree with those of the label's
+    likelihood. Probabilities average over what ``f`` could be,
 
         ``P(y = 1) = E[1 / (1 + exp(-f))]``,  ``f ~ N(mean, variance)``,
 
     so that a row far from all others, or one that misses much, comes out near one half. More than
-    two classes are told apart one against the rest, with one kernel and scale for all, and their
-    probabilities brought to a sum of one.
+    two classes are separated one against the rest, with one kernel and scale for all. Given that
+    exactly one of the ``P_k`` is the class, class ``k`` has a probability proportional to its odds
+    ``P_k / (1 - P_k)``.
 
     Parameters
     ----------
@@ -48,7 +52,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     scale_bounds : pair of float, default=(1e-2, 1e4)
         Where to look for ``scale``.
     max_iter_predict : int, default=100
-        Most Newton steps to the mode.
+        The largest number of sweeps of expectation propagation for one value of the
+        hyperparameters.
     {process_parameters}
 
     Attributes
@@ -63,9 +68,10 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     log_marginal_likelihood_value_ : float
         The approximate evidence there, summed over the problems of two classes.
     dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
-        The coefficients of the mode, ``f = scale K dual_coef``, of each problem of two classes.
+        The coefficients of the posterior mean, ``f = scale K dual_coef``, of each problem of two
+        classes.
     root_curvatures_ : ndarray of the same shape
-        Square roots of the second derivatives ``W`` of the negative log-likelihood there.
+        Square roots of the precisions ``W`` that the Gaussian stand-ins of the likelihoods have.
     L_ : ndarray of shape (n_problems, n_samples, n_samples)
         The lower Cholesky factors of ``I + W^(1/2) scale K W^(1/2)``.
     {common_attributes}
@@ -77,7 +83,12 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     Notes
     -----
     Each evaluation of the evidence takes a Gram matrix, its differences by the parameters of the
-    kernel, and for each problem of two classes some five Cholesky factors and an inverse, O(n^3).
+    kernel, and for each problem of two classes some ten Cholesky factors, O(n^3).
+
+    :class:`sklearn.gaussian_process.GaussianProcessClassifier` uses the Gaussian at the mode of the
+    posterior (Laplace's approximation). Where the classes are well separated, most of the posterior
+    lies beyond the mode, and probabilities from there are far too close to one half: a log loss of
+    0.28 on the wine data, complete and standardised, where this class has 0.04.
 
     Examples
     --------
@@ -174,9 +185,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         check_psd(K, family.kernel)
         if not all(approximation.converged for approximation in approximations):
             warnings.warn(
-                "GaussianProcessClassifier did not find the mode in "
-                f"max_iter_predict={self.max_iter_predict} Newton steps. Raise it, or lower the "
-                "upper one of scale_bounds.",
+                "GaussianProcessClassifier did not converge in "
+                f"max_iter_predict={self.max_iter_predict} sweeps of expectation propagation. "
+                "Raise it, or lower the upper one of scale_bounds.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -207,10 +218,14 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         ndarray of shape (n_samples, n_classes)
         """
         means, variances = self._latents(X)
-        columns = average_sigmoid(means, variances)
-        if columns.shape[1] == 1:
-            columns = np.column_stack([1.0 - columns, columns])
-        probabilities: FloatArray = columns / columns.sum(axis=1, keepdims=True)
+        of_class = average_sigmoid(means, variances)
+        others = average_sigmoid(-means, variances)
+        if means.shape[1] == 1:
+            return np.column_stack([others, of_class])
+        # In logarithms: the odds of a class that is nearly certain are larger than any float.
+        tiny = np.finfo(float).tiny
+        log_odds = np.log(np.maximum(of_class, tiny)) - np.log(np.maximum(others, tiny))
+        probabilities: FloatArray = softmax(log_odds, axis=1)
         return probabilities
 
     def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
@@ -319,32 +334,33 @@ class _Problems:
         self.positive = positive
         self.max_iter = max_iter
         self.n_jobs = n_jobs
-        # A search takes small steps: the last mode is close to the next.
-        self._starts: list[FloatArray | None] = [None] * len(positive)
+        # A search takes small steps: the last sites are close to the next.
+        self._starts: list[Sites | None] = [None] * len(positive)
 
     def approximate(
-        self, logarithms: FloatArray, log_scale: float
-    ) -> tuple[FloatArray, list[LaplaceApproximation]]:
+        self, logarithms: FloatArray, log_scale: float, tol: float = 1e-6
+    ) -> tuple[FloatArray, list[Propagation]]:
         """Return the kernel matrix without its scale, and the approximation of each problem."""
         K = self.family.at(logarithms)(self.beliefs, n_jobs=self.n_jobs)
         S = np.exp(log_scale) * K
         approximations = [
-            LaplaceApproximation.of(S, positive, max_iter=self.max_iter, start=start)
+            Propagation.of(S, positive, max_iter=self.max_iter, tol=tol, start=start)
             for positive, start in zip(self.positive, self._starts, strict=True)
         ]
-        self._starts = [a.coefficients if a.converged else None for a in approximations]
+        self._starts = [a.sites if a.converged else None for a in approximations]
         return K, approximations
 
     def evidence(
         self, logarithms: FloatArray, log_scale: float, *, central: bool = False
     ) -> tuple[float, FloatArray]:
         """Return the evidence, and its derivatives by the kernel's parameters and the scale."""
-        K, approximations = self.approximate(logarithms, log_scale)
+        # The evidence is stationary in the sites: its error is the square of theirs.
+        K, approximations = self.approximate(logarithms, log_scale, 1e-6 if central else 1e-4)
         scale = np.exp(log_scale)
         by_kernel = self.family.derivatives(
             logarithms, self.beliefs, None if central else K, self.n_jobs
         )
         derivatives = [scale * dK for dK in by_kernel]
         derivatives.append(scale * K)
-        gradients = [a.gradient(scale * K, derivatives) for a in approximations]
+        gradients = [a.gradient(derivatives) for a in approximations]
         return sum(a.log_evidence for a in approximations), np.sum(gradients, axis=0)

@@ -41,7 +41,7 @@ class GaussianProcess(KernelMachine):
     def _make_kernel(self, gamma: Any) -> Kernel:
         """Return the kernel with, for what is free, the value that a search starts from.
 
-        By the name ``"expected_rbf"`` the diagonal is that of one draw: the covariance of the
+        By the name ``"expected-rbf"`` the diagonal is that of one draw: the covariance of the
         process at the true, unknown rows, whose variance does not shrink by not knowing them.
         """
         gamma = "scale" if is_free(gamma) else gamma
@@ -49,7 +49,7 @@ class GaussianProcess(KernelMachine):
             kernel = make_kernel(self.kernel, gamma, _FIRST_MASK_WEIGHT)
         else:
             kernel = super()._make_kernel(gamma)
-        if not isinstance(self.kernel, str) or self.kernel != "expected_rbf":
+        if not isinstance(self.kernel, str) or self.kernel.replace("_", "-") != "expected-rbf":
             return kernel
         inner = "left__diagonal" if isinstance(kernel, Product) else "diagonal"
         return with_params(kernel, **{inner: "same"})

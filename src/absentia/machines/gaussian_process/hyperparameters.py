@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, resolve_gamma, with_params
+from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.metric import resolve_gamma
 from absentia.tables import FloatArray
 
 __all__ = ["KernelFamily", "is_free", "maximise"]
@@ -54,7 +55,7 @@ class KernelFamily:
         ----------
         kernel : Kernel
         prior : Prior
-            ``gamma_bounds`` are multiples of its ``gamma="scale"``.
+            ``gamma_bounds`` are multiples of its ``gamma="scale"``, in the metric of the kernel.
         free_gamma : bool
             Whether every ``gamma`` in the kernel is free.
         free_mask_weight : bool
@@ -62,12 +63,14 @@ class KernelFamily:
         gamma_bounds : pair of float
         """
         params = kernel.get_params(deep=True)
-        unit = resolve_gamma("scale", prior)
         bounds: dict[str, tuple[float, float]] = {}
         if free_gamma:
             for name in sorted(params):
-                if name.split("__")[-1] == "gamma" and isinstance(params[name], float):
+                *path, last = name.split("__")
+                if last == "gamma" and isinstance(params[name], float):
                     start = params[name]
+                    metric = params.get("__".join([*path, "metric"]), "euclidean")
+                    unit = resolve_gamma("scale", prior, metric)
                     low, high = gamma_bounds[0] * unit, gamma_bounds[1] * unit
                     bounds[name] = min(low, start), max(high, start)
         if free_mask_weight:

@@ -6,8 +6,7 @@ By the representer theorem the function that minimises
 
 is ``f = sum_i c_i k(x_i, .)``, so that everything happens in the coefficients ``c`` of the
 training rows, with ``|f|^2 = c'Kc``. The solvers know nothing of rows or kernels: model selection
-hands the same matrix to many of them, and the Laplace approximation of a Gaussian process
-classifier is the same problem without an offset.
+hands the same matrix to many of them.
 
 Both stop on the *Newton decrement*, the length of the Newton step in the norm of the Hessian. The
 Hessian is at least the identity of the kernel's space, so the decrement bounds the distance to

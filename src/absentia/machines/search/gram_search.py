@@ -25,7 +25,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.base import Kernel, resolve_gamma, with_params
+from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
 from absentia.machines.base import GramRows, KernelMachine, condition_on, weight_of_kept
 from absentia.parameters import count_from
@@ -148,7 +149,8 @@ class GramSearch(KernelMachine):
                 warnings.simplefilter("ignore", UserWarning)
                 _, beliefs = plain._believe_training(rows)
             steps = np.arange(int(gammas)) - (int(gammas) - 1) / 2
-            gammas = resolve_gamma("scale", beliefs.prior) * 4.0**steps
+            metric = getattr(plain.kernel, "metric", "euclidean")
+            gammas = resolve_gamma("scale", beliefs.prior, metric) * 4.0**steps
         if gammas is not None:
             grid[_gamma_name(plain.kernel)] = _values("gammas", gammas)
         if self.mask_weights is not None:

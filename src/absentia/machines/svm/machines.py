@@ -22,9 +22,9 @@ class SVC(SupportVectorClassifier):
     """Support vector classifier for rows with missing values.
 
     The decision function is ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept`` with the kernel
-    of what the rows could have been, genRBF of Eq. (20) of [Smieja2018]_ unless told otherwise;
-    on complete rows it is the machine of :class:`sklearn.svm.SVC`. More than two classes are
-    told apart pair by pair, then by vote.
+    of what the rows could have been, by default genRBF of Eq. (20) of [Smieja2018]_; on complete
+    rows it is the machine of :class:`sklearn.svm.SVC` with the same ``gamma``. More than two
+    classes are separated pair by pair, then by vote.
 
     Parameters
     ----------

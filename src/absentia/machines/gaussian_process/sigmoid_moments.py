@@ -1,0 +1,94 @@
+"""The logistic sigmoid averaged over a Gaussian, its logarithm and the derivatives of that."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erfcx, expit, log_expit, logsumexp
+
+from absentia.tables import FloatArray
+
+__all__ = ["average_sigmoid", "sigmoid_moments"]
+
+# Trapezoidal rules, which converge exponentially for functions that are analytic around the real
+# line and vanish on both ends.
+_NORMAL_NODES = np.arange(-22, 23) * 0.4
+_LOGISTIC_NODES = np.arange(-95, 96) * 0.6
+_LOG_NORMAL = -0.5 * _NORMAL_NODES**2 - logsumexp(-0.5 * _NORMAL_NODES**2)
+_LOG_LOGISTIC = log_expit(_LOGISTIC_NODES) + log_expit(-_LOGISTIC_NODES)
+_LOG_LOGISTIC -= logsumexp(_LOG_LOGISTIC)
+# Beyond so many deviations the normal distribution function is one.
+_CERTAIN = 35.0
+
+
+def average_sigmoid(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return ``E[1 / (1 + exp(-f))]`` for ``f ~ N(mean, variance)``, to 1e-12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
+    >>> average_sigmoid(np.array([0.0, 2.0]), np.array([9.0, 9.0])).round(4)
+    array([0.5   , 0.7153])
+    """
+    return np.exp(sigmoid_moments(mean, variance)[0])
+
+
+def sigmoid_moments(
+    mean: FloatArray, variance: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ``log Z``, its slope and minus its second derivative by the mean.
+
+    ``Z = E[s(f)]`` with ``s(f) = 1 / (1 + exp(-f))`` and ``f ~ N(mean, variance)``. The Gaussian
+    with the moments of ``N(f; mean, variance) s(f) / Z`` has the mean ``mean + variance * slope``
+    and the variance ``variance - variance^2 * bend``. For narrow Gaussians ``s`` is averaged over
+    the Gaussian; for wide ones ``s`` is a step by comparison, and the normal distribution function
+    is averaged over the logistic density instead, which is the same integral. In the lower tail
+    ``Z(m, v) = exp(m + v/2) Z(-m - v, v)``, since ``s(f) = exp(f) s(-f)``, keeps all digits.
+
+    Parameters
+    ----------
+    mean, variance : ndarray of the same shape
+
+    Returns
+    -------
+    log_z, slope, bend : ndarray of the same shape
+        ``bend`` is not negative: the average of a log-concave function is log-concave.
+    """
+    mean, variance = np.broadcast_arrays(
+        np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    )
+    tail = mean < -0.5 * variance
+    m = np.where(tail, -mean - variance, mean)
+    log_z, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
+    narrow = variance <= 1.0
+    for chosen, moments in ((narrow, _over_normal), (~narrow, _over_logistic)):
+        log_z[chosen], slope[chosen], bend[chosen] = moments(m[chosen], np.sqrt(variance[chosen]))
+    log_z = np.where(tail, mean + 0.5 * variance + log_z, log_z)
+    return log_z, np.where(tail, 1.0 - slope, slope), np.maximum(bend, 0.0)
+
+
+def _over_normal(m: FloatArray, deviation: FloatArray) -> tuple[FloatArray, ...]:
+    f = m[:, None] + deviation[:, None] * _NORMAL_NODES
+    slopes = expit(-f)
+    return _averaged(_LOG_NORMAL + log_expit(f), slopes, expit(f) * slopes)
+
+
+def _over_logistic(m: FloatArray, deviation: FloatArray) -> tuple[FloatArray, ...]:
+    u = np.minimum((m[:, None] + _LOGISTIC_NODES) / deviation[:, None], _CERTAIN)
+    scaled_tail = 0.5 * erfcx(-np.sqrt(0.5) * u)  # the distribution function times exp(u^2 / 2)
+    log_tail = np.log(scaled_tail) - 0.5 * u**2
+    slopes = 1.0 / (np.sqrt(2 * np.pi) * deviation[:, None] * scaled_tail)
+    bends = slopes * (u / deviation[:, None] + slopes)
+    return _averaged(_LOG_LOGISTIC + log_tail, slopes, bends)
+
+
+def _averaged(logs: FloatArray, slopes: FloatArray, bends: FloatArray) -> tuple[FloatArray, ...]:
+    """Return the log of a sum of exponentials, its slope and minus its second derivative."""
+    highest = logs.max(axis=1, keepdims=True, initial=-np.inf)
+    weights = np.exp(logs - highest)
+    total = weights.sum(axis=1, keepdims=True)
+    weights /= total
+    log_z = (highest + np.log(total))[:, 0]
+    slope = (weights * slopes).sum(axis=1)
+    spread = (weights * (slopes - slope[:, None]) ** 2).sum(axis=1)
+    return log_z, slope, (weights * bends).sum(axis=1) - spread
