@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test bench docs format recompile clean
+.PHONY: demo test fuzz bench docs format recompile clean
 
 demo: $(VENV)/.ready-demo
 	$(RUN)/python -m absentia.demo
@@ -15,6 +15,11 @@ test: $(VENV)/.ready-dev
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/pytest
+
+# More of the generated tables that `make test` tries 2000 of: `make fuzz TABLES=100000`.
+TABLES ?= 20000
+fuzz: $(VENV)/.ready-dev
+	ABSENTIA_FUZZ=$(TABLES) $(RUN)/pytest tests/fuzz
 
 bench: $(VENV)/.ready-dev
 	$(RUN)/python -m benchmarks.speed

@@ -159,3 +159,20 @@ def test_blocks_hold_every_row_once_under_its_own_pattern(X, rows_per_block):
             expected = mask[row] if block.members_are_missing else ~mask[row]
             assert list(members) == list(np.flatnonzero(expected))
             assert 2 * len(members) <= X.shape[1]
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_values_as_far_away_as_there_are_numbers_are_right_or_refused_by_name(k):
+    prior = random_prior(np.random.default_rng(0), k, 3)
+    rows = np.array([[1e100, np.nan, 0.0], [np.nan, -1e120, 1e120], [0.0, 0.0, 1e125]])
+    beliefs, scores = condition(prior, rows)
+    assert np.isfinite(scores).all()
+    assert np.isfinite(beliefs.mean()).all()
+    assert np.array_equal(beliefs.mean()[~np.isnan(rows)], rows[~np.isnan(rows)])
+    for value in (1e154, -1e200, 1.7e308):
+        rows[1, 2] = value
+        for score in (condition, joint_log_densities):
+            with pytest.raises(ValueError, match=r"Row 1 has .* in column x2, more than 1e"):
+                score(prior, rows)
+            with pytest.raises(ValueError, match=r"Row 1 has .* in column weight, more than"):
+                score(prior, rows, ["age", "height", "weight"])

@@ -87,3 +87,12 @@ def test_exponential_is_within_two_ulps():
     edge, result = np.array([0.0, -709.0, -1e300, -np.inf, 0, 0, 0, 0]), np.empty(8)
     _exp(edge, result)
     np.testing.assert_array_equal(result, [1, 0, 0, 0, 1, 1, 1, 1])
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-80, 1e80, 1e250])
+def test_determinants_of_any_range(scale):
+    matrices = np.repeat(np.diag(np.full(7, scale))[None], LANES, axis=0)
+    work, pivots = aligned_empty(49 * LANES), aligned_empty(7 * LANES)
+    determinant = np.empty(2 * LANES)
+    factor(_lanes(matrices), 7, np.arange(7), 7, work, pivots, determinant, True)
+    np.testing.assert_allclose(_log_determinant(determinant), 7 * np.log(scale), rtol=1e-12)

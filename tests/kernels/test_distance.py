@@ -8,11 +8,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import Beliefs, ExpectedDistanceRBF, ExpectedRBF, GammaRBF
 from kernels.contract import HasATextbookForm, IgnoresTranslation, KernelContract
-from kernels.examples import beliefs_about, example, random_prior, rows_of
+from kernels.examples import METRIC, beliefs_about, example, random_prior, rows_of
 from oracles import kernels as oracles
 
 GAMMA = 0.4
-METRIC = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 1.5]])
 
 
 class _OfDistance(HasATextbookForm, IgnoresTranslation, KernelContract):

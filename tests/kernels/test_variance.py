@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia import ExpectedLinear, ExpectedRBF, GenRBF, kernel_variance
-from absentia.kernels import kernel_variance_diag
-from kernels.examples import FAMILIES, example, rows_of
+from absentia import ExpectedLinear, ExpectedRBF, GaussianDensity, GenRBF, kernel_variance
+from absentia.kernels import kernel_variance_diag, variance
+from kernels.examples import FAMILIES, METRIC, example, rows_of
 from oracles import kernels as oracles
 
 GAMMA = 0.4
@@ -51,6 +51,44 @@ def test_variance_is_the_oracle(kernel, oracle, oracle_of_same_row, family):
     np.testing.assert_array_equal(kernel_variance_diag(kernel, P), np.diagonal(V))
     np.testing.assert_array_equal(V, V.T)
     assert (V >= 0).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("metric", [None, METRIC])
+def test_small_variances_have_their_digits(family, metric):
+    """As gamma vanishes, the RBF is ``1 - gamma z``, and its variance ``gamma² var z``."""
+    P = example(family)
+    root = None if metric is None else np.linalg.cholesky(metric).T
+    rows = [row.mixture for row in rows_of(P)]
+    moments = [[oracles.squared_distance_moments(p, q, root) for q in rows] for p in rows]
+    variances = np.array([[variance for _, variance in row] for row in moments])
+    for gamma in (1e-8, 1e-12, 1e-60):
+        kernel = ExpectedRBF(gamma) if metric is None else ExpectedRBF(gamma, metric)
+        V = kernel_variance(kernel, P, diagonal="independent")
+        # The next term of the series is 1e-8 times a squared distance.
+        np.testing.assert_allclose(V / gamma**2, variances, rtol=1e-5, atol=1e-10)
+        np.testing.assert_allclose(kernel_variance(kernel, P[:3], P), V[:3], rtol=1e-12)
+        np.testing.assert_array_equal(V, V.T)
+
+
+def test_both_ways_to_a_variance_agree(monkeypatch):
+    P = example("mixture")
+    kernel = ExpectedRBF(0.1)
+    monkeypatch.setattr(variance, "_SMALL", 0.0)
+    subtracted = kernel_variance(kernel, P, diagonal="independent")
+    monkeypatch.setattr(variance, "_SMALL", np.inf)
+    direct = kernel_variance(kernel, P, diagonal="independent")
+    np.testing.assert_allclose(direct, subtracted, rtol=1e-10, atol=1e-15)
+
+
+def test_complete_rows_have_no_variance_at_all():
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    X[:5, 0] = np.nan
+    P = GaussianDensity().fit(X).condition(X)
+    V = kernel_variance(ExpectedRBF(0.3), P, diagonal="independent")
+    assert not V[5:, 5:].any()
+    assert (V[:5] > 0).all()
+    assert not kernel_variance_diag(ExpectedRBF(0.3), P[5:], diagonal="independent").any()
 
 
 @pytest.mark.parametrize("family", ["gaussian", "mixture"])

@@ -337,6 +337,18 @@ class Beliefs(Stored):
                 draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
         return draws[0] if size is None else draws
 
+    def in_units(self, units: FloatArray) -> Beliefs:
+        """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
+        prior = self.prior.in_units(units)
+        return Beliefs(
+            self.log_weights,
+            self.means / units,
+            self.covariances.in_units(units, prior),
+            self.group_of_row,
+            self.patterns,
+            prior,
+        )
+
     def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
         """Return the beliefs about ``A x + b``.
 

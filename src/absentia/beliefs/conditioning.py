@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 import numpy as np
@@ -19,8 +20,13 @@ __all__ = ["condition", "joint_log_densities", "log_normalised"]
 
 _FEW_ROWS = 256
 
+# Standard deviations from the mean: the square of that, times any inflation, is still a number.
+_FARTHEST = 1e130
 
-def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
+
+def condition(
+    prior: Prior, X: FloatArray, names: Sequence[str] | None = None
+) -> tuple[Beliefs, FloatArray]:
     """Condition a prior on what each row has, and score each row.
 
     For a row that has ``O`` and misses ``L``, component by component: the mean on ``L`` is
@@ -28,12 +34,20 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
     ``log N(x[O] | m[O], S[O,O])``, normalised over components: Eq. (2) of [Williams2005]_. Each
     pattern is factored once, on its smaller side; the rest is one product of matrices.
 
+    Parameters
+    ----------
+    prior : Prior
+    X : ndarray of shape (n_samples, n_features)
+    names : sequence of str, optional
+        What to call the columns where a value is refused.
+
     Returns
     -------
     beliefs : Beliefs
     log_likelihoods : ndarray of shape (n_samples,)
         ``log p(x[O])`` of each row; zero for a row with nothing observed.
     """
+    _check_reach(prior, X, names)
     patterns = Patterns.of_mask(np.isnan(X))
     n, d = X.shape
     k = prior.n_components
@@ -55,8 +69,11 @@ def condition(prior: Prior, X: FloatArray) -> tuple[Beliefs, FloatArray]:
     return beliefs, log_likelihoods
 
 
-def joint_log_densities(prior: Prior, X: FloatArray) -> FloatArray:
+def joint_log_densities(
+    prior: Prior, X: FloatArray, names: Sequence[str] | None = None
+) -> FloatArray:
     """Return ``log(weights[c]) + log N(x[O] | component c)``, shape (n_samples, n_components)."""
+    _check_reach(prior, X, names)
     return _joint(prior, X, Patterns.of_mask(np.isnan(X)), None)
 
 
@@ -70,6 +87,25 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
     relative = log_joint - largest[:, None]
     log_sums = np.log(np.exp(relative).sum(axis=1))
     return relative - log_sums[:, None], largest + log_sums
+
+
+def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> None:
+    """Refuse a value so far from a component that its log-density would overflow."""
+    deviations = np.sqrt(np.diagonal(prior.covariances, axis1=1, axis2=2))
+    largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    with np.errstate(over="ignore"):
+        if (largest / _FARTHEST + np.abs(prior.means) / _FARTHEST < deviations).all():
+            return
+        for mean, deviation in zip(prior.means, deviations, strict=True):
+            far = np.abs(X / _FARTHEST - mean / _FARTHEST) > deviation
+            if far.any():
+                i, j = np.argwhere(far)[0]
+                name = f"x{j}" if names is None else names[j]
+                raise ValueError(
+                    f"Row {i} has {X[i, j]:.3g} in column {name}, more than {_FARTHEST:g} standard "
+                    "deviations from a mean of the density, which is too far for double "
+                    "precision. Correct the value, or leave it missing."
+                )
 
 
 def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:

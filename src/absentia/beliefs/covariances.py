@@ -22,6 +22,8 @@ from absentia.tables.stored import Stored
 
 __all__ = ["CovarianceTable", "ConditionalCovariances", "ExplicitCovariances"]
 
+_SMALLEST_VARIANCE = 1e-250  # whose inverse, times any inflation, is a number
+
 
 class CovarianceTable(Stored):
     """Covariances by group of rows and by component; beliefs say which group a row is in."""
@@ -52,6 +54,10 @@ class CovarianceTable(Stored):
     @abstractmethod
     def select(self, groups: IntArray) -> CovarianceTable:
         """Return the table of some groups, in the order given."""
+
+    @abstractmethod
+    def in_units(self, units: FloatArray, prior: Prior) -> CovarianceTable:
+        """Return the table of ``x / units``, whose prior in those units is given."""
 
     def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
         """Raise ValueError where the groups of rows must be their patterns, and are not."""
@@ -131,6 +137,15 @@ class ConditionalCovariances(CovarianceTable):
         """Return the table of some patterns."""
         return ConditionalCovariances(self.prior, self.masks[groups])
 
+    def in_units(self, units: FloatArray, prior: Prior) -> CovarianceTable:
+        """Return the table of the prior in other units; explicit where those can hold no inverse.
+
+        That is where the variance of a column is all but zero in them.
+        """
+        if np.diagonal(prior.covariances, axis1=1, axis2=2).min() > _SMALLEST_VARIANCE:
+            return ConditionalCovariances(prior, self.masks)
+        return ExplicitCovariances(self.dense()).in_units(units, prior)
+
 
 @dataclass(frozen=True, eq=False)
 class ExplicitCovariances(CovarianceTable):
@@ -176,3 +191,7 @@ class ExplicitCovariances(CovarianceTable):
     def select(self, groups: IntArray) -> ExplicitCovariances:
         """Return the table of some groups."""
         return ExplicitCovariances(self.values[groups])
+
+    def in_units(self, units: FloatArray, prior: Prior) -> ExplicitCovariances:
+        """Return the matrices in other units."""
+        return ExplicitCovariances(self.values / units / units[:, None])

@@ -112,6 +112,11 @@ class Prior(Stored):
         moved = A @ self.covariances @ A.T
         return Prior(self.weights, self.means @ A.T + b, (moved + moved.transpose(0, 2, 1)) / 2)
 
+    def in_units(self, units: FloatArray) -> Prior:
+        """Return the density of ``x / units``, each column measured in a unit of its own."""
+        covariances = self.covariances / units / units[:, None]
+        return Prior(self.weights, self.means / units, covariances)
+
     def equals(self, other: Prior) -> bool:
         """Tell whether two priors have the same parameters, bit for bit."""
         return self is other or (

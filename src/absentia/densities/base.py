@@ -54,7 +54,7 @@ class Density(DensityMixin, BaseEstimator):
             times the number of components.
         """
         table = self._known_columns(X)
-        return condition(self.prior_, table)[0]
+        return condition(self.prior_, table, self._names())[0]
 
     def impute(self, X: Any) -> FloatArray:
         """Return the rows with their conditional means in the holes.
@@ -173,7 +173,11 @@ class Density(DensityMixin, BaseEstimator):
 
     def _log_joint(self, X: Any) -> FloatArray:
         table = self._known_columns(X)
-        return joint_log_densities(self.prior_, table)
+        return joint_log_densities(self.prior_, table, self._names())
+
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names[self.columns_])
 
 
 @dataclass(frozen=True, eq=False)

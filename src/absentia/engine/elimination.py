@@ -23,12 +23,12 @@ from absentia.engine.lanes import (
 
 __all__ = ["factor", "solve", "sweep"]
 
-# Pivots multiplied up between two extractions of the exponent: each lies well within 1e-75..1e75.
+# Pivots multiplied up between two extractions of the exponent, where each lies in 1e-75..1e75.
 _PIVOTS_PER_EXTRACTION = 4
 
 
 @compiled(error_model="numpy")
-def factor(matrix, stride, index, size, work, pivots, determinant):
+def factor(matrix, stride, index, size, work, pivots, determinant, any_range=False):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
     Right-looking ``L D L'``, two pivots at a time: one division a pivot, no square root.
@@ -44,6 +44,8 @@ def factor(matrix, stride, index, size, work, pivots, determinant):
         On return ``-1 / D``.
     determinant : flat lanes, two groups
         On return mantissa and exponent (base two) of the determinants.
+    any_range : bool
+        Whether pivots may lie outside 1e-75 to 1e75; costs an extraction of the exponent a pivot.
     """
     for c in range(size):
         column = index[c]
@@ -62,6 +64,9 @@ def factor(matrix, stride, index, size, work, pivots, determinant):
         inverse0 = negate8(divide8(one, d0))
         store8(pivots, k * LANES, inverse0)
         mantissa = multiply8(mantissa, d0)
+        if any_range:
+            exponent = add8(exponent8(mantissa), exponent)
+            mantissa = mantissa8(mantissa)
         if k + 1 == size:
             k += 1
         else:
@@ -88,7 +93,7 @@ def factor(matrix, stride, index, size, work, pivots, determinant):
                     store8(work, target + r * LANES, multiply_add8(z1, u1, entry))
             k += 2
         since_extraction += 2
-        if since_extraction >= _PIVOTS_PER_EXTRACTION:
+        if any_range or since_extraction >= _PIVOTS_PER_EXTRACTION:
             exponent = add8(exponent8(mantissa), exponent)
             mantissa = mantissa8(mantissa)
             since_extraction = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -22,6 +22,7 @@ from absentia.tables import FloatArray
 __all__ = ["Diagonal", "Kernel", "Product", "Scaled", "Sum"]
 
 Diagonal = Literal["independent", "same"]
+_Kernel = TypeVar("_Kernel", bound="Kernel")
 
 # How many rows of a matrix are worked on at once: large enough for BLAS, small enough that the
 # few temporaries of a block stay in the cache.
@@ -251,9 +252,9 @@ def check_diagonal(diagonal: Any) -> None:
         )
 
 
-def with_params(kernel: Kernel, **params: Any) -> Kernel:
+def with_params(kernel: _Kernel, **params: Any) -> _Kernel:
     """Return a copy of a kernel with some parameters changed."""
-    copy: Kernel = clone(kernel)
+    copy: _Kernel = clone(kernel)
     copy.set_params(**params)
     return copy
 

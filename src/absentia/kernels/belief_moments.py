@@ -51,6 +51,9 @@ class Moments:
     Attributes
     ----------
     means : ndarray of shape (n, n_features)
+        Centred and mapped.
+    points : ndarray of shape (n, n_features)
+        As they are.
     block_rows : int
         How many rows to take at a time for a bounded workspace.
     """
@@ -72,6 +75,7 @@ class Moments:
         # Rows of one pattern share the covariance of a component, not that of a mixture.
         self._component = 0 if beliefs.n_components == 1 else component
         means = beliefs.mean() if self._component is None else beliefs.means[:, self._component]
+        self.points = means
         self.means = self._seen(means if centre is None else means - centre)
         self._upper = np.triu_indices(len(self.columns))
         # An inner product of symmetric matrices counts what is off the diagonal twice.
@@ -88,7 +92,11 @@ class Moments:
     def _seen(self, points: FloatArray) -> FloatArray:
         return points if self.root is None else points @ self.root.T
 
-    def covariances(self, rows: slice) -> tuple[FloatArray, IntArray]:
+    def differences(self, rows: IntArray, other: Moments, others: IntArray) -> FloatArray:
+        """Return the means of some rows less those of as many of another's, mapped afterwards."""
+        return self._seen(self.points[rows] - other.points[others])
+
+    def covariances(self, rows: slice | IntArray) -> tuple[FloatArray, IntArray]:
         """Return the different covariances of some rows, and which of them each row has."""
         groups, index = np.unique(self.beliefs.group_of_row[rows], return_inverse=True)
         dense = self.beliefs.covariances.dense(groups)
@@ -113,7 +121,7 @@ class Moments:
         return by_row
 
     def weights_and_offsets(
-        self, rows: slice, *, seen: bool = True
+        self, rows: slice | IntArray, *, seen: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Return the weights of the components, and their means less the overall mean."""
         some = self.beliefs

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
+from absentia.engine.slices import bounded_slices
 from absentia.kernels.base import Kernel, check_diagonal, symmetrised
 from absentia.kernels.belief_moments import (
     Moments,
@@ -14,9 +16,12 @@ from absentia.kernels.belief_moments import (
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram.expected import in_kernel_units
+from absentia.kernels.gram.far_pairs import centre_of, far_pairs
+from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import metric_root, with_gamma_and_metric
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["ExpectedDistanceRBF", "GammaRBF"]
 
@@ -77,18 +82,16 @@ class ExpectedDistanceRBF(Kernel):
         return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        root = _root_of(self.metric)
-        x = Moments(P, centre=P.prior.mean(), root=root)
-        y = x if Q is None else Moments(Q, centre=P.prior.mean(), root=root)
-        K: FloatArray = x.means @ y.means.T
-        K *= -2
-        # One rounding to an entry after this, and none that could leave the sum below zero.
-        K += _squares(x.means)[:, None]
-        K += _squares(y.means)
-        np.maximum(K, 0, out=K)
+        P, Q, gamma, root = _in_kernel_units(self, P, Q)
+        x, y = _moments(P, Q, root)
+        products = x.means @ y.means.T
+        rows, columns = _squares(x.means), _squares(y.means)
+        K, far = _squared_distances(products, rows, columns, scale=2 * gamma)
+        for i, j in _in_parts(far, P.n_features):
+            K[i, j] = _squares(x.differences(i, y, j))
         K += x.traces()[:, None]
         K += y.traces()
-        K *= -float(self.gamma)
+        K *= -gamma
         np.exp(K, out=K)
         if Q is None:
             symmetrised(K)
@@ -98,8 +101,8 @@ class ExpectedDistanceRBF(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         if self.diagonal == "same":
             return np.ones(len(P))
-        traces = Moments(P, root=_root_of(self.metric)).traces()
-        return np.exp(-2 * float(self.gamma) * traces)
+        P, _, gamma, root = _in_kernel_units(self, P, None)
+        return np.exp(-2 * gamma * Moments(P, root=root).traces())
 
 
 class GammaRBF(Kernel):
@@ -177,31 +180,35 @@ class GammaRBF(Kernel):
         return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        R = P if Q is None else Q
-        x, y = self._moments(P, R)
-        if Q is None:
-            y = x
+        P, Q, gamma, root = _in_kernel_units(self, P, Q)
+        x, y = self._moments(P, Q, root)
         ours = _Spread.of(x)
         theirs = ours if y is x else _Spread.of(y)
-        gamma = float(self.gamma)
 
         def block(rows: slice, columns: slice) -> FloatArray:
             # With w = x - y less its mean d, E[w] = 0:
             # var z = 4 d'(A+B)d + 4 d'E[w|w|²] + var |w|²,  and  E[w|w|²] = E[u|u|²] - E[v|v|²],
             # var |w|² = var |u|² + var |v|² + 4 tr(AB)  for the parts u, v of x and y.
             a, b = x.means[rows], y.means[columns]
-            mean = ours.squares[rows, None] + theirs.squares[columns]
-            mean -= 2 * (a @ b.T)
-            np.maximum(mean, 0, out=mean)
+            mean, far = _squared_distances(
+                a @ b.T,
+                ours.squares[rows],
+                theirs.squares[columns],
+                scale=2 * gamma,
+                close=1e-4,  # a Gamma variable may be small where its mean is large
+            )
             mean += ours.traces[rows, None] + theirs.traces[columns]
             variance = inner_product_variance(x, y, rows, columns)
             variance *= 4
             variance += ours.scalars[rows, None] + theirs.scalars[columns]
             variance -= ours.vectors[rows] @ b.T
             variance -= a @ theirs.vectors[columns].T
+            for i, j in _in_parts(far, x.means.shape[1] ** 2):
+                pairs = rows.start + i, columns.start + j
+                mean[i, j], variance[i, j] = _paired_moments(x, y, ours, theirs, *pairs)
             return _gamma_transform(mean, variance, gamma)
 
-        shape = (len(P), len(R))
+        shape = (len(x), len(y))
         K = assembled(block, shape, symmetric=Q is None, block_rows=x.block_rows, n_jobs=n_jobs)
         if Q is None:
             np.fill_diagonal(K, self._diag(P))
@@ -211,40 +218,33 @@ class GammaRBF(Kernel):
         if self.diagonal == "same":
             return np.ones(len(P))
         # At the mean there is no distance, and var(u'v) = tr(AA).
-        x, _ = self._moments(P, P)
+        P, _, gamma, root = _in_kernel_units(self, P, None)
+        x, _ = self._moments(P, None, root)
         spread = _Spread.of(x)
         x.means = np.zeros_like(x.means)
         variance = 2 * spread.quartics + 4 * paired_inner_product_variance(x, x)
-        return _gamma_transform(2 * spread.traces, variance, float(self.gamma))
+        return _gamma_transform(2 * spread.traces, variance, gamma)
 
-    def _moments(self, *beliefs: Beliefs) -> tuple[Moments, Moments]:
-        root = _root_of(self.metric)
-        columns = uncertain_columns(*beliefs) if root is None else None
-        x, y = (
-            Moments(
-                some,
-                centre=beliefs[0].prior.mean(),
-                root=root,
-                columns=columns,
-                coordinatewise=self.variance == "independent",
-            )
-            for some in beliefs
-        )
-        return x, y
+    def _moments(
+        self, P: Beliefs, Q: Beliefs | None, root: FloatArray | None
+    ) -> tuple[Moments, Moments]:
+        columns = uncertain_columns(P, P if Q is None else Q) if root is None else None
+        return _moments(P, Q, root, columns=columns, coordinatewise=self.variance == "independent")
 
 
 class _Spread:
     """What one row alone contributes to mean and variance of a squared distance.
 
     For a row with mean ``a`` and centred part ``u`` of covariance ``A``: ``squares = |a|²``,
-    ``traces = tr A``, ``quartics = var |u|²``, ``vectors = 8 A a + 4 E[u|u|²]`` and
-    ``scalars = 4 a'Aa + 4 a'E[u|u|²] + var |u|²``.
+    ``traces = tr A``, ``thirds = E[u|u|²]``, ``quartics = var |u|²``,
+    ``vectors = 8 A a + 4 thirds`` and ``scalars = 4 a'Aa + 4 a'thirds + quartics``.
     """
 
     def __init__(self, x: Moments, thirds: FloatArray, quartics: FloatArray):
         images = x.images()
         self.squares = _squares(x.means)
         self.traces = x.traces()
+        self.thirds = thirds
         self.quartics = quartics
         self.vectors = 8 * images + 4 * thirds
         self.scalars = 4 * np.einsum("ij,ij->i", x.means, images + thirds) + quartics
@@ -288,8 +288,72 @@ def _gamma_transform(mean: FloatArray, variance: FloatArray, gamma: float) -> Fl
     return np.exp(shrink, out=shrink)
 
 
-def _root_of(metric: Any) -> FloatArray | None:
-    return None if isinstance(metric, str) else metric_root(metric)
+def _in_kernel_units(
+    kernel: ExpectedDistanceRBF | GammaRBF, P: Beliefs, Q: Beliefs | None
+) -> tuple[Beliefs, Beliefs | None, float, FloatArray | None]:
+    """Return the beliefs in units in which no moment overflows, gamma, and the metric's root."""
+    metric = None if isinstance(kernel.metric, str) else kernel.metric
+    smoothing = Smoothing(float(kernel.gamma), metric, P.n_features)
+    P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e70)  # fourth powers are taken
+    root = None if smoothing.metric is None else metric_root(smoothing.metric)
+    return P, Q, smoothing.gamma, root
+
+
+def _moments(
+    P: Beliefs,
+    Q: Beliefs | None,
+    root: FloatArray | None,
+    *,
+    columns: IntArray | None = None,
+    coordinatewise: bool = False,
+) -> tuple[Moments, Moments]:
+    """Return the moments of both sides, counted from among the rows."""
+    centre = centre_of(P.means[:, 0])
+    x, *rest = (
+        Moments(some, centre=centre, root=root, columns=columns, coordinatewise=coordinatewise)
+        for some in (P, Q)
+        if some is not None
+    )
+    return x, rest[0] if rest else x
+
+
+def _squared_distances(
+    products: FloatArray,
+    row_squares: FloatArray,
+    column_squares: FloatArray,
+    *,
+    scale: float,
+    close: float = 1e-14,
+) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
+    """Return ``|a - b|²`` in place of ``a'b``, and the pairs for which it must be taken anew."""
+    far = far_pairs(products, row_squares, column_squares, scale=scale, close=close)
+    products *= -2
+    # One rounding to an entry after this, and none that could leave the sum below zero.
+    products += row_squares[:, None]
+    products += column_squares
+    return np.maximum(products, 0, out=products), far
+
+
+def _in_parts(
+    pairs: tuple[IntArray, IntArray], floats_per_pair: int
+) -> Iterator[tuple[IntArray, IntArray]]:
+    for part in bounded_slices(len(pairs[0]), floats_per_pair):
+        yield pairs[0][part], pairs[1][part]
+
+
+def _paired_moments(
+    x: Moments, y: Moments, ours: _Spread, theirs: _Spread, i: IntArray, j: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of the squared distance of pairs, from the difference of means."""
+    d = x.differences(i, y, j)
+    (A, row_of), (B, column_of) = x.covariances(i), y.covariances(j)
+    A, B = A[row_of], B[column_of]
+    if x.coordinatewise:
+        A, B = A * np.eye(d.shape[1]), B * np.eye(d.shape[1])
+    variance = 4 * np.einsum("pi,pij,pj->p", d, A + B, d) + 4 * np.einsum("pij,pij->p", A, B)
+    variance += 4 * np.einsum("pi,pi->p", d, ours.thirds[i] - theirs.thirds[j])
+    variance += ours.quartics[i] + theirs.quartics[j]
+    return _squares(d) + ours.traces[i] + theirs.traces[j], variance
 
 
 def _squares(points: FloatArray) -> FloatArray:

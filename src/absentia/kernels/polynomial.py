@@ -15,6 +15,8 @@ from absentia.kernels.belief_moments import (
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram.expected import in_kernel_units
+from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import resolve_gamma
 from absentia.parameters import FINITE
@@ -96,8 +98,10 @@ class ExpectedPolynomial(Kernel):
         return with_params(self, gamma=resolve_gamma(self.gamma, prior, "euclidean"))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        diagonal = self._diag(P) if Q is None else None
+        P, Q, kernel = self._in_kernel_units(P, Q)
         R = P if Q is None else Q
-        left, right = self._parts(P, R)
+        left, right = kernel._parts(P, R)
         if Q is None:
             right = left
 
@@ -105,7 +109,7 @@ class ExpectedPolynomial(Kernel):
             values = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
             for ours, x in left:
                 for theirs, y in right:
-                    term = self._of_pairs(x, y, rows, columns)
+                    term = kernel._of_pairs(x, y, rows, columns)
                     term *= ours[rows, None]
                     term *= theirs[columns]
                     values += term
@@ -114,9 +118,17 @@ class ExpectedPolynomial(Kernel):
         shape = (len(P), len(R))
         step = left[0][1].block_rows
         K = assembled(block, shape, symmetric=Q is None, block_rows=step, n_jobs=n_jobs)
-        if Q is None:
-            np.fill_diagonal(K, self._diag(P))
+        if diagonal is not None:
+            np.fill_diagonal(K, diagonal)
         return K
+
+    def _in_kernel_units(
+        self, P: Beliefs, Q: Beliefs | None
+    ) -> tuple[Beliefs, Beliefs | None, ExpectedPolynomial]:
+        """Measure columns in units in which gamma is of order one, so that no power overflows."""
+        smoothing = Smoothing(float(self.gamma), None, P.n_features)
+        P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e45)  # to the power of six
+        return P, Q, with_params(self, gamma=smoothing.gamma)
 
     def _parts(
         self, *beliefs: Beliefs
@@ -146,8 +158,10 @@ class ExpectedPolynomial(Kernel):
         return u * (u**2 + 3 * v) + 6 * gamma**3 * _third_cumulant(x, y, rows, columns)
 
     def _diag(self, P: Beliefs) -> FloatArray:
-        if self.diagonal == "same":
-            return self._same_row_twice(P)
+        P, _, kernel = self._in_kernel_units(P, None)
+        return kernel._same_row_twice(P) if self.diagonal == "same" else kernel._two_draws(P)
+
+    def _two_draws(self, P: Beliefs) -> FloatArray:
         gamma, coef0 = float(self.gamma), float(self.coef0)
         total = np.zeros(len(P))
         left, right = self._parts(P)

@@ -14,10 +14,15 @@ from absentia.kernels.belief_moments import (
 )
 from absentia.kernels.gram.tiles import assembled
 from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.metric import metric_root
 from absentia.kernels.rbf import ExpectedRBF
+from absentia.kernels.small_variances import certain_rows, rbf_variances
 from absentia.tables import FloatArray
 
 __all__ = ["kernel_variance", "kernel_variance_diag"]
+
+# Share of the squared kernel below which a variance that comes out of a subtraction is doubtful.
+_SMALL = 1e-3
 
 
 def kernel_variance(
@@ -38,7 +43,9 @@ def kernel_variance(
     - :class:`ExpectedRBF`: ``E[k with 2 gamma] - E[k]²``, for the square of an RBF is an RBF of
       twice the gamma, Eq. (7) of [Anderson2011]_; for mixtures both terms are the mixture's.
 
-    Complete rows have none.
+    Between complete rows it is zero. Where the variance is small beside the square of the kernel
+    (narrow beliefs, or a small gamma) it is computed without subtraction, so that it has about
+    ten digits at any gamma, at the cost of an eigendecomposition for each pair of patterns.
 
     Parameters
     ----------
@@ -78,7 +85,7 @@ def kernel_variance(
         K = resolved(P, Q, n_jobs=n_jobs)
         K *= K
         V -= K
-        np.maximum(V, 0, out=V)
+        _mend_small(V, K, resolved, P, Q)
     if Q is None:
         np.fill_diagonal(V, kernel_variance_diag(resolved, P, diagonal=diagonal))
     return V
@@ -110,7 +117,33 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
         return np.zeros(len(P))
     apart = with_params(resolved, diagonal="independent")
     second = with_params(apart, gamma=2 * resolved.gamma).diag(P)
-    return np.maximum(second - apart.diag(P) ** 2, 0)
+    squares = apart.diag(P) ** 2
+    variances = second - squares
+    doubtful = np.flatnonzero(variances < _SMALL * squares)
+    variances[doubtful] = rbf_variances(P, P, doubtful, doubtful, _root(resolved, P))
+    variances[certain_rows(P)] = 0.0
+    return variances
+
+
+def _mend_small(
+    V: FloatArray, K_squared: FloatArray, kernel: ExpectedRBF, P: Beliefs, Q: Beliefs | None
+) -> None:
+    """Compute anew what subtraction has left few digits of; zero between rows that are certain."""
+    doubtful = _SMALL * K_squared > V
+    others = P if Q is None else Q
+    sure, sure_others = certain_rows(P), certain_rows(others)
+    pairs = np.ix_(np.flatnonzero(sure), np.flatnonzero(sure_others))
+    V[pairs], doubtful[pairs] = 0.0, False
+    rows, columns = np.nonzero(np.tril(doubtful, -1) if Q is None else doubtful)
+    V[rows, columns] = rbf_variances(P, others, rows, columns, _root(kernel, P))
+    if Q is None:
+        V[columns, rows] = V[rows, columns]
+
+
+def _root(kernel: ExpectedRBF, P: Beliefs) -> FloatArray:
+    """Return ``R`` with ``R'R = 2 gamma M``."""
+    root = np.eye(P.n_features) if isinstance(kernel.metric, str) else metric_root(kernel.metric)
+    return np.sqrt(2 * float(kernel.gamma)) * root
 
 
 def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:

@@ -84,7 +84,7 @@ def explicit_rows(
                         place = (r * d + c) * LANES
                         total = add8(load8(rows_matrix, place), splat8(covariance[r, c]))
                         store8(matrix, place, total)
-                factor(matrix, d, index, d, work, pivots, determinant)
+                factor(matrix, d, index, d, work, pivots, determinant, True)
             for r in range(d):
                 difference = subtract8(load8(means, r * LANES), splat8(columns[j, r]))
                 store8(vector, r * LANES, difference)

@@ -17,7 +17,7 @@ from absentia.kernels.gram.regions import Side, fill_lanes, fill_popular, works_
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray
 
-__all__ = ["expected_gram", "log_self_similarities"]
+__all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]
 
 
 def expected_gram(
@@ -52,6 +52,7 @@ def expected_gram(
             scaled=scaled,
             n_jobs=n_jobs,
         ).T
+    P, Q, smoothing = in_kernel_units(P, Q, smoothing)
     symmetric = Q is None
     columns_of = P if Q is None else Q
     threads = n_threads(n_jobs)
@@ -108,12 +109,43 @@ def expected_gram(
     return out
 
 
+def in_kernel_units(
+    P: Beliefs, Q: Beliefs | None, smoothing: Smoothing, farthest: float = 1e140
+) -> tuple[Beliefs, Beliefs | None, Smoothing]:
+    """Measure columns in units of the kernel's width, where their own are far from it.
+
+    Refuses what is farther than ``farthest`` widths from zero, or spreads as far; by default
+    the square of that, summed over columns, is still a number.
+    """
+    units = smoothing.units
+    if units is not None:
+        P, Q = P.in_units(units), None if Q is None else Q.in_units(units)
+        smoothing = smoothing.in_units(units)
+    for beliefs in (P, Q) if Q is not None else (P,):
+        means, variances = beliefs.means, np.diagonal(beliefs.prior.covariances, axis1=1, axis2=2)
+        if not (means.max(initial=0) < farthest and means.min(initial=0) > -farthest):
+            row, _, column = np.unravel_index(np.argmax(np.abs(means)), means.shape)
+            raise ValueError(
+                f"Row {row} is more than {farthest:g} widths of the kernel from zero in column "
+                f"{column}, which is too far for double precision. Use a smaller gamma, or correct "
+                "the value."
+            )
+        if not np.sqrt(variances.max()) < farthest:
+            column = np.argmax(variances.max(axis=0))
+            raise ValueError(
+                f"Column {column} has a standard deviation of more than {farthest:g} widths of the "
+                "kernel, which is too much for double precision. Use a smaller gamma."
+            )
+    return P, Q, smoothing
+
+
 def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = True) -> FloatArray:
     """Return ``log E exp(-gamma |x - x'|_M^2)`` for two independent draws of each row.
 
     For one Gaussian ``-1/2 log det(I + 4 gamma M S)``, by pattern; for a mixture the sum over
     component pairs.
     """
+    P, _, smoothing = in_kernel_units(P, None, smoothing)
     table = P.covariances
     if (
         P.n_components == 1

@@ -26,6 +26,7 @@ from absentia.engine.threads import (
     run_tiles,
     triangle_tiles,
 )
+from absentia.kernels.gram.far_pairs import centre_of, far_pairs
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -50,6 +51,13 @@ _LARGEST_INFLATION = 1.01e6
 # Largest variance of a column in units of the RBF's own: the missing side subtracts two squared
 # distances of that order, and loses as many digits.
 _LARGEST_SPREAD = 1e5
+
+# Smallest such variance: four pivots of the precisions are multiplied before they are rescaled.
+_SMALLEST_SPREAD = 1e-60
+
+# Squared distance from the mean of the density, in units of the RBF's own variance, that rows on
+# both sides may have: as that of the spread, for rows that the density does not expect.
+_LARGEST_SQUARE = 1e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +116,10 @@ def fill_popular(
     popular_rows, popular_columns = rows.ordering.popular, columns.ordering.popular
     if not popular_rows or not popular_columns:
         return
-    centre = columns.beliefs.prior.means[columns.component]
-    row_means = rows.means[: rows.ordering.n_popular] - centre
-    column_means = columns.means[: columns.ordering.n_popular] - centre
+    row_points = rows.means[: rows.ordering.n_popular]
+    column_points = columns.means[: columns.ordering.n_popular]
+    centre = centre_of(column_points)
+    row_means, column_means = row_points - centre, column_points - centre
     row_spread = rows.covariances(np.array([group for group, _, _ in popular_rows]))
     column_spread = columns.covariances(np.array([group for group, _, _ in popular_columns]))
     euclidean = smoothing.metric is None
@@ -120,6 +129,7 @@ def fill_popular(
         if symmetric and p == q:
             column_stop = stop
         A, B = row_means[start:stop], column_means[column_start:column_stop]
+        root = None
         if euclidean and not row_spread[p].any() and not column_spread[q].any():
             A, log_ratio, scale = A * (2 * smoothing.gamma), 0.0, 2 * smoothing.gamma
             row_lengths = np.einsum("ij,ij->i", A, A) / scale
@@ -140,12 +150,23 @@ def fill_popular(
             target = out[start:stop, column_start:column_stop][:, some]
             block = np.empty(target.shape) if accumulate else target
             np.matmul(A, B[some].T, out=block)
+            far = far_pairs(block, row_lengths, column_lengths[some])
             limits = row_part, row_cap, column_part[some], column_cap[some]
             if accumulate:
                 exponential_of_distances(block, 0, 0, *limits)
-                target += block
             else:
                 exponential_of_distances(out, start, column_start + left, *limits)
+            for part in bounded_slices(len(far[0]), A.shape[1]):
+                i, j = far[0][part], far[1][part]
+                d = row_points[start + i] - column_points[column_start + left + j]
+                if root is None:
+                    lengths = np.einsum("ij,ij->i", d, d) * (2 * smoothing.gamma)
+                else:
+                    d = solve_triangular(root, d.T, lower=True, check_finite=False)
+                    lengths = np.einsum("ji,ji->i", d, d)
+                block[i, j] = np.exp(row_cap[i] + column_cap[some][j] - 0.5 * lengths)
+            if accumulate:
+                target += block
 
     tasks = [
         (p, q, start, min(start + _PANEL_ROWS, row_stop))
@@ -187,12 +208,19 @@ def fill_lanes(
     n_blocks = 1 if threads == 1 else 8 * threads
     cut = triangle_tiles if symmetric else row_tiles
     prior = columns.beliefs.prior
-    centre = prior.means[columns.component]
-    row_means = np.ascontiguousarray(rows.means - centre)
-    column_means = np.ascontiguousarray(columns.means[first_column:] - centre)
     # Whole matrices, writeable and C-contiguous: each compiled function has one signature.
     target = (out, first_column, symmetric, accumulate, mirror, scaled)
-    if not (columns.is_conditioned and works_from_precisions(columns.beliefs, smoothing)):
+    row_means = np.array(rows.means)  # writeable like all others: compiled only once
+    column_means = np.array(columns.means[first_column:])
+    if not (
+        columns.is_conditioned
+        and works_from_precisions(columns.beliefs, smoothing)
+        and min(
+            _largest_square(side.means - prior.means[columns.component], smoothing)
+            for side in (rows, columns)
+        )
+        < _LARGEST_SQUARE
+    ):
         # The row groups carry C0, so that a pair only adds.
         row_constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
         for left in bounded_slices(len(column_means), d * d):
@@ -224,6 +252,8 @@ def fill_lanes(
                     column_covariances,
                 )
         return
+    row_means -= prior.means[columns.component]
+    column_means -= prior.means[columns.component]
     run_starts, run_groups = columns.ordering.runs(first_column)
     # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
     # loops would be compiled once more.
@@ -302,7 +332,17 @@ def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     prior = beliefs.prior
     variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
     spread = variances * np.diagonal(smoothing.information)
-    return bool(prior.inflation < _LARGEST_INFLATION and spread.max() < _LARGEST_SPREAD)
+    return bool(
+        prior.inflation < _LARGEST_INFLATION
+        and spread.max() < _LARGEST_SPREAD
+        and spread.min() > _SMALLEST_SPREAD
+    )
+
+
+def _largest_square(offsets: FloatArray, smoothing: Smoothing) -> float:
+    """Return the largest squared offset in a column, in units of the RBF's own variance."""
+    largest = np.maximum(offsets.max(axis=0, initial=0.0), -offsets.min(axis=0, initial=0.0))
+    return float((largest**2 * np.diagonal(smoothing.information)).max())
 
 
 def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]:

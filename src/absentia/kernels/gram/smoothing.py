@@ -7,9 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.tables import FloatArray
 
 __all__ = ["Smoothing"]
+
+# Between 1e-20 and 1e20 of a variance nothing is gained by other units.
+_USUAL_EXPONENT = 33
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,24 @@ class Smoothing:
     metric: FloatArray | None
     n_features: int
 
+    @cached_property
+    def units(self) -> FloatArray | None:
+        """Units of the columns in which ``C0`` has a diagonal of order one; None where it has.
+
+        Powers of two, so that a change of units rounds nothing. One for all columns in the
+        Euclidean metric, which thereby stays Euclidean.
+        """
+        diagonal = np.ones(self.n_features) if self.metric is None else np.diagonal(self.metric)
+        exponents = np.round(-0.5 * (1 + np.log2(self.gamma) + np.log2(diagonal)))
+        return None if np.abs(exponents).max() <= _USUAL_EXPONENT else np.exp2(exponents)
+
+    def in_units(self, units: FloatArray) -> Smoothing:
+        """Return the same smoothing for columns that are measured in other units."""
+        if self.metric is None:
+            return Smoothing(float(self.gamma * units[0] * units[0]), None, self.n_features)
+        metric = (self.metric * units) * units[:, None] * self.gamma
+        return Smoothing(1.0, metric, self.n_features)
+
     @property
     def information(self) -> FloatArray:
         """The inverse ``2 gamma M``."""
@@ -39,11 +61,10 @@ class Smoothing:
         """``C0``, symmetric to the last bit."""
         if self.metric is None:
             return np.eye(self.n_features) / (2 * self.gamma)
-        inverse = np.linalg.inv(self.metric) / (2 * self.gamma)
-        return (inverse + inverse.T) / 2
+        return inverse_and_log_determinant(self.metric)[0] / (2 * self.gamma)
 
     @cached_property
     def log_determinant(self) -> float:
         """``log det C0``."""
-        log_det = 0.0 if self.metric is None else float(np.linalg.slogdet(self.metric)[1])
+        log_det = 0.0 if self.metric is None else inverse_and_log_determinant(self.metric)[1]
         return -log_det - self.n_features * float(np.log(2 * self.gamma))

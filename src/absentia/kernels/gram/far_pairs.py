@@ -1,0 +1,58 @@
+"""Pairs of rows that lie far from the rest and close to each other: an expansion loses them.
+
+Squared distances by one product of matrices, ``|a|^2 + |b|^2 - 2 a'b``, have an error of ``1e-16``
+times the squared lengths. Counted from where most rows are (:func:`centre_of`) these are moderate,
+except for outliers; and for two outliers the distance is taken from their difference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["centre_of", "far_pairs"]
+
+# A squared length, in units in which the kernel is exp(-distance^2 / 2), that leaves 1e-11.
+_FAR = 1e5
+# From this squared distance on a kernel is zero in double precision.
+_APART = 1500.0
+_SAMPLE = 512
+
+
+def centre_of(means: FloatArray) -> FloatArray:
+    """Return the median of some of the rows: among the rows, wherever outliers are."""
+    centre: FloatArray = np.median(means[:: max(1, len(means) // _SAMPLE)], axis=0)
+    return centre
+
+
+def far_pairs(
+    products: FloatArray,
+    row_squares: FloatArray,
+    column_squares: FloatArray,
+    *,
+    scale: float = 1.0,
+    close: float = 1e-14,
+) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the pairs whose distance must be taken from their difference.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n, m)
+        ``a'b``.
+    row_squares, column_squares : ndarrays of shape (n,) and (m,)
+        ``|a|^2`` and ``|b|^2``.
+    scale : float
+        The kernel is ``exp(-scale |a - b|^2 / 2)``.
+    close : float
+        Pairs count whose squared distance may be less than this share of the squared lengths,
+        too; the default is the rounding error, for kernels that vanish with the distance.
+    """
+    rows = np.flatnonzero(row_squares * scale > _FAR)
+    columns = np.flatnonzero(column_squares * scale > _FAR)
+    if not len(rows) or not len(columns):
+        return rows[:0], columns[:0]
+    sums = row_squares[rows, None] + column_squares[columns]
+    estimates = sums - 2 * products[np.ix_(rows, columns)]
+    i, j = np.nonzero(estimates <= _APART / scale + close * sums)
+    return rows[i], columns[j]
