@@ -12,7 +12,7 @@ user gets from there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,9 +32,9 @@ from absentia.comparators import (
 )
 from absentia.comparators.karma import _self_similarity, karma_kernel
 from absentia.densities.named_densities import make_density
-from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
-from absentia.kernels.repair import repair_psd
+from absentia.kernels.named_kernels import make_unmasked_kernel
 from absentia.machines import SVC, SVR
+from absentia.machines.search.gram_grid import BelievedFold, GramPair
 from absentia.tables import FloatArray
 
 __all__ = [
@@ -48,16 +48,16 @@ __all__ = [
     "without_scaling",
 ]
 
-#: The Gram matrices of training rows with themselves, and of other rows with training rows.
-GramPair = tuple[FloatArray, FloatArray]
-
 
 class FittedSource(ABC):
     """Kernel values between training rows, and of other rows with them."""
 
     @abstractmethod
-    def grams(self, gamma: float, extra: dict[str, Any]) -> list[GramPair]:
-        """Return one pair of matrices; several where predictions are to be pooled."""
+    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+        """Return what gives the pairs of matrices of one width and some extra.
+
+        One pair; several where predictions are to be pooled.
+        """
 
 
 @dataclass(frozen=True)
@@ -96,29 +96,23 @@ class BeliefSource(GramSource):
 
     def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         density = make_density(self.density).fit(X)
-        return _FittedBeliefs(self.kernel, density.condition(X), density.condition(X_other))
+        return _FittedBeliefs(
+            BelievedFold(
+                density.condition(X),
+                density.condition(X_other),
+                lambda width: make_unmasked_kernel(self.kernel, width),
+                repaired=True,
+            )
+        )
 
 
 @dataclass
 class _FittedBeliefs(FittedSource):
-    kernel: Any
-    known: Any
-    new: Any
-    _latest: tuple[float, FloatArray, FloatArray] | None = None
+    fold: BelievedFold
 
-    def grams(self, gamma: float, extra: dict[str, Any]) -> list[GramPair]:
-        if self._latest is None or self._latest[0] != gamma:
-            kernel = make_unmasked_kernel(self.kernel, gamma).resolve(self.known.prior)
-            K, K_new = kernel(self.known), kernel(self.new, self.known)
-            if not kernel.positive_definite:
-                K, repair = repair_psd(K)
-                K_new = repair.transform(K_new)
-            self._latest = gamma, K, K_new
-        _, K, K_new = self._latest
-        mask = make_mask_kernel(extra.get("mask_weight"))
-        if mask is None:
-            return [(K, K_new)]
-        return [(K * mask(self.known), K_new * mask(self.new, self.known))]
+    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+        of_extra = self.fold.at(width)
+        return lambda extra: [of_extra(extra)]
 
 
 @dataclass(frozen=True)
@@ -148,8 +142,9 @@ class DrawnSource(GramSource):
 class _FittedDistances(FittedSource):
     squared_distances: list[GramPair]
 
-    def grams(self, gamma: float, extra: dict[str, Any]) -> list[GramPair]:
-        return [(np.exp(-gamma * D), np.exp(-gamma * E)) for D, E in self.squared_distances]
+    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+        pairs = [(np.exp(-width * D), np.exp(-width * E)) for D, E in self.squared_distances]
+        return lambda extra: pairs
 
 
 @dataclass(frozen=True)
@@ -167,8 +162,14 @@ class _FittedKarma(FittedSource):
         self._by_g: dict[int, GramPair] = {}
         self._rows = X, X_other
 
-    def grams(self, gamma: float, extra: dict[str, Any]) -> list[GramPair]:
-        g = extra["g"]
+    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+        def of_order(extra: dict[str, Any]) -> list[GramPair]:
+            D, E = self._distances(extra["g"])
+            return [(np.exp(-width * D), np.exp(-width * E))]
+
+        return of_order
+
+    def _distances(self, g: int) -> GramPair:
         if g not in self._by_g:
             known, new = self._rows
             own, other = _self_similarity(known, g), _self_similarity(new, g)
@@ -177,8 +178,7 @@ class _FittedKarma(FittedSource):
             D = own[:, None] + own - 2 * karma_kernel(known, g=g)
             E = other[:, None] + own - 2 * karma_kernel(new, known, g=g)
             self._by_g[g] = scale * np.maximum(D, 0.0), scale * np.maximum(E, 0.0)
-        D, E = self._by_g[g]
-        return [(np.exp(-gamma * D), np.exp(-gamma * E))]
+        return self._by_g[g]
 
 
 def source_of(estimator: Any, mask_weights: Sequence[Any] = ()) -> GramSource | None:

@@ -24,7 +24,8 @@ from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
 from absentia.evaluation.datasets import Task
-from absentia.evaluation.sources import FittedSource, GramPair, GramSource
+from absentia.evaluation.sources import FittedSource, GramSource
+from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -137,24 +138,26 @@ def tune_kernel(
 ) -> Trained:
     """Choose penalty, width and extras of a kernel method, train it, and predict the test rows."""
     splits = inner_splits(y, task, grid.folds, seed)
-    folds = []
-    for train, validation in splits:
+
+    def prepare(train: IntArray, validation: IntArray) -> FittedSource:
         seen = seen_columns(X[train])
-        folds.append(source.fit(X[train][:, seen], X[validation][:, seen]))
+        return source.fit(X[train][:, seen], X[validation][:, seen])
+
+    folds = prepared_folds(prepare, splits)
+    search = GramGrid(
+        folds,
+        lambda f, pairs, C: _solved(pairs, y[splits[f][0]], task, C, grid, learner),
+        lambda f, pairs, solved: _metric(
+            grid.metric, y[splits[f][1]], solved.prediction, solved.decision
+        ),
+        source.extras,
+        grid.penalties,
+    )
     scores: dict[tuple[float, int, int], float] = {}
 
     def score_width(gamma: float) -> None:
-        # Width first, then extras, then penalties: a matrix is used up before the next is made.
-        totals = np.zeros((len(source.extras), len(grid.penalties)))
-        for fold, (train, validation) in zip(folds, splits, strict=True):
-            for e, extra in enumerate(source.extras):
-                pairs = fold.grams(gamma, extra)
-                for c, C in enumerate(grid.penalties):
-                    solved = _solved(pairs, y[train], task, C, grid, learner)
-                    predicted, values = solved.prediction, solved.decision
-                    totals[e, c] += _metric(grid.metric, y[validation], predicted, values)
-        for e, c in np.ndindex(*totals.shape):
-            scores[gamma, e, c] = float(totals[e, c]) / len(splits)
+        means = search.scored([gamma]).values[0].mean(axis=-1)
+        scores.update({(gamma, e, c): float(means[e, c]) for e, c in np.ndindex(*means.shape)})
 
     gamma, e, c = grid.gammas[0], 0, 0
     edge, widened = "", 0
@@ -166,10 +169,15 @@ def tune_kernel(
         gamma, e, c = _best(scores)
     extra, C = source.extras[e], grid.penalties[c]
 
-    out_of_fold = _out_of_fold(folds, splits, y, task, gamma, extra, C, grid, learner)
+    out_of_fold = _assembled(
+        [
+            (validation, search.solve(f, folds[f].at(gamma)(extra), C).decision)
+            for f, (_, validation) in enumerate(splits)
+        ],
+        len(y),
+    )
     seen = seen_columns(X)
-    fitted = source.fit(X[:, seen], X_test[:, seen])
-    pairs = fitted.grams(gamma, extra)
+    pairs = source.fit(X[:, seen], X_test[:, seen]).at(gamma)(extra)
     solved = _solved(pairs, y, task, C, grid, learner)
     facts = {"C": C, "gamma": gamma, **extra}
     if scores:
@@ -289,24 +297,6 @@ def _decision(model: Any, K_new: FloatArray) -> FloatArray:
         return np.asarray(K_new @ model.coef_[0] + model.intercept_[0])
     judge = model.decision_function if hasattr(model, "classes_") else model.predict
     return np.asarray(judge(K_new))
-
-
-def _out_of_fold(
-    folds: list[FittedSource],
-    splits: list[tuple[IntArray, IntArray]],
-    y: np.ndarray,
-    task: Task,
-    gamma: float,
-    extra: dict[str, Any],
-    C: float,
-    grid: Grid,
-    learner: Learner,
-) -> FloatArray:
-    found = []
-    for fold, (train, validation) in zip(folds, splits, strict=True):
-        pairs = fold.grams(gamma, extra)
-        found.append((validation, _solved(pairs, y[train], task, C, grid, learner).decision))
-    return _assembled(found, len(y))
 
 
 def _assembled(parts: list[tuple[IntArray, FloatArray]], n: int) -> FloatArray:

@@ -175,18 +175,34 @@ class KernelMachine(BaseEstimator):
         n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
         y = self._check_targets(y, n_samples)
         weights = self._check_weights(sample_weight, y, n_samples)
-        training = self._prepare(X, y, weights)
+        return self._fit_checked(X, y, weights)
+
+    def _fit_checked(
+        self,
+        X: Any,
+        y: Any,
+        weights: FloatArray | None,
+        believed: tuple[Any, Beliefs] | None = None,
+    ) -> Any:
+        """Fit after the checks; ``believed`` is density and beliefs, where they are known."""
+        training = self._prepare(X, y, weights, believed)
         K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
         check_psd(K, training.kernel)
         solution = self._solve(K, y, weights)
         return self._keep(X, training, solution)
 
-    def _prepare(self, X: Any, y: Any = None, sample_weight: FloatArray | None = None) -> Training:
+    def _prepare(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: FloatArray | None = None,
+        believed: tuple[Any, Beliefs] | None = None,
+    ) -> Training:
         """Return density, beliefs and kernel for the training rows.
 
         ``gamma="loo"`` is settled here, which is what ``y`` is for.
         """
-        density, beliefs = self._believe_training(X, sample_weight)
+        density, beliefs = believed or self._believe_training(X, sample_weight)
         gamma = self.gamma
         machine = copy(self)  # the same one, but for mask weights of columns that no row has
         machine.mask_weight = weight_of_kept(self.mask_weight, density)

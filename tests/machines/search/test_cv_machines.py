@@ -15,12 +15,14 @@ from absentia import (
     SVCCV,
     SVR,
     SVRCV,
+    ExpectedRBF,
     GaussianDensity,
     GenRBF,
     KernelRidge,
     KernelRidgeCV,
     LogisticRegression,
     LogisticRegressionCV,
+    RobustSVC,
 )
 from machines.contract import MachineContract, table, targets_of
 
@@ -147,21 +149,59 @@ def test_a_number_of_gammas_is_a_grid_around_the_scale_of_the_data():
     )
 
 
-def test_densities_and_matrices_are_paid_once(monkeypatch):
+@pytest.fixture
+def paid(monkeypatch):
+    """Count what is dear: fits of densities and Gram matrices."""
+    counts = {"fits": 0, "grams": 0}
+
+    def counted(name, function):
+        def call(*args, **kwargs):
+            counts[name] += 1
+            return function(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(GaussianDensity, "fit", counted("fits", GaussianDensity.fit))
+    monkeypatch.setattr(GenRBF, "_gram", counted("grams", GenRBF._gram))
+    monkeypatch.setattr(ExpectedRBF, "_gram", counted("grams", ExpectedRBF._gram))
+    return counts
+
+
+@pytest.mark.parametrize("kind", [SVCCV, SVRCV, KernelRidgeCV, LogisticRegressionCV])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_by_default_a_density_is_fitted_per_fold_and_once_for_all_rows(kind, weighted, paid):
+    X, y = table(40), targets_of("classes", 40)
+    weights = np.linspace(0.5, 2.0, 40) if weighted else None
+    search = kind().fit(X, y, sample_weight=weights)
+    assert paid["fits"] == 5 + 1
+    assert paid["grams"] == 5 * 7 * 2 + 1  # folds, gammas, training and test; and the refit
+    # The grid is made around the scale of the density that is kept, weights and all.
+    gammas = sorted({p["gamma"] for p in search.cv_results_["params"]})
+    np.testing.assert_allclose(gammas[3], 1 / np.trace(search.density_.covariance_), rtol=1e-12)
+    refitted = search._plain_class(**search.best_params_).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(search.dual_coef_, refitted.dual_coef_)
+
+
+def test_densities_and_matrices_are_paid_once(paid):
     X, y = table(30), targets_of("classes")
-    fits, grams = [], []
-    fit, gram = GaussianDensity.fit, GenRBF._gram
-    monkeypatch.setattr(
-        GaussianDensity, "fit", lambda *args, **kw: fits.append(1) or fit(*args, **kw)
-    )
-    monkeypatch.setattr(GenRBF, "_gram", lambda *args: grams.append(1) or gram(*args))
     search = SVCCV(Cs=(0.1, 1.0, 10.0), gammas=GAMMAS, mask_weights=(0, 1.0), cv=3, refit=False)
     search.fit(X, y)
-    assert len(fits) == 3
-    assert len(grams) == 3 * 2 * 2  # folds, gammas, training and test
+    assert paid == {"fits": 3, "grams": 3 * 2 * 2}  # folds, gammas, training and test
     assert len(search.cv_results_["params"]) == 12
     with pytest.raises(NotFittedError, match="fitted with refit=False"):
         search.predict(X)
+
+
+def test_the_robust_machine_prepares_a_fold_once_for_all_tau(paid):
+    X, y = table(30), targets_of("classes")
+    RobustSVC(tau="cv", taus=(0.0, 0.1, 0.3), cv=3).fit(X, y)
+    assert paid["fits"] == 3 + 1
+
+
+def test_a_wrong_candidate_is_found_before_any_density_is_fitted(paid):
+    with pytest.raises(ValueError, match="C must be a positive number"):
+        SVCCV(Cs=(1.0, -1.0)).fit(table(), targets_of("classes"))
+    assert paid["fits"] == 0
 
 
 @pytest.mark.parametrize("kind", [SVCCV, KernelRidgeCV])
@@ -188,7 +228,7 @@ def test_empty_grids_and_wrong_values_get_a_sentence():
     X, y = table(), targets_of("classes")
     with pytest.raises(ValueError, match="no value to try for C"):
         SVCCV(Cs=()).fit(X, y)
-    with pytest.raises(ValueError, match="'C' parameter"):
+    with pytest.raises(ValueError, match="C must be a positive number"):
         SVCCV(Cs=(1.0, -1.0), gammas=GAMMAS).fit(X, y)
     with pytest.raises(ValueError, match="gamma must be a positive number"):
         SVCCV(gammas=(1.0, 0.0)).fit(X, y)

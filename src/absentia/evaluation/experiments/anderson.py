@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score
@@ -19,7 +18,6 @@ from absentia.evaluation.experiments.trial import (
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.tuning import Grid, fit_quietly, inner_splits
 from absentia.missingness.amputation import mcar
-from absentia.tables import FloatArray
 
 __all__ = ["ANDERSON"]
 
@@ -72,7 +70,11 @@ def _run(cell: Cell, context: Context) -> Result:
         # Width and penalty are those of the plain machine on the same matrix; a search over all
         # three would take hundreds of cone programs for each cell.
         taus = (0.1, 1.0) if context.size == "smoke" else (1e-4, 1e-3, 0.01, 0.1, 1.0)
-        chosen["tau"] = _best_tau(cell.method, X, y, chosen, taus, grid.folds, seed)
+        search = METHODS[cell.method].estimator(data.task, seed, **chosen)
+        splits = inner_splits(y, data.task, grid.folds, seed)
+        search[-1].set_params(tau="cv", taus=taus, cv=splits)
+        fit_quietly(search, X, y)
+        chosen["tau"] = search[-1].tau_
     model = METHODS[cell.method if cell.method in _ROBUST else plain].estimator(
         data.task, seed, **chosen
     )
@@ -81,25 +83,6 @@ def _run(cell: Cell, context: Context) -> Result:
         prediction = model.predict(data.X[test])
     accuracy = float(accuracy_score(data.y[test], prediction))
     return _scores(cell, accuracy, seconds), trained.facts | chosen
-
-
-def _best_tau(
-    method: str,
-    X: FloatArray,
-    y: np.ndarray,
-    chosen: dict[str, Any],
-    taus: Sequence[float],
-    folds: int,
-    seed: int,
-) -> float:
-    """Return the tau with the best accuracy in an inner cross-validation."""
-    totals = np.zeros(len(taus))
-    for train, validation in inner_splits(y, "classification", folds, seed):
-        for k, tau in enumerate(taus):
-            model = METHODS[method].estimator("classification", seed, **{**chosen, "tau": tau})
-            fit_quietly(model, X[train], y[train])
-            totals[k] += accuracy_score(y[validation], model.predict(X[validation]))
-    return float(taus[int(totals.argmax())])
 
 
 def _scores(cell: Cell, accuracy: float, seconds: float) -> list[Score]:

@@ -112,7 +112,7 @@ def _distance_to_truth(
     """Return |K - K_true| / |K_true| (Frobenius), both in the units of the complete rows."""
     scaler = StandardScaler().fit(complete)
     rows, truth = scaler.transform(X), scaler.transform(complete)
-    pairs = without_scaling(source).fit(rows, rows[:1]).grams(gamma, dict(source.extras[0]))
+    pairs = without_scaling(source).fit(rows, rows[:1]).at(gamma)(dict(source.extras[0]))
     K = np.mean([K for K, _ in pairs], axis=0)
     K_true = rbf_kernel(truth, gamma=gamma)
     return float(np.linalg.norm(K - K_true) / np.linalg.norm(K_true))

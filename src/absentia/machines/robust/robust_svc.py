@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
+from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.variance import kernel_variance
@@ -20,9 +21,10 @@ from absentia.machines.base import KernelMachine, Training, condition_on
 from absentia.machines.documentation import documented
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
+from absentia.machines.search.gram_grid import GramGrid, prepared_folds
 from absentia.machines.targets import ClassifierTargets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, require, words
-from absentia.tables import FloatArray, as_table
+from absentia.tables import FloatArray, IntArray, as_table
 
 __all__ = ["RobustSVC"]
 
@@ -303,26 +305,35 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
 
     def _cross_validated(self, rows: Any, y: np.ndarray, weights: FloatArray | None) -> FloatArray:
         """Return the mean accuracy of each of ``taus``; a fold is prepared once for all of them."""
-        accuracies = []
-        for train, test in check_cv(self.cv, y, classifier=True).split(np.zeros(len(y)), y):
+        splits = list(check_cv(self.cv, y, classifier=True).split(np.zeros(len(y)), y))
+
+        def prepare(train: IntArray, test: IntArray) -> _Fold:
             of_rows = None if weights is None else weights[train]
             training = self._prepare(rows[train], y[train], of_rows)
-            problem = self._pose(training)
             if training.density is None:
                 held_out = self._as_modelled(rows[test])
             else:
                 held_out = self._as_modelled(condition_on(training.density, rows[test]))
             K_test = training.kernel(held_out, training.beliefs, n_jobs=self.n_jobs)
-            classes, signs = class_signs(y[train])
-            of_fold = []
-            for tau in self.taus:
-                solutions = self._solutions(problem, signs, of_rows, float(tau))
-                values = np.stack([K_test @ one.coefficients + one.bias for one in solutions], 1)
-                if len(classes) == 2:
-                    values = values[:, 0]
-                of_fold.append(np.mean(decided_classes(classes, values) == y[test]))
-            accuracies.append(of_fold)
-        means: FloatArray = np.mean(accuracies, axis=0)
+            return _Fold(self._pose(training), *class_signs(y[train]), of_rows, K_test)
+
+        def judge(f: int, fold: _Fold, solutions: list[RobustSolution]) -> float:
+            values = np.stack([fold.K_test @ one.coefficients + one.bias for one in solutions], 1)
+            if len(fold.classes) == 2:
+                values = values[:, 0]
+            return float(np.mean(decided_classes(fold.classes, values) == y[splits[f][1]]))
+
+        threads = 1 if self.verbose else n_threads(self.n_jobs)
+        search = GramGrid(
+            prepared_folds(prepare, splits, threads),
+            lambda f, fold, tau: self._solutions(
+                fold.problem, fold.signs, fold.weights, float(tau)
+            ),
+            judge,
+            candidates=self.taus,
+            threads=threads,
+        )
+        means: FloatArray = search.scored((None,)).values[0, 0].mean(axis=-1)
         return means
 
     def _check_parameters(self) -> None:
@@ -339,6 +350,21 @@ class _Problem:
 
     K: FloatArray
     variances: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What one fold needs for every ``tau``."""
+
+    problem: _Problem
+    classes: np.ndarray
+    signs: FloatArray
+    weights: FloatArray | None
+    K_test: FloatArray
+
+    def at(self, width: None) -> Callable[[None], _Fold]:
+        """Return the fold itself: its width is given, not searched."""
+        return lambda extra: self
 
 
 def _variances(kernel: Kernel, beliefs: Beliefs, n_jobs: int | None) -> FloatArray:

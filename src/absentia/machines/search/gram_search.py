@@ -1,9 +1,12 @@
-"""Model selection that pays for each density and each Gram matrix once.
+"""Machines that choose their parameters by cross-validation on shared Gram matrices.
 
 A grid search over a plain machine fits the density and computes the Gram matrix for every
-candidate and every fold. Here the density is fitted once per fold, the matrix computed once per
-fold and gamma, the mask kernel multiplied in per mask weight, and all penalties are solved on that
-one matrix. The scores are those of the plain search, to the last bit.
+candidate and every fold. Here the density is fitted once per fold and once for the machine that is
+kept, and the grid is searched as :mod:`absentia.machines.search.gram_grid` does it. The scores are
+those of the plain search up to rounding: there the kernel of new rows is computed with the support
+vectors alone, here with all training rows, and a matrix of another size can round differently in
+the last bits. Scores that count rows, such as the accuracy, are the same unless a row lies on the
+boundary to that precision.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
@@ -25,12 +27,20 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
 from absentia.beliefs import Beliefs
+from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.metric import resolve_gamma
-from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
-from absentia.machines.base import GramRows, KernelMachine, condition_on, weight_of_kept
+from absentia.kernels.named_kernels import make_unmasked_kernel
+from absentia.machines.base import GramRows, KernelMachine, condition_on
+from absentia.machines.search.gram_grid import (
+    BelievedFold,
+    GramGrid,
+    GramPair,
+    Scores,
+    prepared_folds,
+)
 from absentia.parameters import count_from
-from absentia.progress import progress_bar
+from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray, IntArray, as_table
 
 __all__ = ["GramSearch"]
@@ -79,13 +89,12 @@ class GramSearch(KernelMachine):
         """
         rows = X if isinstance(X, Beliefs) else as_table(X)
         plain = self._plain()
-        grid = self._grid(plain, rows)
-        candidates = list(ParameterGrid(grid))
-        for candidate in candidates:
+        grid, n_gammas = self._grid(plain), self.gammas
+        for candidate in ParameterGrid(grid):
             clone(plain).set_params(**candidate)._check_parameters()
+        scorer = self._scorer(plain)
         targets = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, targets, len(rows))
-
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = list(splitter.split(np.empty((len(rows), 1)), targets, groups))
         for fold, (train, _) in enumerate(splits):
@@ -96,13 +105,19 @@ class GramSearch(KernelMachine):
                     f"Fold {fold} of {len(splits)} has nothing to learn: {error} Shuffle or "
                     "stratify the folds, or use fewer."
                 ) from error
+        believed = None
+        if isinstance(n_gammas, Integral):
+            believed = plain._believe_training(rows, weights)
+            steps = np.arange(int(n_gammas)) - (int(n_gammas) - 1) / 2
+            metric = getattr(plain.kernel, "metric", "euclidean")
+            scale = resolve_gamma("scale", believed[1].prior, metric)
+            grid[_gamma_name(plain.kernel)] = list(scale * 4.0**steps)
+        candidates = list(ParameterGrid(grid))
         with warnings.catch_warnings():
-            # Once is enough: the final fit says it again, of all rows and by name.
+            # Once is enough: the density of all rows says it by name.
             warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
-            scores, fit_times, score_times = self._search(
-                plain, candidates, rows, targets, weights, splits
-            )
-        results = _formatted(candidates, scores, fit_times, score_times)
+            scores = self._search(plain, scorer, grid, rows, targets, weights, splits)
+        results = _formatted(candidates, scores)
         best = int(results["rank_test_score"].argmin())
         found = {
             "cv_results_": results,
@@ -113,7 +128,7 @@ class GramSearch(KernelMachine):
         }
         if self.refit:
             machine = plain.set_params(**candidates[best])
-            machine.fit(X, y, **({} if sample_weight is None else {"sample_weight": weights}))
+            machine._fit_checked(X, targets, weights, believed)
             found |= {name: value for name, value in vars(machine).items() if name[-1] == "_"}
             found["best_estimator_"] = machine
         # What an earlier fit has left, column names or a whole machine, is not of this one.
@@ -139,20 +154,17 @@ class GramSearch(KernelMachine):
         copy: KernelMachine = clone(self._plain_class(**shared))
         return copy
 
-    def _grid(self, plain: KernelMachine, rows: Any) -> dict[str, list[Any]]:
-        """Return the values to try, by name of the plain machine's parameter."""
+    def _grid(self, plain: KernelMachine) -> dict[str, list[Any]]:
+        """Return the values to try, by name of the plain machine's parameter.
+
+        Without the gammas where only their number is given: those depend on the rows.
+        """
         grid = {target: _values(own, getattr(self, own)) for own, target in self._grids}
-        gammas = self.gammas
-        if isinstance(gammas, Integral):
-            _GAMMA_STEPS.check("gammas", gammas)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                _, beliefs = plain._believe_training(rows)
-            steps = np.arange(int(gammas)) - (int(gammas) - 1) / 2
-            metric = getattr(plain.kernel, "metric", "euclidean")
-            gammas = resolve_gamma("scale", beliefs.prior, metric) * 4.0**steps
-        if gammas is not None:
-            grid[_gamma_name(plain.kernel)] = _values("gammas", gammas)
+        if isinstance(self.gammas, Integral):
+            _GAMMA_STEPS.check("gammas", self.gammas)
+            _gamma_name(plain.kernel)
+        elif self.gammas is not None:
+            grid[_gamma_name(plain.kernel)] = _values("gammas", self.gammas)
         if self.mask_weights is not None:
             grid["mask_weight"] = _values("mask_weights", self.mask_weights)
         empty = [name for name, values in grid.items() if not values]
@@ -160,79 +172,90 @@ class GramSearch(KernelMachine):
             raise ValueError(f"There is no value to try for {', '.join(empty)}: the list is empty.")
         return grid
 
-    def _search(
-        self,
-        plain: KernelMachine,
-        candidates: list[dict[str, Any]],
-        rows: Any,
-        targets: Any,
-        weights: FloatArray | None,
-        splits: list[tuple[IntArray, IntArray]],
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return scores, fit times and score times, each of shape (n_candidates, n_splits)."""
+    def _scorer(self, plain: KernelMachine) -> Any:
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise TypeError(
                 f"scoring must be one score, by name or as a callable, found {self.scoring!r}. "
                 "For several scores use GridSearchCV."
             )
-        scorer = check_scoring(plain, self.scoring)
+        return check_scoring(plain, self.scoring)
+
+    def _search(
+        self,
+        plain: KernelMachine,
+        scorer: Any,
+        grid: dict[str, list[Any]],
+        rows: Any,
+        targets: Any,
+        weights: FloatArray | None,
+        splits: list[tuple[IntArray, IntArray]],
+    ) -> Scores:
+        """Return scores and times, each of shape (n_candidates, n_splits)."""
         score_weights = weights if _knows_weights(scorer) else None
-        by_gamma = _grouped_by_gamma(candidates)
-        shape = (len(candidates), len(splits))
-        scores, fit_times, score_times = np.empty(shape), np.empty(shape), np.empty(shape)
+        gamma_name = "gamma" if "gamma" in grid else "kernel__gamma"
+        solved_for = {name: grid[name] for name in grid if name not in (gamma_name, "mask_weight")}
+        threads = n_threads(self.n_jobs)
 
-        def believe(train: IntArray, test: IntArray) -> tuple[Any, Beliefs, Beliefs, float]:
+        def prepare(train: IntArray, test: IntArray) -> BelievedFold:
             start = time.perf_counter()
-            fold_weights = None if weights is None else weights[train]
-            density, known = plain._believe_training(rows[train], fold_weights)
+            density, known = plain._believe_training(rows[train], _some(weights, train))
             new = rows[test] if density is None else condition_on(density, rows[test])
-            return density, known, new, (time.perf_counter() - start) / len(candidates)
-
-        def solve(fold: int, gamma: Any, masks: dict[str, list[int]]) -> None:
-            density, known, new, density_time = folds[fold]
-            start = time.perf_counter()
-            kernel = make_unmasked_kernel(*_with_gamma(plain, gamma)).resolve(known.prior)
-            K, K_new = kernel(known), kernel(new, known)
-            sharing = sum(len(group) for group in masks.values())
-            shared_time = density_time + (time.perf_counter() - start) / sharing
-            for group in masks.values():
-                start = time.perf_counter()
-                weight = weight_of_kept(candidates[group[0]].get("mask_weight"), density)
-                mask = make_mask_kernel(weight)
-                K_train = K if mask is None else K * mask(known)
-                K_test = K_new if mask is None else K_new * mask(new, known)
-                group_time = shared_time + (time.perf_counter() - start) / len(group)
-                for index in group:
-                    score_one(index, fold, K_train, GramRows(K_test), group_time)
-
-        def score_one(
-            index: int, fold: int, K_train: FloatArray, K_test: GramRows, shared_time: float
-        ) -> None:
-            train, test = splits[fold]
-            start = time.perf_counter()
-            model = copy(plain)  # not a clone: that would cost more than some of the solutions
-            for name, value in candidates[index].items():
-                if "__" not in name:  # the kernel's own parameters are in the matrix already
-                    setattr(model, name, value)
-            fold_weights = None if weights is None else weights[train]
-            for name, value in model._solve(K_train, targets[train], fold_weights).items():
-                setattr(model, name, value)
-            solved = time.perf_counter()
-            extra = {} if score_weights is None else {"sample_weight": score_weights[test]}
-            scores[index, fold] = scorer(model, K_test, targets[test], **extra)
-            fit_times[index, fold] = shared_time + solved - start
-            score_times[index, fold] = time.perf_counter() - solved
-            bar.advance()
-
-        with progress_bar(scores.size, shown=self.progress, title=type(self).__name__) as bar:
-            parallel = Parallel(n_jobs=self.n_jobs, backend="threading")
-            folds = parallel(delayed(believe)(train, test) for train, test in splits)
-            parallel(
-                delayed(solve)(fold, gamma, masks)
-                for fold in range(len(splits))
-                for gamma, masks in by_gamma
+            return BelievedFold(
+                known,
+                new,
+                lambda gamma: make_unmasked_kernel(*_with_gamma(plain, gamma)),
+                density,
+                seconds=time.perf_counter() - start,
             )
-        return scores, fit_times, score_times
+
+        def solve(f: int, grams: GramPair, candidate: dict[str, Any]) -> KernelMachine:
+            train, _ = splits[f]
+            model = copy(plain)  # not a clone: that would cost more than some of the solutions
+            for name, value in candidate.items():
+                setattr(model, name, value)
+            solution = model._solve(grams[0], targets[train], _some(weights, train))
+            for name, value in solution.items():
+                setattr(model, name, value)
+            return model
+
+        def judge(f: int, grams: GramPair, model: KernelMachine) -> float:
+            _, test = splits[f]
+            extra = {} if score_weights is None else {"sample_weight": score_weights[test]}
+            return float(scorer(model, GramRows(grams[1]), targets[test], **extra))
+
+        n_scores = len(ParameterGrid(grid)) * len(splits)
+        with progress_bar(n_scores, shown=self.progress, title=type(self).__name__) as bar:
+            folds = prepared_folds(prepare, splits, threads)
+            report("%s: %d densities fitted, one per fold", type(self).__name__, len(folds))
+            search = GramGrid(
+                folds,
+                solve,
+                judge,
+                [{"mask_weight": weight} for weight in grid.get("mask_weight", [None])],
+                list(ParameterGrid(solved_for)),
+                threads,
+                bar,
+            )
+            scores = search.scored(grid.get(gamma_name, [None]))
+        density_seconds = np.array([fold.seconds for fold in folds]) * len(folds) / n_scores
+        axes = [gamma_name, "mask_weight", *sorted(solved_for)]
+        return Scores(
+            _in_grid_order(scores.values, axes, grid),
+            _in_grid_order(scores.fit_seconds + density_seconds, axes, grid),
+            _in_grid_order(scores.score_seconds, axes, grid),
+        )
+
+
+def _in_grid_order(values: FloatArray, axes: list[str], grid: dict[str, list[Any]]) -> FloatArray:
+    """Return (n_candidates, n_splits) in the order of ``ParameterGrid``, sorted by name."""
+    sizes = [len(grid.get(name, [None])) for name in axes]
+    order = sorted(range(len(axes)), key=lambda axis: axes[axis])
+    whole = values.reshape(*sizes, -1).transpose(*order, len(axes))
+    return whole.reshape(-1, whole.shape[-1])
+
+
+def _some(weights: FloatArray | None, rows: IntArray) -> FloatArray | None:
+    return None if weights is None else weights[rows]
 
 
 def _values(name: str, values: Any) -> list[Any]:
@@ -269,25 +292,11 @@ def _with_gamma(plain: KernelMachine, gamma: Any) -> tuple[Any, Any]:
     return plain.kernel, gamma
 
 
-def _grouped_by_gamma(candidates: list[dict[str, Any]]) -> list[tuple[Any, dict[str, list[int]]]]:
-    """Return the gammas, each with the numbers of its candidates grouped by mask weight."""
-    groups: dict[Any, dict[str, list[int]]] = {}
-    for index, candidate in enumerate(candidates):
-        gamma = candidate.get("gamma", candidate.get("kernel__gamma"))
-        weight = repr(np.asarray(candidate.get("mask_weight")).tolist())
-        groups.setdefault(gamma, {}).setdefault(weight, []).append(index)
-    return list(groups.items())
-
-
-def _formatted(
-    candidates: list[dict[str, Any]],
-    scores: FloatArray,
-    fit_times: FloatArray,
-    score_times: FloatArray,
-) -> dict[str, Any]:
+def _formatted(candidates: list[dict[str, Any]], found: Scores) -> dict[str, Any]:
     """Return the results in the form of ``GridSearchCV.cv_results_``."""
     results: dict[str, Any] = {}
-    for name, times in (("fit_time", fit_times), ("score_time", score_times)):
+    scores = found.values
+    for name, times in (("fit_time", found.fit_seconds), ("score_time", found.score_seconds)):
         results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)
     for name in candidates[0]:
         values = [candidate[name] for candidate in candidates]

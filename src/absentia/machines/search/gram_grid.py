@@ -1,0 +1,172 @@
+"""The one search on Gram matrices: of the ``*CV`` machines, of the robust one, of the experiments.
+
+What is dear is paid once. A fold is prepared once (its density fitted, its holes filled in); a
+Gram matrix is computed once per fold and width; what multiplies a matrix (a mask kernel) is
+applied once per extra; and all candidates (penalties) are solved on that one matrix.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from sklearn import config_context, get_config
+
+from absentia.beliefs import Beliefs
+from absentia.engine.threads import map_on_threads, one_blas_thread
+from absentia.kernels.base import Kernel
+from absentia.kernels.named_kernels import make_mask_kernel
+from absentia.kernels.repair import repair_psd
+from absentia.machines.base import weight_of_kept
+from absentia.progress import Bar
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["BelievedFold", "Fold", "GramGrid", "GramPair", "Scores", "prepared_folds"]
+
+_Grams = TypeVar("_Grams")
+_GramsOut = TypeVar("_GramsOut", covariant=True)
+_Fold = TypeVar("_Fold")
+_Model = TypeVar("_Model")
+
+
+class Fold(Protocol[_GramsOut]):
+    """Training and held-out rows of one split, prepared so that only the kernel is left."""
+
+    def at(self, width: Any) -> Callable[[Any], _GramsOut]:
+        """Compute matrices of one width; return what makes of them those of an extra."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a search found: arrays of shape (n_widths, n_extras, n_candidates, n_folds).
+
+    Attributes
+    ----------
+    values : ndarray
+        The score of each candidate on the held-out rows.
+    fit_seconds, score_seconds : ndarray
+        The time of each; what several candidates share is divided among them.
+    """
+
+    values: FloatArray
+    fit_seconds: FloatArray
+    score_seconds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class GramGrid(Generic[_Grams, _Model]):
+    """Folds, and how candidates are solved and judged on their matrices.
+
+    Attributes
+    ----------
+    folds : sequence of Fold
+    solve : callable
+        ``solve(fold_number, grams, candidate)`` returns a model of the training rows.
+    judge : callable
+        ``judge(fold_number, grams, model)`` returns its score on the held-out rows.
+    extras, candidates : sequence
+        What to try on the matrices of one width, and on one matrix.
+    threads : int
+        How many threads share the folds and widths.
+    bar : Bar
+        Told of each score.
+    """
+
+    folds: Sequence[Fold[_Grams]]
+    solve: Callable[[int, _Grams, Any], _Model]
+    judge: Callable[[int, _Grams, _Model], float]
+    extras: Sequence[Any] = (None,)
+    candidates: Sequence[Any] = (None,)
+    threads: int = 1
+    bar: Bar = Bar()  # noqa: RUF009 (it has no state)
+
+    def scored(self, widths: Sequence[Any]) -> Scores:
+        """Score all candidates with all extras at these widths, in all folds."""
+        shape = (len(widths), len(self.extras), len(self.candidates), len(self.folds))
+        scores = Scores(np.empty(shape), np.empty(shape), np.empty(shape))
+        settings = get_config()  # scikit-learn keeps them by thread
+
+        def score_matrix(place: tuple[int, int]) -> None:
+            w, f = place
+            with config_context(**settings):
+                start = time.perf_counter()
+                grams_of = self.folds[f].at(widths[w])
+                shared = (time.perf_counter() - start) / (shape[1] * shape[2])
+                for e, extra in enumerate(self.extras):
+                    start = time.perf_counter()
+                    grams = grams_of(extra)
+                    own = shared + (time.perf_counter() - start) / shape[2]
+                    for c, candidate in enumerate(self.candidates):
+                        start = time.perf_counter()
+                        model = self.solve(f, grams, candidate)
+                        solved = time.perf_counter()
+                        scores.values[w, e, c, f] = self.judge(f, grams, model)
+                        scores.fit_seconds[w, e, c, f] = own + solved - start
+                        scores.score_seconds[w, e, c, f] = time.perf_counter() - solved
+                        self.bar.advance()
+
+        places = product(range(len(widths)), range(len(self.folds)))
+        with one_blas_thread() if self.threads > 1 else nullcontext():
+            for _ in map_on_threads(score_matrix, places, self.threads):
+                pass
+        return scores
+
+
+def prepared_folds(
+    prepare: Callable[[IntArray, IntArray], _Fold],
+    splits: Iterable[tuple[IntArray, IntArray]],
+    threads: int = 1,
+) -> list[_Fold]:
+    """Return ``prepare(train, held_out)`` of every split: the density of a fold, once."""
+    return list(map_on_threads(lambda split: prepare(*split), splits, threads))
+
+
+#: The Gram matrices of training rows with themselves, and of other rows with training rows.
+GramPair = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class BelievedFold:
+    """A fold as beliefs: the kernel of one width, times mask kernels of several weights.
+
+    Attributes
+    ----------
+    known, new : Beliefs
+        About the training rows and the held-out rows.
+    make_kernel : callable
+        Returns the kernel of one width, without a mask kernel.
+    density : density, optional
+        Which columns it kept is what mask weights by column are cut to.
+    repaired : bool
+        Whether a matrix that is not positive semidefinite is made so.
+    seconds : float
+        How long it took to prepare.
+    """
+
+    known: Beliefs
+    new: Beliefs
+    make_kernel: Callable[[Any], Kernel]
+    density: Any = None
+    repaired: bool = False
+    seconds: float = 0.0
+
+    def at(self, width: Any) -> Callable[[dict[str, Any]], GramPair]:
+        """Compute both matrices of one width; return what multiplies the mask kernel in."""
+        kernel = self.make_kernel(width).resolve(self.known.prior)
+        K, K_new = kernel(self.known), kernel(self.new, self.known)
+        if self.repaired and not kernel.positive_definite:
+            K, repair = repair_psd(K)
+            K_new = repair.transform(K_new)
+
+        def masked(extra: dict[str, Any]) -> GramPair:
+            mask = make_mask_kernel(weight_of_kept(extra.get("mask_weight"), self.density))
+            if mask is None:
+                return K, K_new
+            return K * mask(self.known), K_new * mask(self.new, self.known)
+
+        return masked
