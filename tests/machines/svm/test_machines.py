@@ -156,9 +156,9 @@ def test_complete_rows_are_scikit_learns_own_machine(kernel):
 
 
 def test_parameters_of_the_solver_are_checked_before_anything_is_computed():
-    with pytest.raises(ValueError, match="'C' parameter"):
+    with pytest.raises(ValueError, match="C must be a positive number"):
         SVC(C=-1.0, density="no such density").fit(table(), targets_of("classes"))
-    with pytest.raises(ValueError, match="'nu' parameter"):
+    with pytest.raises(ValueError, match="nu must be a number above 0"):
         NuSVR(nu=2.0).fit(table(), targets_of("numbers"))
     with pytest.raises(ValueError, match=r"nu=1.0 is infeasible: .* has 10 rows, the largest 20"):
         NuSVC(nu=1.0).fit(table(), np.arange(30) < 10)
