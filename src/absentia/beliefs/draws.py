@@ -21,6 +21,7 @@ from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.stored import Stored
 
 __all__ = ["DrawPoints", "draw_rows", "map_draws", "rows_by_pattern"]
 
@@ -28,7 +29,7 @@ _BITS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class DrawPoints:
+class DrawPoints(Stored):
     """Where to draw: points of a cube, one coordinate for the component and one per column.
 
     Attributes
@@ -41,6 +42,12 @@ class DrawPoints:
 
     component: FloatArray
     normals: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless there is one finite point per draw."""
+        self._require_array("component", np.float64, (None,))
+        self._require_array("normals", np.float64, (len(self.component), None))
+        self._require_finite("normals")
 
     @classmethod
     def sobol(cls, n_draws: int, n_columns: int, seed: int) -> DrawPoints:

@@ -24,6 +24,7 @@ import numpy as np
 from absentia.missingness import Patterns
 from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, table_as
+from absentia.tables.stored import Stored
 
 __all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "rank_of_quantile"]
 
@@ -48,7 +49,7 @@ def rank_of_quantile(coverage: float, n: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class HidingTable:
+class HidingTable(Stored):
     """A user's table whose rows can be had with more values missing.
 
     Attributes
@@ -62,6 +63,10 @@ class HidingTable:
     kind: Any
     values: Any
     mask: BoolArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless the mask is about the values."""
+        self._require_array("mask", bool, self.values.shape)
 
     @classmethod
     def of(cls, X: Any) -> HidingTable:
@@ -113,7 +118,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Stored):
     """Rows that a model did not learn from, and how to compare new rows with them.
 
     Attributes
@@ -128,6 +133,12 @@ class Calibration:
     table: HidingTable
     models: tuple[Fitted, ...]
     model_of_row: IntArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless every row of the table has one of the models."""
+        self._require_type("table", HidingTable)
+        self._require_array("model_of_row", np.intp, (len(self.table),))
+        self._require_indices("model_of_row", len(self.models))
 
     def __len__(self) -> int:
         return len(self.table)

@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.stored import Stored
 
 __all__ = ["RowFormat", "WrappedModel", "require_method"]
 
 
 @dataclass(frozen=True, eq=False)
-class RowFormat:
+class RowFormat(Stored):
     """The kind of table that a model was trained on: array or frame, names and types of columns.
 
     Attributes
@@ -31,6 +32,14 @@ class RowFormat:
     kind: str
     names: tuple[Any, ...]
     dtypes: tuple[Any, ...]
+
+    def validate(self) -> None:
+        """Raise ValueError unless there is one type per column of a frame, or one for an array."""
+        known = self.kind in ("array", "pandas", "polars")
+        self._require_type("names", tuple)
+        self._require_type("dtypes", tuple)
+        if not known or len(self.dtypes) != (1 if self.kind == "array" else len(self.names)):
+            raise ValueError(f"RowFormat of {self.kind!r} with {len(self.dtypes)} types.")
 
     @classmethod
     def of(cls, X: Any, columns: IntArray | None = None) -> RowFormat:
@@ -93,7 +102,7 @@ def _nearest(column: FloatArray, kind: str) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class WrappedModel:
+class WrappedModel(Stored):
     """A fitted model, how to ask it, and in what format.
 
     Attributes
@@ -107,6 +116,12 @@ class WrappedModel:
     model: Any
     method: str
     format: RowFormat
+
+    def validate(self) -> None:
+        """Raise ValueError unless the method is one of the two that are averaged."""
+        self._require_type("format", RowFormat)
+        if self.method not in _LACKING:
+            raise ValueError(f"WrappedModel.method must predict, found {self.method!r}.")
 
     @classmethod
     def of(cls, model: Any, method: str, trained_on: RowFormat) -> WrappedModel:

@@ -1,0 +1,121 @@
+"""The description in a model file, checked before anything is made from it.
+
+A file of skops holds arrays and ``schema.json``, a tree of nodes that says which objects they
+belong to. Here the tree is walked without recursion: every node must be of a kind and a class that
+is allowed, refer to arrays that are there and are as large as they say, and be what other nodes
+with its number are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+
+from absentia.persistence.trust import allowed_classes
+
+__all__ = ["refused_entries"]
+
+#: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
+_DEEPEST = 100
+#: The kinds of numbers that arrays may have: no objects and no records.
+_NUMBER_KINDS = "biufcUSmM"
+
+
+def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str]:
+    """Return the names of what is not trusted, sorted; raise ValueError where nothing fits.
+
+    Parameters
+    ----------
+    schema : dict
+        As parsed from ``schema.json``.
+    archive : ZipFile
+        Where the arrays are.
+    max_bytes : float
+        The most that the arrays may take, each counted as often as it is read.
+    """
+    allowed = allowed_classes()
+    refused: set[str] = set()
+    first: dict[Any, Any] = {}
+    n_bytes = 0
+    pending = [(schema, 1)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} objects inside each other")
+        kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
+        number = node.get("__id__")
+        is_new = number is None or number not in first
+        # A number that was met before stands for the object that had it first.
+        if not is_new and _unnumbered(first[number], archive) != _unnumbered(node, archive):
+            raise ValueError(f"two different objects with the number {number!r}")
+        first.setdefault(number, node)
+        if name not in allowed.get(kind, ()):
+            refused.add(name)
+            continue
+        if kind == "NdArrayNode" and node["type"] == "numpy" and is_new:
+            n_bytes += _array_bytes(archive, node["file"])
+            if n_bytes > max_bytes:
+                raise ValueError(f"arrays of more than {max_bytes:.0f} bytes")
+        pending += [(inner, depth + 1) for inner in _inner_nodes(kind, node)]
+    return sorted(refused)
+
+
+def _inner_nodes(kind: str, node: dict[str, Any]) -> list[Any]:
+    """Return the nodes that a node is made from."""
+    content = node.get("content")
+    match kind:
+        case "DictNode":
+            _check_keys(node["key_types"])
+            return [node["key_types"], *content.values()]  # type: ignore[union-attr]
+        case "ListNode" | "TupleNode" | "SetNode":
+            return list(content)  # type: ignore[arg-type]
+        case "MaskedArrayNode":
+            return [content["data"], content["mask"]]  # type: ignore[index]
+        case "NdArrayNode":
+            return [] if node["type"] == "numpy" else [*content, node["shape"]]  # type: ignore[misc]
+        case "ObjectNode":
+            return [] if content is None else [content]
+        case "DTypeNode" | "RandomStateNode":
+            return [content]
+    return []
+
+
+def _unnumbered(value: Any, archive: ZipFile) -> Any:
+    """Return a part of the description without the numbers of its objects and arrays."""
+    if isinstance(value, list):
+        return [_unnumbered(inner, archive) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    bare = {k: _unnumbered(inner, archive) for k, inner in value.items() if k != "__id__"}
+    if isinstance(value.get("file"), str):
+        array = archive.getinfo(value["file"])
+        bare["file"] = (array.CRC, array.file_size)
+    return bare
+
+
+def _check_keys(key_types: dict[str, Any]) -> None:
+    """Refuse types of keys that are not types: skops calls them on the keys."""
+    kinds = {key_types["__loader__"], *(f"{key['__loader__']}" for key in key_types["content"])}
+    if not kinds <= {"ListNode", "TypeNode"} or key_types["__loader__"] != "ListNode":
+        raise ValueError("keys of a dictionary that are neither numbers nor text")
+
+
+def _array_bytes(archive: ZipFile, name: str) -> int:
+    """Return how much an array takes, having compared its header with what follows it."""
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as stream:
+        version = np.lib.format.read_magic(stream)
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        shape, _, dtype = readers[version](stream)
+        left = size - stream.tell()
+    if dtype.kind not in _NUMBER_KINDS:
+        raise ValueError(f"an array of {dtype}")
+    if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) != left:
+        raise ValueError(f"an array of shape {shape} in {left} bytes")
+    return size

@@ -1,0 +1,195 @@
+"""Writing and reading model files.
+
+The format is that of skops: a zip archive of arrays and of a description of the objects that they
+belong to. Reading one makes objects of types that are trusted and no others, and sets their
+attributes; see :mod:`absentia.persistence.trust` and ``docs/security.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from sklearn.base import BaseEstimator
+
+from absentia.persistence.contents import check_contents
+from absentia.persistence.description import refused_entries
+from absentia.persistence.trust import allowed_classes
+
+__all__ = ["load", "save"]
+
+_MARK = "absentia.json"
+_SCHEMA = "schema.json"
+#: 2: modules were moved, and values write their fields only.
+_FORMAT = 2
+_MAX_BYTES = 2**30
+#: The description grows some sixty times in memory, so its share of the limit is smaller.
+_SCHEMA_SHARE = 64
+_LARGEST_MARK = 10_000
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a machine, a density or a pipeline that holds them to a file.
+
+    The file appears whole or not at all: it is written beside its place and then moved there.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    path : str or path
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    TypeError
+        For what is no estimator, and for estimators that hold something :func:`load` would
+        refuse, such as a function of your own.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from absentia import SVC, load, save
+    >>> X = np.array([[-2.0, -1.5], [-1.0, np.nan], [np.nan, -2.0], [1.0, 1.5], [np.nan, 1.0]])
+    >>> machine = SVC().fit(X, [0, 0, 0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(machine, pathlib.Path(folder) / "machine.skops")
+    ...     again = load(pathlib.Path(folder) / "machine.skops")
+    >>> bool((again.decision_function(X) == machine.decision_function(X)).all())
+    True
+    """
+    skops = _skops()
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(
+            f"Only estimators can be saved (machines, densities, pipelines), found "
+            f"{type(model).__name__}."
+        )
+    place = Path(path)
+    mark = {
+        "format": _FORMAT,
+        "kind": type(model).__name__,
+        "versions": {name: version(name) for name in ("absentia", "scikit-learn", "numpy")},
+    }
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as folder:
+        draft = Path(folder) / place.name
+        skops.dump(model, draft, compression=ZIP_DEFLATED, compresslevel=1)
+        with ZipFile(draft, "a", compression=ZIP_DEFLATED) as archive:
+            archive.writestr(_MARK, json.dumps(mark))
+        with ZipFile(draft) as archive:
+            refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, float("inf"))
+        if refused:
+            raise TypeError(
+                f"This {type(model).__name__} holds {', '.join(refused)}, which load would refuse "
+                "to make from a file. Remove it, or use joblib, whose files run code when opened."
+            )
+        os.replace(draft, place)
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> Any:
+    """Read back what :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+    max_bytes : int, default=2**30
+        The most that the arrays of the model may take, in bytes. A small file can unpack to a
+        very large model; raise this for large models from a source that you trust.
+
+    Returns
+    -------
+    estimator
+        With the same parameters and, to the last bit, the same predictions.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, was not written by :func:`save`, is larger than ``max_bytes``,
+        holds a type that is not trusted, or values that do not fit together.
+    """
+    skops = _skops()
+    place = Path(path)
+    if not place.is_file():
+        raise FileNotFoundError(f"There is no file {str(place)!r} to load a model from.")
+    with open(place, "rb") as stream:
+        try:
+            refusal, model = _read(skops, stream, max_bytes)
+        except Warning:  # made an exception by a filter of the caller's
+            raise
+        except Exception as error:  # whatever a damaged file leads to, memory and recursion too
+            raise ValueError(
+                f"{str(place)!r} is no model file, or is damaged ({type(error).__name__}: {error})"
+                ". Save the model anew."
+            ) from error
+    if refusal:
+        raise ValueError(f"{str(place)!r} {refusal}")
+    return model
+
+
+def _read(skops: Any, stream: BinaryIO, max_bytes: int) -> tuple[str, Any]:
+    """Return why a file is refused and None, or nothing and its model."""
+    with ZipFile(stream) as archive:
+        if _MARK not in archive.namelist():
+            return (
+                "was not written by absentia.save. Files of other tools are read by those tools: "
+                "skops.io.load, joblib.load."
+            ), None
+        mark = json.loads(_read_bounded(archive, _MARK, _LARGEST_MARK))
+        if mark["format"] != _FORMAT:
+            return _about_format(mark), None
+        total = sum(info.file_size for info in archive.infolist())
+        schema_size = archive.getinfo(_SCHEMA).file_size
+        if total > max_bytes or schema_size > max_bytes // _SCHEMA_SHARE:
+            return (
+                f"unpacks to {total:,} bytes, {schema_size:,} of them a description, and at most "
+                f"{max_bytes:,} and {max_bytes // _SCHEMA_SHARE:,} are allowed. If you trust the "
+                "file, call load with a larger max_bytes."
+            ), None
+        refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, max_bytes)
+    if refused:
+        return (
+            f"holds what is not trusted: {', '.join(refused)}. Nothing was loaded. If you know and "
+            "trust the file, skops.io.load lets you name types."
+        ), None
+    names = sorted({name for classes in allowed_classes().values() for name in classes})
+    model = skops.load(stream, trusted=names)
+    if not isinstance(model, BaseEstimator):
+        return f"holds a {type(model).__name__}, which is no estimator.", None
+    check_contents(model)
+    return "", model
+
+
+def _read_bounded(archive: ZipFile, name: str, most: int) -> bytes:
+    size = archive.getinfo(name).file_size
+    if size > most:
+        raise ValueError(f"{name} of {size:,} bytes")
+    return archive.read(name)
+
+
+def _about_format(mark: dict[str, Any]) -> str:
+    found = mark["format"]
+    writer = mark.get("versions", {}).get("absentia")
+    if found == 1:
+        advice = (
+            "It comes from absentia 0.1 or earlier: train the model again with this version, or "
+            "keep that version to use it."
+        )
+    else:
+        advice = f"Use absentia {writer or 'of the version that wrote it'}, or train it again."
+    return f"has format {found!r}, and this version of absentia reads format {_FORMAT}. {advice}"
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "Saving and loading use skops, which is not installed: install absentia[persistence]."
+        ) from error
+    return skops.io

@@ -1,0 +1,154 @@
+"""What a model file may hold: which kinds of entries, and which classes in each.
+
+skops describes a model as a tree of nodes. Some kinds of nodes call what they name (methods,
+operators, partial functions, constructors) or hold what compiled code follows without looking
+(trees, sparse matrices); a model of absentia needs none of them, so they are refused as a kind. Of
+scikit-learn's estimators those are accepted whose predictions are plain array arithmetic in
+Python: the attributes of a support vector machine of libsvm, of a tree or of a neighbour search go
+to compiled code that does not check them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from inspect import isabstract
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils import all_estimators
+
+from absentia.tables.stored import Stored
+
+__all__ = ["allowed_classes", "trusted_types"]
+
+#: Beginnings of the names of scikit-learn's estimators that predict by array arithmetic alone.
+_PLAIN_ESTIMATORS = (
+    "sklearn.calibration.",
+    "sklearn.compose.",
+    "sklearn.cross_decomposition.",
+    "sklearn.decomposition._factor_analysis.",
+    "sklearn.decomposition._fastica.",
+    "sklearn.decomposition._incremental_pca.",
+    "sklearn.decomposition._pca.",
+    "sklearn.decomposition._truncated_svd.",
+    "sklearn.discriminant_analysis.",
+    "sklearn.dummy.",
+    "sklearn.ensemble._bagging.",
+    "sklearn.ensemble._stacking.",
+    "sklearn.ensemble._voting.",
+    "sklearn.feature_selection.",
+    "sklearn.frozen.",
+    "sklearn.impute._base.",
+    "sklearn.impute._knn.",
+    "sklearn.isotonic.",
+    "sklearn.kernel_approximation.",
+    "sklearn.linear_model.",
+    "sklearn.model_selection.",
+    "sklearn.multiclass.",
+    "sklearn.multioutput.",
+    "sklearn.naive_bayes.",
+    "sklearn.pipeline.",
+    "sklearn.preprocessing.",
+    "sklearn.svm._classes.Linear",
+)
+#: Parts of those estimators, by module. Private names, which a version may not have.
+_PARTS = {
+    "sklearn.calibration": ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling"),
+    "sklearn.metrics._scorer": ("_PassthroughScorer", "_Scorer"),
+    "sklearn.model_selection._split": (
+        "GroupKFold",
+        "KFold",
+        "LeaveOneOut",
+        "RepeatedKFold",
+        "RepeatedStratifiedKFold",
+        "ShuffleSplit",
+        "StratifiedGroupKFold",
+        "StratifiedKFold",
+        "StratifiedShuffleSplit",
+        "TimeSeriesSplit",
+    ),
+}
+_NUMBERS = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
+
+
+def trusted_types() -> list[type]:
+    """Return the types whose objects a file may hold.
+
+    These are absentia's estimators, kernels and the values they carry, and scikit-learn's
+    estimators that predict by array arithmetic alone, with their parts. All of them are plain
+    holders of parameters and arrays; beside them a file holds NumPy's arrays and Python's
+    containers, numbers and strings. Functions are not trusted, except scikit-learn's metrics,
+    which a grid search names.
+
+    Examples
+    --------
+    >>> from absentia import SVC
+    >>> from absentia.persistence import trusted_types
+    >>> SVC in trusted_types()
+    True
+    """
+    return list(_trusted())
+
+
+@cache
+def _trusted() -> tuple[type, ...]:
+    import absentia  # here, because absentia itself imports this module
+
+    kernels = import_module("absentia.kernels")
+    public = [getattr(absentia, name) for name in absentia.__all__]
+    public += [getattr(kernels, name) for name in kernels.__all__]
+    ours = [k for k in public if isinstance(k, type) and issubclass(k, BaseEstimator)]
+    plain = [kind for _, kind in all_estimators() if _name(kind).startswith(_PLAIN_ESTIMATORS)]
+    parts = [
+        getattr(import_module(module), name)
+        for module, names in _PARTS.items()
+        for name in names
+        if hasattr(import_module(module), name)
+    ]
+    return tuple(dict.fromkeys([*ours, *_stored_values(Stored), *plain, *parts]))
+
+
+def _stored_values(kind: type) -> list[type]:
+    """Return the concrete values of absentia that check themselves."""
+    found: list[type] = []
+    child: type
+    for child in kind.__subclasses__():
+        if child.__module__.startswith("absentia.") and not isabstract(child):
+            found.append(child)
+        found += _stored_values(child)
+    return found
+
+
+@cache
+def allowed_classes() -> dict[str, frozenset[str]]:
+    """Return the names of the classes that each kind of node may have; other kinds are refused."""
+    arrays = {f"{module}.MaskedArray" for module in ("numpy.ma", "numpy.ma.core")}
+    numbers = {_name(kind) for kind in _NUMBERS}
+    metrics = {_name(get_scorer(name)._score_func) for name in get_scorer_names()}
+    return {
+        "DictNode": frozenset(
+            {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}
+        ),
+        "ListNode": frozenset({"builtins.list"}),
+        "TupleNode": frozenset({"builtins.tuple"}),
+        "SetNode": frozenset({"builtins.set"}),
+        "SliceNode": frozenset({"builtins.slice"}),
+        "JsonNode": frozenset({"builtins.str"}),
+        "TypeNode": frozenset(
+            {*(f"builtins.{name}" for name in ("bool", "float", "int", "str")), *numbers}
+        ),
+        "FunctionNode": frozenset(metrics),
+        "ObjectNode": frozenset(_name(kind) for kind in _trusted()),
+        "NdArrayNode": frozenset({"numpy.ndarray", *numbers}),
+        "MaskedArrayNode": frozenset(arrays),
+        "DTypeNode": frozenset({"numpy.dtype"}),
+        "RandomStateNode": frozenset(
+            {"numpy.random.mtrand.RandomState", "numpy.random.RandomState"}
+        ),
+    }
+
+
+def _name(value: type) -> str:
+    return f"{value.__module__}.{value.__name__}"
