@@ -129,6 +129,17 @@ def test_a_known_name_with_other_bytes_is_refused(folder):
     assert datasets.load("iris", folder, verify=False).X.shape == (2, 1)
 
 
+def test_a_digest_beside_a_file_counts_in_the_cache_only(folder, tmp_path):
+    content = b"a,target\n1,0\n2,1\n"
+    for place in (folder, tmp_path / "cache"):
+        place.mkdir(exist_ok=True)
+        (place / "iris.csv").write_bytes(content)
+        (place / "iris.csv.sha256").write_text(hashlib.sha256(content).hexdigest())
+    with pytest.raises(ValueError, match="not the file that was recorded for 'iris'"):
+        datasets.load("iris", folder)
+    assert datasets.load("iris").X.shape == (2, 1)
+
+
 def test_openml_is_asked_once_then_the_cache_answers(folder, openml):
     first = datasets.load("haberman", folder)
     assert first.task == "classification"

@@ -1,6 +1,7 @@
 """The report: every part of it, from results of all kinds, as a page that stands alone."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +13,7 @@ from absentia.evaluation.cells import Cell, CellResult, Context, Score
 from absentia.evaluation.experiments import PROTOCOLS
 from absentia.evaluation.methods import methods_for
 from absentia.evaluation.page import Page, table_html
-from absentia.evaluation.report import write_report, write_reports
+from absentia.evaluation.report import file_name, write_report, write_reports
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
 from evaluation.toy_protocol import TOY
@@ -150,3 +151,32 @@ def test_a_page_of_text():
     text = page.render()
     assert "<h1>A &lt; B</h1>" in text
     assert "<p>x &lt; y</p>" in text
+
+
+def test_a_report_stays_in_its_folder_and_shows_any_name(tmp_path):
+    context = replace(CONTEXT, size="../../outside")
+    with Results(tmp_path / "r.sqlite") as results:
+        for seed in (0, 1):
+            where = replace(context, seed=seed)
+            number = results.start_run("mesquita", where)
+            for dataset in (r"$\frac{$", "=cmd|x"):
+                for rate in (0.1, 0.2):
+                    for method in ("genrbf", "$$$"):
+                        cell = Cell("mesquita", dataset, method, "../../up", rate, variant="../v")
+                        score = Score(PROTOCOLS["mesquita"].metric, 0.5, rate)
+                        results.add(number, where, CellResult(cell, 0.1, (score,)))
+    inner = tmp_path / "a" / "b" / "c"
+    with Results(tmp_path / "r.sqlite", read_only=True) as results:
+        pages = write_reports(results, inner)
+    assert len(pages) == 2
+    written = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert all(inner in path.parents for path in written - {tmp_path / "r.sqlite"})
+    assert any(path.name.startswith("curves") for path in written)
+    assert "'=cmd|x" in (pages[0].parent / "scores.csv").read_text()
+
+
+def test_names_of_files_are_plain():
+    assert file_name("../../x") == "_.._x"
+    assert file_name("a/b\\c:d\x00") == "a_b_c_d_"
+    assert file_name("...") == "_"
+    assert len(file_name("x" * 1000)) == 150

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from absentia.evaluation import database
 from absentia.evaluation.cells import Cell, CellResult, Context, Score
-from absentia.evaluation.runner import run
+from absentia.evaluation.runner import run, self_contained
 from absentia.evaluation.store import Results
 from evaluation.toy_protocol import TOY
 
@@ -179,3 +180,123 @@ def test_cells_can_run_on_a_dask_cluster(results, behave):
         summary = run(TOY, results, context, dask=cluster.scheduler_address, progress=False)
     assert (summary.done, summary.failed) == (24, 2)
     assert len(results.finished("toy", context)) == 22
+
+
+def test_workers_elsewhere_are_told_where_the_data_is(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ABSENTIA_DATA", "tables")
+    assert self_contained(CONTEXT).folder == str(tmp_path / "tables")
+    assert self_contained(Context(folder="/data")).folder == "/data"
+    monkeypatch.delenv("ABSENTIA_DATA")
+    assert self_contained(CONTEXT) is CONTEXT
+
+
+def written(path):
+    with Results(path) as results:
+        run(TOY, results, CONTEXT, progress=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE scores SET value = value + 1e-12 WHERE rowid_ = 1",
+        "UPDATE cells SET seconds = seconds + 1 WHERE key = (SELECT min(key) FROM cells)",
+        "UPDATE cells SET error = 'x' WHERE key = (SELECT min(key) FROM cells)",
+        "DELETE FROM scores WHERE key = (SELECT min(key) FROM scores)",
+        "DELETE FROM cells WHERE key = (SELECT min(key) FROM cells)",
+        "DELETE FROM checksums WHERE key = (SELECT min(key) FROM checksums)",
+    ],
+)
+def test_damaged_cells_are_found_and_run_again(tmp_path, damage):
+    path = written(tmp_path / "r.sqlite")
+    damage = damage.replace("rowid_ = 1", "key = (SELECT min(key) FROM scores)")
+    with sqlite3.connect(path) as connection:
+        assert connection.execute(damage).rowcount == 1
+    connection.close()
+    with Results(path) as results:
+        (key,) = results.damaged("toy", "smoke", 0)
+        for read in (results.scores, results.cells):
+            with pytest.raises(ValueError, match=r"is damaged: 1 of its cells.*Run toy again"):
+                read("toy", "smoke", 0)
+        assert key not in results.finished("toy", CONTEXT)
+        assert run(TOY, results, CONTEXT, progress=False).done == 1
+        assert not results.damaged("toy", "smoke", 0)
+        assert len(results.scores("toy", "smoke", 0)) == 24
+
+
+def test_files_from_before_there_were_checksums_are_read(tmp_path):
+    path = written(tmp_path / "r.sqlite")
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE checksums")
+        connection.execute("UPDATE runs SET settings = '{}'")
+    connection.close()
+    with Results(path, read_only=True) as results:
+        assert len(results.scores("toy", "smoke", 0)) == 24
+    with Results(path) as results:
+        assert not results.damaged("toy", "smoke", 0)
+        assert len(results.finished("toy", CONTEXT)) == 24
+
+
+def test_a_nan_is_no_damage(results):
+    number = results.start_run("toy", CONTEXT)
+    cell = Cell("toy", "a", "good", "mcar", 0.1)
+    facts = {"gamma": float("nan"), "n": 3}
+    results.add(number, CONTEXT, CellResult(cell, 1, (Score("r2", float("nan"), 0),), facts))
+    assert not results.damaged("toy", "smoke", 0)
+
+
+def test_reading_changes_nothing(tmp_path):
+    path = written(tmp_path / "r.sqlite")
+    before = path.read_bytes()
+    with Results(path, read_only=True) as results:
+        assert len(results.cells("toy", "smoke", 0)) == 24
+        with pytest.raises(ValueError, match="cannot be written: the file or its folder is read"):
+            results.forget("toy")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ValueError, match="There is no file"):
+        Results(tmp_path / "none", read_only=True)
+
+
+def test_a_copy_is_read_where_sqlite_may_not_write(tmp_path, monkeypatch):
+    path = tmp_path / "r.sqlite"
+    results = Results(path)
+    run(TOY, results, CONTEXT, progress=False)
+    assert (tmp_path / "r.sqlite-wal").stat().st_size  # all of it is there still
+    connected = database._connected
+
+    def forbidden(place):
+        if place == path:
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
+        return connected(place)
+
+    monkeypatch.setattr(database, "_connected", forbidden)
+    with Results(path, read_only=True) as copy:
+        assert len(copy.scores("toy", "smoke", 0)) == 24
+    results.close()
+
+
+def test_locked_full_and_missing_places_get_their_own_sentences(tmp_path, monkeypatch):
+    path = written(tmp_path / "r.sqlite")
+    with pytest.raises(ValueError, match="cannot be opened: the folder does not exist"):
+        Results(tmp_path / "none" / "r.sqlite")
+    with Results(path) as results:
+        results._connection.execute("PRAGMA busy_timeout = 10")
+        other = sqlite3.connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ValueError, match="in use by another process"):
+            results.start_run("toy", CONTEXT)
+        other.close()
+        (pages,) = results._connection.execute("PRAGMA page_count").fetchone()
+        results._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(ValueError, match=r"The disk is full.*What was finished is kept"):
+            results.start_run("toy", CONTEXT, {"long": "x" * 100_000})
+        assert len(results.scores("toy", "smoke", 0)) == 24
+    content = bytearray(path.read_bytes())
+    content[100:3000] = bytes(2900)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged"):
+        Results(path)

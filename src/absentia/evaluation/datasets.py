@@ -317,9 +317,12 @@ def _digest_file(path: Path) -> Path:
 
 
 def _expected_digest(path: Path, record: Record | None) -> str:
-    """A download carries its own digest; any other file of a known name has the recorded one."""
+    """A download carries its own digest; any other file of a known name has the recorded one.
+
+    Only in the cache, where we wrote both: elsewhere whoever changes a file could add a digest.
+    """
     beside = _digest_file(path)
-    if beside.is_file():
+    if path.resolve().parent == cache_folder().resolve() and beside.is_file():
         return beside.read_text(encoding="ascii").strip()
     return record.sha256 if record else ""
 

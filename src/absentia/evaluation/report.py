@@ -25,12 +25,14 @@ from absentia.evaluation.significance import (
     summary_table,
 )
 from absentia.evaluation.store import Results
+from absentia.reports.safe_text import show_text_literally, write_csv
 
 __all__ = ["write_report", "write_reports"]
 
 #: Scores that are about probabilities, and whether less is better.
 _PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
 _PNG_DPI = 144
+_LONGEST_NAME = 150
 #: What only single protocols have.
 _DESCRIPTIONS = {
     "egk-independent": "the same with the variance as printed, coordinates taken as independent",
@@ -46,7 +48,7 @@ def write_reports(results: Results, folder: str | Path) -> list[Path]:
     several = len(held) > 1
     pages = []
     for name, size, seed, _ in held:
-        own = Path(folder) / f"{name}-{size}-{seed}" if several else Path(folder)
+        own = Path(folder) / file_name(f"{name}-{size}-{seed}") if several else Path(folder)
         pages.append(write_report(results, protocol_named(name), size, seed, own))
     return pages
 
@@ -84,10 +86,9 @@ class _Report:
 
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.scores.to_csv(self.folder / "scores.csv", index=False)
-        self.cells.assign(facts=self.cells["facts"].map(_shown_facts)).to_csv(
-            self.folder / "cells.csv", index=False
-        )
+        write_csv(self.scores, self.folder / "scores.csv")
+        cells = self.cells.assign(facts=self.cells["facts"].map(_shown_facts))
+        write_csv(cells, self.folder / "cells.csv")
         if (self.scores["metric"] == self.protocol.metric).any():
             comparison = self._comparison()
             self._verdict(comparison)
@@ -167,11 +168,11 @@ class _Report:
                 f"Left out of the test, for want of scores: {_listed(comparison.left_out)}."
             )
         pairwise = comparison.pairwise.loc[comparison.ranks.index, comparison.ranks.index]
-        pairwise.to_csv(self.folder / "nemenyi.csv")
+        write_csv(pairwise.reset_index(), self.folder / "nemenyi.csv")
         table = comparison.ranks.rename("mean rank").rename_axis("method").reset_index()
         table["p against the best"] = pairwise.iloc[0].to_numpy()
         table["what it does"] = [_description(name) for name in table["method"]]
-        table.to_csv(self.folder / "ranks.csv", index=False)
+        write_csv(table, self.folder / "ranks.csv")
         self.page.table(table)
         by_rate = ranks_by_rate(
             self.scores,
@@ -181,7 +182,7 @@ class _Report:
             lower_is_better=self.protocol.lower_is_better,
         )
         if len(by_rate) > 1:
-            by_rate.to_csv(self.folder / "ranks-by-rate.csv")
+            write_csv(by_rate.reset_index(), self.folder / "ranks-by-rate.csv")
             self._picture(
                 figures.rank_curves(by_rate),
                 "ranks-by-rate",
@@ -226,7 +227,7 @@ class _Report:
         best = "min" if protocol.lower_is_better else "max"
         self.page.table(table.reset_index(), best=best)
         detailed = summary_table(self.scores, protocol.metric, (*rows, "rate"))
-        detailed.to_csv(self.folder / "summary.csv", index=False)
+        write_csv(detailed, self.folder / "summary.csv")
         detailed["rate"] = 100 * detailed["rate"]
         self.page.table(
             detailed.rename(columns={"rate": "missing, %", "sd": "sd over samples"}),
@@ -252,7 +253,7 @@ class _Report:
         means = by_set.dropna().groupby(level="metric").mean().T
         metrics = [name for name in metrics if name in means.columns]
         means = means[metrics].rename(columns=METRIC_LABELS).reset_index()
-        means.to_csv(self.folder / "probabilities.csv", index=False)
+        write_csv(means, self.folder / "probabilities.csv")
         self.page.table(means)
         if any("calibration" in facts for facts in self.cells["facts"]):
             self._picture(
@@ -300,7 +301,7 @@ class _Report:
         import pandas as pd
 
         table = pd.DataFrame(rows)
-        table.to_csv(self.folder / "choices.csv", index=False)
+        write_csv(table, self.folder / "choices.csv")
         self.page.section("What the inner cross-validation chose")
         self.page.paragraph(
             "Where the best kernel width lay on the edge of the grid, the grid was widened beyond "
@@ -315,7 +316,7 @@ class _Report:
         self.page.section("Failures")
         table = failed.groupby(["method", "error"]).size().rename("cells").reset_index()
         table = table.sort_values("cells", ascending=False)
-        table.to_csv(self.folder / "failures.csv", index=False)
+        write_csv(table, self.folder / "failures.csv")
         self.page.table(table)
 
     def _settings(self) -> None:
@@ -340,11 +341,12 @@ class _Report:
             for run in self.runs
         ]
         table = pd.DataFrame(rows)
-        table.to_csv(self.folder / "runs.csv", index=False)
+        write_csv(table, self.folder / "runs.csv")
         self.page.table(table)
 
     def _picture(self, figure: Any, name: str, caption: str) -> None:
-        figure.savefig(self.folder / f"{name}.png", dpi=_PNG_DPI)
+        show_text_literally(figure)
+        figure.savefig(self.folder / f"{file_name(name)}.png", dpi=_PNG_DPI)
         self.page.picture(figure, caption)
 
 
@@ -361,6 +363,18 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
 def _slug(text: str) -> str:
     kept = "".join(letter if letter.isalnum() else "-" for letter in text.lower())
     return "-".join(part for part in kept.split("-") if part)
+
+
+def file_name(text: str) -> str:
+    """Return text from a file of results as the name of a file: no folders, nothing hidden.
+
+    Examples
+    --------
+    >>> file_name("removal-../../etc/x-0")
+    'removal-.._.._etc_x-0'
+    """
+    kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in text)
+    return kept.lstrip(".")[:_LONGEST_NAME] or "_"
 
 
 def _shown_facts(facts: dict[str, Any]) -> str:

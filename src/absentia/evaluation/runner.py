@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
@@ -13,7 +15,7 @@ from absentia.evaluation.store import Results
 from absentia.evaluation.workers import attempt, run_in_processes
 from absentia.progress import duration, progress_bar
 
-__all__ = ["RunSummary", "run"]
+__all__ = ["RunSummary", "run", "self_contained"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def run(
         Seconds after which a cell is given up, and recorded as failed.
     dask : str, optional
         The address of a Dask scheduler to run the cells on, ``"tcp://host:8786"``. Its workers
-        need absentia, and the data folder under the same path.
+        need absentia, and the data folder (also that of ``ABSENTIA_DATA``) under the same path.
     progress : bool, default=True
         Show a bar with the time left.
 
@@ -118,6 +120,18 @@ def _in_this_process(
             yield attempt(protocol.run, cell, context)
 
 
+def self_contained(context: Context) -> Context:
+    """Return a context that means the same on machines with another environment.
+
+    Where no folder was given, the data is in the folder that ``ABSENTIA_DATA`` names here; workers
+    of a cluster may have no such variable, or another one.
+    """
+    named = os.environ.get("ABSENTIA_DATA")
+    if context.folder is not None or not named:
+        return context
+    return replace(context, folder=str(Path(named).resolve()))
+
+
 def _on_dask(
     protocol: Protocol, cells: Sequence[Cell], context: Context, address: str
 ) -> Iterator[CellResult]:
@@ -125,6 +139,7 @@ def _on_dask(
         from distributed import Client, as_completed
     except ImportError:
         raise ImportError("Running on Dask needs it: pip install 'absentia[dask]'.") from None
+    context = self_contained(context)
     with Client(address, timeout="20s") as client:
         futures = {
             client.submit(attempt, protocol.run, cell, context, pure=False): cell for cell in cells

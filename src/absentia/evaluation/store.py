@@ -3,15 +3,19 @@
 Each finished cell is one transaction, on the disk before the next is awaited: a run that is killed
 at any moment, also by the operating system, loses only the cells that were under way. The same
 file takes further runs, other protocols and other sizes; nothing is ever overwritten by a result
-of another seed or size.
+of another seed or size. Every cell has a checksum over all that is kept of it, so that a damaged
+file does not change a result in silence: reading damaged cells is an error, and running the
+protocol again computes them anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,6 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from absentia.evaluation.cells import CellResult, Context
+from absentia.evaluation.database import database_errors, open_to_read
 
 __all__ = ["Results", "versions"]
 
@@ -62,9 +67,21 @@ CREATE TABLE IF NOT EXISTS scores (
     value REAL,
     PRIMARY KEY (protocol, size, seed, key, rate, metric)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS checksums (
+    protocol TEXT NOT NULL,
+    size TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (protocol, size, seed, key)
+) WITHOUT ROWID;
 """
 #: Marks a file as ours ("abse"), so that no other database is written into by mistake.
 _APPLICATION_ID = 0x61627365
+#: In the settings of a run: all its cells have checksums.
+_HAS_CHECKSUMS = "checksums"
+#: Where the key stands in a row of the table of cells.
+_KEY = 3
 _PACKAGES = ("absentia", "numpy", "scipy", "scikit-learn", "numba", "pandas", "scikit-posthocs")
 
 
@@ -75,6 +92,8 @@ class Results:
     ----------
     path : path
         Made where it does not exist. ``":memory:"`` keeps the results in memory.
+    read_only : bool, default=False
+        Change nothing, and need no right to: for reports.
 
     Examples
     --------
@@ -89,24 +108,33 @@ class Results:
     True
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = str(path)
-        self._connection = sqlite3.connect(self.path, timeout=30.0)
+        with database_errors(self.path):
+            self._connection = (
+                open_to_read(Path(path)) if read_only else sqlite3.connect(self.path, timeout=30.0)
+            )
         try:
-            self._check_ours()
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            # FULL: a result counts as written only once it is on the disk.
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.executescript(_SCHEMA)
-            self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            raise ValueError(
-                f"{self.path} is not a file of results ({error}): choose another name."
-            ) from error
+            with database_errors(self.path):
+                self._check_ours()
+                if not read_only:
+                    self._prepare()
         except ValueError:
             self._connection.close()
             raise
+
+    def _prepare(self) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        # FULL: a result counts as written only once it is on the disk.
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.executescript(_SCHEMA)
+        self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing, and say in a sentence why it could not be written."""
+        with database_errors(self.path), self._connection:
+            yield self._connection
 
     def _check_ours(self) -> None:
         (mark,) = self._connection.execute("PRAGMA application_id").fetchone()
@@ -118,8 +146,8 @@ class Results:
         self, protocol: str, context: Context, settings: dict[str, Any] | None = None
     ) -> int:
         """Record that a run begins, and return its number."""
-        with self._connection:
-            cursor = self._connection.execute(
+        with self._transaction() as connection:
+            cursor = connection.execute(
                 "INSERT INTO runs (started, protocol, size, seed, settings, versions) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (
@@ -127,7 +155,7 @@ class Results:
                     protocol,
                     context.size,
                     context.seed,
-                    json.dumps(settings or {}),
+                    json.dumps({**(settings or {}), _HAS_CHECKSUMS: True}),
                     json.dumps(versions()),
                 ),
             )
@@ -139,13 +167,13 @@ class Results:
         """Write one finished cell, in one transaction. An earlier failure of it is replaced."""
         cell = result.cell
         identity = (cell.protocol, context.size, context.seed, cell.key)
-        with self._connection:
-            for table in ("scores", "cells"):
-                self._connection.execute(
+        with self._transaction() as connection:
+            for table in ("scores", "cells", "checksums"):
+                connection.execute(
                     f"DELETE FROM {table} WHERE protocol = ? AND size = ? AND seed = ? AND key = ?",
                     identity,
                 )
-            self._connection.execute(
+            connection.execute(
                 "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *identity,
@@ -164,16 +192,19 @@ class Results:
                     result.traceback,
                 ),
             )
-            self._connection.executemany(
+            connection.executemany(
                 "INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*identity, s.rate, s.metric, float(s.value)) for s in result.scores],
             )
+            # Of what was written, read back: numbers are then what a report will see.
+            ((_, digest),) = self._digests("AND key = ?", identity)
+            connection.execute("INSERT INTO checksums VALUES (?, ?, ?, ?, ?)", (*identity, digest))
 
     def forget(self, protocol: str) -> None:
         """Remove all results of a protocol."""
-        with self._connection:
-            for table in ("scores", "cells", "runs"):
-                self._connection.execute(f"DELETE FROM {table} WHERE protocol = ?", (protocol,))
+        with self._transaction() as connection:
+            for table in ("scores", "cells", "checksums", "runs"):
+                connection.execute(f"DELETE FROM {table} WHERE protocol = ?", (protocol,))
 
     def finished(self, protocol: str, context: Context, *, failed_too: bool = False) -> set[str]:
         """Return the keys of the cells that need not be run again."""
@@ -182,7 +213,62 @@ class Results:
             + ("" if failed_too else " AND error = ''"),
             (protocol, context.size, context.seed),
         )
-        return {key for (key,) in rows}
+        damaged = self.damaged(protocol, context.size, context.seed)
+        return {key for (key,) in rows} - set(damaged)
+
+    def damaged(self, protocol: str, size: str, seed: int) -> list[str]:
+        """Return the keys of the cells that are not as they were written.
+
+        Cells of files from before there were checksums cannot be checked, and are not among them.
+        """
+        identity = (protocol, size, seed)
+        with database_errors(self.path):
+            if not self._connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'checksums'"
+            ).fetchone():
+                return []
+            recorded = dict(
+                self._connection.execute(
+                    "SELECT key, sha256 FROM checksums "
+                    "WHERE protocol = ? AND size = ? AND seed = ?",
+                    identity,
+                )
+            )
+            unchecked = {
+                key
+                for key, settings in self._connection.execute(
+                    "SELECT key, runs.settings FROM cells JOIN runs USING (run) "
+                    "WHERE cells.protocol = ? AND cells.size = ? AND cells.seed = ?",
+                    identity,
+                )
+                if _HAS_CHECKSUMS not in settings and key not in recorded
+            }
+            found = dict(self._digests("", identity))
+        changed = {key for key in found if key not in unchecked and found[key] != recorded.get(key)}
+        return sorted(changed | (recorded.keys() - found.keys()))
+
+    def _digests(self, further: str, identity: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
+        """Yield the keys of cells, and a digest of all that is kept of each."""
+        where = f"WHERE protocol = ? AND size = ? AND seed = ? {further}"
+        scores: dict[str, list[Any]] = {}
+        query = f"SELECT key, rate, metric, value FROM scores {where} ORDER BY key, rate, metric"
+        for key, *score in self._connection.execute(query, identity):
+            scores.setdefault(key, []).append(score)
+        for row in self._connection.execute(f"SELECT * FROM cells {where}", identity):
+            text = json.dumps([row, scores.pop(row[_KEY], [])], default=repr)
+            yield row[_KEY], hashlib.sha256(text.encode()).hexdigest()
+        for key in scores:  # of no cell
+            yield key, ""
+
+    def _check_undamaged(self, protocol: str, size: str, seed: int) -> None:
+        damaged = self.damaged(protocol, size, seed)
+        if damaged:
+            shown = ", ".join(damaged[:3]) + (", ..." if damaged[3:] else "")
+            raise ValueError(
+                f"{self.path} is damaged: {len(damaged)} of its cells do not agree with their "
+                f"checksums ({shown}). Run {protocol} again, at size {size} with seed {seed}, to "
+                "compute them anew."
+            )
 
     def protocols(self) -> list[tuple[str, str, int, int]]:
         """Return protocol, size, seed and number of cells of what the file holds, latest last."""
@@ -210,7 +296,8 @@ class Results:
         return runs
 
     def scores(self, protocol: str, size: str, seed: int) -> Any:
-        """Return a pandas frame with one row to each score."""
+        """Return a pandas frame with one row per score; raises where the file is damaged."""
+        self._check_undamaged(protocol, size, seed)
         return self._frame(
             "SELECT cells.dataset, cells.variant, cells.mechanism, scores.rate, cells.sample, "
             "cells.fold, cells.method, scores.metric, scores.value FROM scores "
@@ -220,7 +307,8 @@ class Results:
         )
 
     def cells(self, protocol: str, size: str, seed: int) -> Any:
-        """Return a pandas frame with one row to each cell: its time, facts and error."""
+        """Return a pandas frame with one row per cell: its time, facts and error."""
+        self._check_undamaged(protocol, size, seed)
         frame = self._frame(
             "SELECT dataset, variant, mechanism, rate, sample, fold, method, seconds, facts, error "
             "FROM cells WHERE protocol = ? AND size = ? AND seed = ?",
@@ -232,9 +320,10 @@ class Results:
     def _frame(self, query: str, parameters: Iterable[Any]) -> Any:
         import pandas as pd
 
-        cursor = self._connection.execute(query, tuple(parameters))
-        names = [column[0] for column in cursor.description]
-        return pd.DataFrame(cursor.fetchall(), columns=names)
+        with database_errors(self.path):
+            cursor = self._connection.execute(query, tuple(parameters))
+            names = [column[0] for column in cursor.description]
+            return pd.DataFrame(cursor.fetchall(), columns=names)
 
     def close(self) -> None:
         """Close the file."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.reports.safe_text import as_plot_labels
 from absentia.tables.columns import counted
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
         ) from error
     columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:max_columns])
     patterns = report.commonest_patterns(max_patterns)
-    names = _labels([report.columns[j] for j in columns])
+    names = as_plot_labels([report.columns[j] for j in columns])
     width = max(7.5, 2.5 + 0.26 * len(columns))
     # The lower panel is square cells, so its height follows from its width.
     heights = (1.5, max(1.2, 0.24 * len(patterns)), 0.62 * width)
@@ -97,18 +97,3 @@ def _draw_together(axes: Any, correlation: Any, names: list[str]) -> Any:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     return image
-
-
-def _labels(names: list[str], limit: int = 22) -> list[str]:
-    """Shorten long names so that different ones stay different, and guard against formulas.
-
-    The middle goes first: the names of one table often begin alike.
-    """
-    head, tail = limit // 2, limit - limit // 2 - 1
-    short = [n if len(n) <= limit else f"{n[:head]}…{n[-tail:]}" for n in names]
-    counts = Counter(short)
-    # A dollar would begin a formula.
-    return [
-        (name if counts[label] > 1 else label).replace("$", r"\$")
-        for name, label in zip(names, short, strict=True)
-    ]

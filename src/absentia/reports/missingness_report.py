@@ -15,6 +15,7 @@ import numpy as np
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import LittleTest, little_test
+from absentia.reports.safe_text import printable
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
 from absentia.tables.columns import as_frame, counted, infinite_note, read_column
 
@@ -127,7 +128,8 @@ class MissingnessReport:
         return draw(self, max_columns, max_patterns)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        # Names of columns are somebody's, and this is made to be printed.
+        return "\n".join(printable(line) for line in self._lines())
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,94 @@
+"""SQLite files that may be locked, full, read-only or damaged, and sentences that say which."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["database_errors", "open_to_read"]
+
+#: What to say for SQLite's primary error codes.
+_SENTENCES = {
+    sqlite3.SQLITE_BUSY: (
+        "{path} is in use by another process, and was not free for half a minute. Wait until that "
+        "has ended, or write to another file."
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "{path} cannot be written: the file or its folder is read-only. What it holds is kept; "
+        "change the permissions, or write to another file."
+    ),
+    sqlite3.SQLITE_FULL: (
+        "The disk is full, so nothing more can be written to {path}. What was finished is kept: "
+        "make room, and the same command goes on from there."
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "{path} cannot be read or written ({error}): the disk may be full, failing or gone. What "
+        "was finished is kept; the same command goes on from there."
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "{path} cannot be opened: the folder does not exist, or it or the file may not be used. "
+        "Choose another place, or change the permissions."
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "{path} is damaged ({error}). Restore it from a copy, or run the protocol again into "
+        "another file."
+    ),
+}
+_SENTENCES[sqlite3.SQLITE_LOCKED] = _SENTENCES[sqlite3.SQLITE_BUSY]
+_SENTENCES[sqlite3.SQLITE_PERM] = _SENTENCES[sqlite3.SQLITE_CANTOPEN]
+_OTHER = "{path} is not a file of results ({error}): choose another name."
+
+
+@contextmanager
+def database_errors(path: str) -> Iterator[None]:
+    """Turn the errors of SQLite into a ValueError that says what is wrong and what to do."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # The low byte is the primary code; the rest tells variants apart.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        sentence = _SENTENCES.get(code, _OTHER)
+        raise ValueError(sentence.format(path=path, error=error)) from error
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a database without changing it or its folder.
+
+    SQLite keeps what was written last in a file beside the database, and wants to write there even
+    to read. Where it may not, a copy of both is read.
+    """
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}.")
+    try:
+        return _connected(path)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        for ending in ("", "-wal"):
+            source = Path(f"{path}{ending}")
+            if source.is_file():
+                shutil.copyfile(source, f"{copy}{ending}")
+        copied, memory = _connected(copy), sqlite3.connect(":memory:")
+        try:
+            copied.backup(memory)
+        finally:
+            copied.close()
+        return memory
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    # With no such file beside it nobody is writing, and SQLite need not put one there.
+    mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=30.0)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection

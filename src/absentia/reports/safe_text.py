@@ -1,0 +1,106 @@
+"""Text from somebody's file, made safe for where it is shown: a terminal, a picture, a spreadsheet.
+
+Names of columns and labels are whatever a file says. On a terminal, control characters could move
+the cursor or change the title of the window; matplotlib reads ``$...$`` as a formula; a spreadsheet
+runs what begins with an equals sign.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "as_plot_labels",
+    "printable",
+    "show_text_literally",
+    "spreadsheet_text",
+    "write_csv",
+]
+
+#: What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_LONGEST_LABEL = 22
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """Return text with control and invisible characters written out, as ``repr`` does.
+
+    Parameters
+    ----------
+    text : str
+    lines : bool, default=False
+        Whether line breaks stay as they are.
+
+    Examples
+    --------
+    >>> print(printable("income\\x1b[31m"))
+    income\\x1b[31m
+    """
+    return "".join(
+        c
+        if c.isprintable() or unicodedata.category(c) == "Zs" or (lines and c == "\n")
+        else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
+
+
+def as_plot_labels(names: Sequence[str], limit: int = _LONGEST_LABEL) -> list[str]:
+    """Return names shortened in the middle where different names stay different, and else whole.
+
+    Examples
+    --------
+    >>> as_plot_labels(["age", "blood_pressure_systolic_left", "blood_pressure_systolic_right"], 16)
+    ['age', 'blood_pr…ic_left', 'blood_pr…c_right']
+    """
+    shown = [printable(name) for name in names]
+    short = [_shortened(text, limit) for text in shown]
+    # Where two would read alike, they are shown whole.
+    counts = Counter(short)
+    labels = [text if counts[s] > 1 else s for text, s in zip(shown, short, strict=True)]
+    return [label.replace("$", "\\$") for label in labels]
+
+
+def _shortened(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 2
+    return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def show_text_literally(figure: Any) -> None:
+    """Keep matplotlib from reading formulas into the text of a finished figure.
+
+    The powers of ten along logarithmic axes are formulas of its own, and stay.
+    """
+    from matplotlib.text import Text
+
+    axes_of = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
+    powers = {
+        id(label)
+        for axis in axes_of
+        if axis.get_scale() == "log"
+        for label in axis.get_ticklabels(which="both")
+    }
+    for text in figure.findobj(Text):
+        if id(text) not in powers:
+            text.set_parse_math(False)
+
+
+def spreadsheet_text(value: Any) -> Any:
+    """Return text that a spreadsheet would take for a formula with an apostrophe before it.
+
+    Examples
+    --------
+    >>> spreadsheet_text("=1+2"), spreadsheet_text("a-b"), spreadsheet_text(-1.5)
+    ("'=1+2", 'a-b', -1.5)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def write_csv(frame: Any, path: Path) -> None:
+    """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
+    frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(path, index=False)
