@@ -11,6 +11,8 @@ import os
 import sys
 import warnings
 
+from absentia.reports.safe_text import printable
+
 __all__ = ["main"]
 
 _BAD_INPUT = 1
@@ -49,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("ABSENTIA_DEBUG"):
             raise
-        print(f"absentia: {_sentence(error)}", file=sys.stderr)
+        print(f"absentia: {printable(_sentence(error))}", file=sys.stderr)
         return _BAD_INPUT
 
 

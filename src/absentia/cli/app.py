@@ -9,6 +9,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from absentia.reports.safe_text import printable
+
 __all__ = ["app", "run_command"]
 
 app = typer.Typer(
@@ -203,13 +205,12 @@ def predict(
     Columns are found by name. Missing values, also where training had none, columns that are not
     there and words that training never saw are uncertain, not errors.
     """
-    from absentia import load
     from absentia.cli.files import check_output, read_table, write_table
-    from absentia.cli.learning import pipeline_of, predictions
+    from absentia.cli.learning import load_model, pipeline_of, predictions
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
-    fitted = load(model)
+    fitted = load_model(model, _note)
     frame = read_table(file, _note)
     absent = pipeline_of(fitted).named_steps["encode"].absent_columns(frame)
     if absent:
@@ -281,7 +282,7 @@ def compare(
         )
     except KeyboardInterrupt:
         _stop(folder)
-    print(comparison_text(outcome, data, target))
+    print(printable(comparison_text(outcome, data, target), lines=True))
 
 
 @app.command()
@@ -391,7 +392,7 @@ def report_results(
 
     if not results.is_file():
         raise ValueError(f"There is no file {results}.")
-    with Results(results) as store:
+    with Results(results, read_only=True) as store:
         for page in write_reports(store, output):
             print(page)
 
@@ -401,7 +402,7 @@ def _words(text: str | None) -> list[str] | None:
 
 
 def _note(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def _stop(place: Path) -> NoReturn:

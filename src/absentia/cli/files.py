@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from absentia.reports.safe_text import printable
 from absentia.tables.delimited import read_delimited
 
 __all__ = ["check_folder", "check_output", "read_table", "replaced", "table_name", "write_table"]
@@ -127,7 +128,10 @@ def replaced(output: str | Path) -> Iterator[Path]:
 def write_table(frame: Any, target: str | None) -> None:
     """Write a frame to a file, or as CSV to the standard output (None or ``-``)."""
     if target is None or target == "-":
-        frame.to_csv(sys.stdout, index=False)
+        if sys.stdout.isatty():
+            print(printable(frame.to_csv(index=False), lines=True), end="")
+        else:
+            frame.to_csv(sys.stdout, index=False)
         return
     name = Path(target).name.lower()
     with replaced(target) as draft:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia.densities import MixtureDensity
 from absentia.evaluation.datasets import Dataset, Task, guess_task, target_values
 from absentia.machines import SVCCV, SVRCV
+from absentia.persistence import load
 from absentia.tables import BoolArray
 from absentia.tables.columns import ColumnReading, counted, read_column, with_names
 from absentia.tables.encoder import TableEncoder
@@ -24,6 +28,7 @@ __all__ = [
     "LearningTable",
     "as_dataset",
     "fit",
+    "load_model",
     "new_model",
     "predictions",
     "reading_notes",
@@ -255,6 +260,25 @@ def pipeline_of(model: Any) -> Any:
             "`absentia predict` does not know which columns it needs."
         )
     return pipeline
+
+
+def load_model(path: Path, note: Callable[[str], None]) -> Any:
+    """Load a model, and note where it was trained with another version of scikit-learn."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", InconsistentVersionWarning)
+        model = load(path)
+    found = {
+        (str(message.original_sklearn_version), str(message.current_sklearn_version))
+        for message in (warning.message for warning in caught)
+        if isinstance(message, InconsistentVersionWarning)
+    }
+    for original, current in sorted(found):
+        note(
+            f"{path} was trained with scikit-learn {original}, and this is {current}: predictions "
+            "may differ. Train it again to be sure."
+        )
+    return model
 
 
 def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = False) -> Any:

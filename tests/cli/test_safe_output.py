@@ -1,0 +1,84 @@
+"""What strangers' names and other versions do on the command line."""
+
+import json
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.cli import main
+
+NAME = "in\x1b]0;owned\x07come"
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    label = np.where(np.arange(40) % 2, "=1+2", "b\x1b[31m")
+    frame = pd.DataFrame(X, columns=[NAME, r"$\frac{$"]).assign(**{"target\x1b": label})
+    frame.to_csv("t.csv", index=False)
+    return "t.csv"
+
+
+def test_escape_sequences_do_not_reach_the_terminal(file, capsys, monkeypatch):
+    assert main(["describe", file, "--plot", "p.png"]) == 0
+    assert main(["train", file, "-t", "target\x1b", "-o", "m.abs"]) == 0
+    assert main(["train", file, "-t", "no\x1b[2J", "-o", "n.abs"]) == 1
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["predict", "m.abs", file]) == 0
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err
+    assert "\x07" not in out + err
+    assert "in\\x1b]0;owned" in out
+    assert "b\\x1b[31m" in out
+
+
+def test_files_keep_the_bytes_of_labels(file):
+    assert main(["train", file, "-t", "target\x1b", "-o", "m.abs"]) == 0
+    assert main(["predict", "m.abs", file, "-o", "out.csv"]) == 0
+    assert set(pd.read_csv("out.csv")["prediction"]) <= {"=1+2", "b\x1b[31m"}
+
+
+def test_another_version_of_scikit_learn_is_noted_once(file, capsys):
+    assert main(["train", file, "-t", "target\x1b", "-o", "m.abs", "-q"]) == 0
+    with zipfile.ZipFile("m.abs") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(parts["schema.json"])
+    pending = [schema]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            if "_sklearn_version" in value:
+                value["_sklearn_version"].update(content='"1.0.2"', __id__=None)
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+    parts["schema.json"] = json.dumps(schema).encode()
+    with zipfile.ZipFile("m.abs", "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    capsys.readouterr()
+    assert main(["predict", "m.abs", file]) == 0
+    err = capsys.readouterr().err
+    assert err.count("was trained with scikit-learn 1.0.2, and this is") == 1
+
+
+def test_a_report_needs_no_right_to_write_the_results(tmp_path, monkeypatch, capsys):
+    from absentia.evaluation import store
+
+    monkeypatch.chdir(tmp_path)
+    store.Results("r.sqlite").close()
+    opened = []
+    monkeypatch.setattr(
+        store.sqlite3,
+        "connect",
+        lambda *args, real=store.sqlite3.connect, **kw: opened.append(args) or real(*args, **kw),
+    )
+    assert main(["bench", "report", "r.sqlite"]) == 1
+    assert "holds no results yet" in capsys.readouterr().err
+    assert all("mode=ro" in str(arguments) for arguments in opened)
