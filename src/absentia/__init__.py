@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from absentia import amputation
     from absentia.beliefs import Beliefs
+    from absentia.decisions import AcquisitionPolicy, measure_next
     from absentia.densities import GaussianDensity, MixtureDensity
     from absentia.features import FourierFeatures, MaskFeatures, Nystroem
     from absentia.kernels import (
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from absentia.tables.streams import Chunks
 
 __all__ = [
+    "AcquisitionPolicy",
     "Beliefs",
     "Chunks",
     "ConformalClassifier",
@@ -124,6 +126,7 @@ __all__ = [
     "kernel_variance",
     "kernel_variance_diag",
     "load",
+    "measure_next",
     "predict_uncertainty",
     "repair_psd",
     "save",
@@ -133,6 +136,7 @@ __all__ = [
 _HOMES = (
     "machines",
     "predictions",
+    "decisions",
     "kernels",
     "features",
     "densities",
