@@ -50,7 +50,7 @@ def _normalised(fitted: Fitted, X: Any) -> FloatArray:
     if _predict_takes_std(model):
         mean, spread = model.predict(X, return_std=True)
     else:
-        uncertainty = model.predict_uncertainty(X)
+        uncertainty = model.predict_uncertainty(X, by_column=False)
         mean, spread = uncertainty.prediction, np.sqrt(uncertainty.total)
     mean, spread = _numbers(mean), _numbers(spread)
     # A model that is sure of itself is taken at its word only as far as numbers go.
