@@ -127,3 +127,21 @@ def test_what_is_too_far_for_double_precision_is_refused_by_name(make):
         kernel(P, far)
     with pytest.raises(ValueError, match=r"Column 2 has a standard deviation of more than"):
         kernel(far[:5])
+
+
+def test_a_metric_of_very_different_units_is_as_good_as_any():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    units = np.array([1e20, 1.0, 1e-20])
+    P, Q = (GaussianDensity().fit(Y).condition(Y) for Y in (X, X * units))
+    K = GenRBF(0.5, METRIC)(P)
+    np.testing.assert_allclose(GenRBF(0.5, METRIC / units / units[:, None])(Q), K, atol=1e-12)
+    for wrong, sentence in (
+        (np.diag([1.0, 0.0, 1.0]), "smallest diagonal entry is 0"),
+        (np.ones((3, 3)) - 2 * np.eye(3), "smallest diagonal entry is -1"),
+        (np.eye(3) + 5 * np.eye(3)[::-1], "smallest eigenvalue is -"),
+        (np.triu(np.ones((3, 3))), "finite, symmetric"),
+        (np.full((3, 3), np.nan), "finite, symmetric"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            GenRBF(0.5, wrong)(P)

@@ -75,12 +75,23 @@ def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
             f"A metric for {d} columns must be a matrix of shape {(d, d)}, found {M.shape}. For "
             "a weight to each column give numpy.diag(weights)."
         )
-    if not np.isfinite(M).all() or not np.allclose(M, M.T):
+    if not np.isfinite(M).all():
         raise ValueError("A metric must be a finite, symmetric matrix.")
-    smallest = float(np.linalg.eigvalsh(M)[0])
+    diagonal = np.diagonal(M)
+    if not (diagonal > 0).all():
+        raise ValueError(
+            "A metric must be positive definite, but its smallest diagonal entry is "
+            f"{diagonal.min():.3g}."
+        )
+    # With a diagonal of ones, so that very different units of the columns cost no accuracy.
+    scaled = M / np.sqrt(diagonal) / np.sqrt(diagonal)[:, None]
+    if not np.allclose(scaled, scaled.T):
+        raise ValueError("A metric must be a finite, symmetric matrix.")
+    smallest = float(np.linalg.eigvalsh(scaled)[0])
     if smallest <= 0:
         raise ValueError(
-            f"A metric must be positive definite, but its smallest eigenvalue is {smallest:.3g}."
+            "A metric must be positive definite, but scaled to a diagonal of ones its smallest "
+            f"eigenvalue is {smallest:.3g}."
         )
     return (M + M.T) / 2
 
