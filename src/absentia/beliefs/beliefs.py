@@ -26,14 +26,14 @@ from absentia.beliefs.given_moments import covariances_by_group
 from absentia.beliefs.prior import Prior
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
 from absentia.tables.stored import Stored
 
 __all__ = ["Beliefs", "covariance_roots"]
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs(Stored):
+class Beliefs(Stored, MemoryRows):
     """An array of distributions, one to each row of a table.
 
     Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
@@ -227,6 +227,23 @@ class Beliefs(Stored):
     def n_features(self) -> int:
         """The number of columns."""
         return int(self.means.shape[2])
+
+    @property
+    def mask(self) -> BoolArray:
+        """Which values are missing, shape (n_samples, n_features)."""
+        return self.patterns.mask
+
+    def checked(self, estimator: Any) -> Beliefs:
+        """Return the beliefs after checking their number of columns against training."""
+        # Fewer than the table's where a column was missing in every row of training.
+        expected = getattr(estimator, "_n_belief_columns", estimator.n_features_in_)
+        if self.n_features != expected:
+            raise ValueError(
+                f"X has {self.n_features} features, but {type(estimator).__name__} is expecting "
+                f"{expected} features as input: these beliefs are about other columns than those "
+                "of training."
+            )
+        return self
 
     @property
     def n_components(self) -> int:

@@ -25,7 +25,10 @@ _FARTHEST = 1e130
 
 
 def condition(
-    prior: Prior, X: FloatArray, names: Sequence[str] | None = None
+    prior: Prior,
+    X: FloatArray,
+    names: Sequence[str] | None = None,
+    patterns: Patterns | None = None,
 ) -> tuple[Beliefs, FloatArray]:
     """Condition a prior on what each row has, and score each row.
 
@@ -40,6 +43,8 @@ def condition(
     X : ndarray of shape (n_samples, n_features)
     names : sequence of str, optional
         What to call the columns where a value is refused.
+    patterns : Patterns, optional
+        The missing patterns of ``X``, where they are known.
 
     Returns
     -------
@@ -48,7 +53,8 @@ def condition(
         ``log p(x[O])`` of each row; zero for a row with nothing observed.
     """
     _check_reach(prior, X, names)
-    patterns = Patterns.of_mask(np.isnan(X))
+    if patterns is None:
+        patterns = Patterns.of_mask(np.isnan(X))
     n, d = X.shape
     k = prior.n_components
     if patterns.masks.any():
@@ -70,11 +76,16 @@ def condition(
 
 
 def joint_log_densities(
-    prior: Prior, X: FloatArray, names: Sequence[str] | None = None
+    prior: Prior,
+    X: FloatArray,
+    names: Sequence[str] | None = None,
+    patterns: Patterns | None = None,
 ) -> FloatArray:
     """Return ``log(weights[c]) + log N(x[O] | component c)``, shape (n_samples, n_components)."""
     _check_reach(prior, X, names)
-    return _joint(prior, X, Patterns.of_mask(np.isnan(X)), None)
+    if patterns is None:
+        patterns = Patterns.of_mask(np.isnan(X))
+    return _joint(prior, X, patterns, None)
 
 
 def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from absentia.engine.computed_once import computed_once
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, IntArray
 
@@ -38,7 +38,7 @@ class GroupedRows:
     sizes: IntArray
     members_are_missing: bool
 
-    @cached_property
+    @computed_once
     def pattern_of_row(self) -> IntArray:
         """Which pattern of the block each of its rows has."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
 from absentia.tables.stored import Stored
 
@@ -65,17 +65,17 @@ class Prior(Stored):
         within = np.einsum("c,cij->ij", self.weights, self.covariances)
         return within + np.einsum("ci,cj->ij", centred, centred)
 
-    @cached_property
+    @computed_once
     def precisions(self) -> FloatArray:
         """The inverse of each covariance, symmetric to the last bit."""
         return self._inverses[0]
 
-    @cached_property
+    @computed_once
     def log_determinants(self) -> FloatArray:
         """The log determinant of each covariance, shape (n_components,)."""
         return self._inverses[1]
 
-    @cached_property
+    @computed_once
     def inflation(self) -> float:
         """By how much, at most, a column's variance exceeds what the others leave of it.
 
@@ -99,7 +99,7 @@ class Prior(Stored):
         """
         return self.inflation < 1e11
 
-    @cached_property
+    @computed_once
     def _inverses(self) -> tuple[FloatArray, FloatArray]:
         precisions = np.empty(self.covariances.shape)
         log_determinants = np.empty(self.n_components)

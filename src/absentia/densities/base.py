@@ -21,10 +21,10 @@ from absentia.beliefs.conditioning import condition, joint_log_densities, log_no
 from absentia.densities.em.expectation import Expectation
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import automatic_shrinkage
+from absentia.missingness import Patterns
 from absentia.parameters import COUNT, require
-from absentia.tables import BoolArray, FloatArray, IntArray, as_table, as_table_like, column_names
-from absentia.tables.streams import Stream, as_stream
-from absentia.tables.streams.base import check_stream_columns
+from absentia.tables import BoolArray, FloatArray, IntArray, Table, open_rows
+from absentia.tables.streams import Stream
 
 __all__ = ["Density", "TrainingRows"]
 
@@ -37,6 +37,9 @@ class Density(DensityMixin, BaseEstimator):
 
     prior_: Prior
     columns_: IntArray
+
+    #: Takes a table that was read already, where other densities take arrays.
+    takes_tables = True
 
     def condition(self, X: Any) -> Beliefs:
         """Return what each row could have been, given what was observed of it.
@@ -53,8 +56,8 @@ class Density(DensityMixin, BaseEstimator):
             row of training. The cost is O(d^2) a row and O(min(missing, observed)^3) a pattern,
             times the number of components.
         """
-        table = self._known_columns(X)
-        return condition(self.prior_, table, self._names())[0]
+        table, patterns = self._known_columns(X)
+        return condition(self.prior_, table, self._names(), patterns)[0]
 
     def impute(self, X: Any) -> FloatArray:
         """Return the rows with their conditional means in the holes.
@@ -70,10 +73,10 @@ class Density(DensityMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, len(columns_))
         """
-        blocks = self._blocks(X)
-        if blocks is not None:
-            return blocks.map_rows(_Imputed(self.prior_, self.columns_), len(self.columns_))
-        return self.condition(X).mean()
+        rows = self._open(X)
+        if isinstance(rows, Stream):
+            return rows.map_rows(_Imputed(self.prior_, self.columns_), len(self.columns_))
+        return self.condition(rows).mean()
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-likelihood of what was observed of each row.
@@ -88,10 +91,10 @@ class Density(DensityMixin, BaseEstimator):
             Zero for a row with nothing observed. Rows that miss different columns are densities
             over different spaces; compare them with care.
         """
-        blocks = self._blocks(X)
-        if blocks is not None:
-            return blocks.map_rows(_Scored(self.prior_, self.columns_), None)
-        return log_normalised(self._log_joint(X))[1]
+        rows = self._open(X)
+        if isinstance(rows, Stream):
+            return rows.map_rows(_Scored(self.prior_, self.columns_), None)
+        return log_normalised(self._log_joint(rows))[1]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the average log-likelihood of what was observed of each row.
@@ -153,31 +156,41 @@ class Density(DensityMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _blocks(self, X: Any) -> Stream | None:
-        """Return a table in many places as row blocks, its columns checked; None for others."""
+    def _open(self, X: Any) -> Table | Stream:
+        """Return what a user gave, its columns checked."""
         check_is_fitted(self)
-        blocks = as_stream(X)
-        if blocks is not None:
-            check_stream_columns(self, blocks)
-        return blocks
+        return open_table_or_stream(X).checked(self)
 
-    def _known_columns(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        require(
-            as_stream(X) is None,
-            "Beliefs are held in memory, and this table is not. Condition it block by block, or "
-            "use FourierFeatures, score_samples and impute, which take it as it is.",
-        )
-        table = as_table_like(self, X)
-        return table if len(self.columns_) == table.shape[1] else table[:, self.columns_]
+    def _known_columns(self, X: Any) -> tuple[FloatArray, Patterns]:
+        """Return the columns that training knew, and what each row misses of them."""
+        rows = self._open(X)
+        if isinstance(rows, Stream):
+            raise ValueError(
+                "Beliefs are held in memory, and this table is not. Condition it block by block, "
+                "or use FourierFeatures, score_samples and impute, which take it as it is."
+            )
+        patterns = Patterns.of(rows).of_columns(self.columns_)
+        kept = len(self.columns_) == rows.n_features
+        return rows.array if kept else rows.array[:, self.columns_], patterns
 
     def _log_joint(self, X: Any) -> FloatArray:
-        table = self._known_columns(X)
-        return joint_log_densities(self.prior_, table, self._names())
+        table, patterns = self._known_columns(X)
+        return joint_log_densities(self.prior_, table, self._names(), patterns)
 
     def _names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names[self.columns_])
+
+
+def open_table_or_stream(X: Any, sample_weight: Any = None) -> Table | Stream:
+    """Return what a user gave as the rows of a density, which beliefs are not."""
+    rows = open_rows(X, None, sample_weight)
+    if isinstance(rows, Table | Stream):
+        return rows
+    raise TypeError(
+        "Every value must be a number or missing, but X holds beliefs, which are what a density "
+        "makes of rows: pass the rows themselves."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +229,8 @@ class TrainingRows:
     scaling : Scaling
     log_jacobian : float
         What to add to a log-likelihood of ``Z`` for that of the table.
+    patterns : Patterns
+        Of ``Z``.
     """
 
     Z: FloatArray
@@ -223,35 +238,42 @@ class TrainingRows:
     columns: IntArray
     scaling: Scaling
     log_jacobian: float
+    patterns: Patterns
 
     @classmethod
-    def of(cls, X: Any, sample_weight: Any = None) -> TrainingRows:
-        """Check a table and its weights; warn of columns that are missing in every row."""
+    def of(cls, rows: Table, sample_weight: Any = None) -> TrainingRows:
+        """Check the weights of a table; warn of columns that are missing in every row."""
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
-        table = np.ascontiguousarray(as_table(X))
+        table = np.ascontiguousarray(rows.array)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, table, dtype=np.float64, ensure_non_negative=True
             )
-        observed = ~np.isnan(table)
-        used = observed.any(axis=1)
+        observed = ~rows.mask
+        used: BoolArray = np.atleast_1d(observed.any(axis=1))
         if weights is not None:
             used &= weights > 0
         require(used.any(), nothing_to_learn_from(weights is not None))
         kept: BoolArray = np.atleast_1d(observed[used].any(axis=0))
-        names = column_names(X, table.shape[1])
+        names = rows.labels
         warn_of_lost_columns(kept, names)
         columns = np.flatnonzero(kept)
+        patterns = Patterns.of(rows)
         if not used.all():
-            table = table[used]
+            table, patterns = table[used], patterns[used]
             weights = None if weights is None else weights[used]
         if not kept.all():
             table = np.ascontiguousarray(table[:, columns])
         scaling = Scaling.of(table, weights)
         scaling.check_units([names[j] for j in columns])
         return cls(
-            scaling.forward(table), weights, columns, scaling, scaling.log_jacobian(table, weights)
+            scaling.forward(table),
+            weights,
+            columns,
+            scaling,
+            scaling.log_jacobian(table, weights),
+            patterns.of_columns(columns),
         )
 
     @property
@@ -270,11 +292,13 @@ class TrainingRows:
 
     def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> Expectation:
         """Return the rows arranged for E-steps."""
-        return Expectation(self.Z, self.weights, sum_patterns=sum_patterns, n_jobs=n_jobs)
+        return Expectation(
+            self.Z, self.weights, sum_patterns=sum_patterns, n_jobs=n_jobs, patterns=self.patterns
+        )
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
         """Return rows with their conditional means in the holes, and weights, for starts."""
-        return condition(prior, self.Z)[0].mean(), self.weights
+        return condition(prior, self.Z, patterns=self.patterns)[0].mean(), self.weights
 
 
 def nothing_to_learn_from(weighted: bool) -> str:

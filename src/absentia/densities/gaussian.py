@@ -7,10 +7,16 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.densities.base import SINGULAR, Density, TrainingRows, warn_not_converged
+from absentia.densities.base import (
+    SINGULAR,
+    Density,
+    TrainingRows,
+    open_table_or_stream,
+    warn_not_converged,
+)
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.penalty import Penalty, climb
-from absentia.densities.em.streamed_rows import StreamedRows, remember_any_columns, training_rows
+from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -22,7 +28,7 @@ from absentia.parameters import (
     require,
     words,
 )
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, set_fitted
 
 __all__ = ["GaussianDensity"]
 
@@ -157,7 +163,8 @@ class GaussianDensity(Density):
         self
         """
         check_parameters(self)
-        training = training_rows(X, sample_weight)
+        rows = open_table_or_stream(X, sample_weight)
+        training = training_rows(rows, sample_weight)
         with one_blas_thread():
             prior, ascent, shrinkage = fit_gaussian(
                 training,
@@ -170,15 +177,18 @@ class GaussianDensity(Density):
             )
         if not ascent.converged:
             warn_not_converged(self, len(ascent.objectives), ascent.residual)
-        self.prior_ = training.scaling.backward(prior)
-        self.mean_ = self.prior_.means[0]
-        self.covariance_ = self.prior_.covariances[0]
-        self.columns_: IntArray = training.columns
-        self.shrinkage_ = shrinkage
-        self.log_likelihoods_ = ascent.objectives + training.log_jacobian
-        self.n_iter_ = len(ascent.objectives)
-        self.converged_ = ascent.converged
-        remember_any_columns(self, X)
+        prior = training.scaling.backward(prior)
+        learned = {
+            "prior_": prior,
+            "mean_": prior.means[0],
+            "covariance_": prior.covariances[0],
+            "columns_": training.columns,
+            "shrinkage_": shrinkage,
+            "log_likelihoods_": ascent.objectives + training.log_jacobian,
+            "n_iter_": len(ascent.objectives),
+            "converged_": ascent.converged,
+        }
+        set_fitted(self, rows, learned)
         return self
 
 

@@ -9,13 +9,13 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
-from absentia.densities.base import Density, warn_not_converged
-from absentia.densities.em.streamed_rows import remember_any_columns, training_rows
+from absentia.densities.base import Density, open_table_or_stream, warn_not_converged
+from absentia.densities.em.streamed_rows import training_rows
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import COUNT, Rule, check_parameters, number_between, require, words
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, set_fitted
 
 __all__ = ["MixtureDensity"]
 
@@ -177,9 +177,10 @@ class MixtureDensity(Density):
         self
         """
         self._check_parameters()
+        rows = open_table_or_stream(X, sample_weight)
         with one_blas_thread():
             search = MixtureSearch(
-                training_rows(X, sample_weight),
+                training_rows(rows, sample_weight),
                 shrinkage=self.shrinkage,
                 pooling=self.pooling,
                 reg_covar=self.reg_covar,
@@ -199,23 +200,27 @@ class MixtureDensity(Density):
         training = search.training
         if not best.ascent.converged:
             warn_not_converged(self, len(best.ascent.objectives), best.ascent.residual)
-        self.prior_ = training.scaling.backward(best.prior)
-        self.weights_ = self.prior_.weights
-        self.means_ = self.prior_.means
-        self.covariances_ = self.prior_.covariances
-        self.n_components_ = best.prior.n_components
-        self.columns_: IntArray = training.columns
-        self.shrinkage_ = search.shrinkage
-        self.bics_ = bics
-        self.log_likelihoods_ = best.ascent.objectives + training.log_jacobian
-        self.n_iter_ = len(best.ascent.objectives)
-        self.converged_ = best.ascent.converged
-        remember_any_columns(self, X)
+        prior = training.scaling.backward(best.prior)
+        learned = {
+            "prior_": prior,
+            "weights_": prior.weights,
+            "means_": prior.means,
+            "covariances_": prior.covariances,
+            "n_components_": prior.n_components,
+            "columns_": training.columns,
+            "shrinkage_": search.shrinkage,
+            "bics_": bics,
+            "log_likelihoods_": best.ascent.objectives + training.log_jacobian,
+            "n_iter_": len(best.ascent.objectives),
+            "converged_": best.ascent.converged,
+        }
+        set_fitted(self, rows, learned)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
         """Fit the mixture and return the likeliest component of each row."""
-        return self.fit(X, sample_weight=sample_weight).predict(X)
+        rows = open_table_or_stream(X)
+        return self.fit(rows, sample_weight=sample_weight).predict(rows)
 
     def predict(self, X: Any) -> IntArray:
         """Return the likeliest component of each row, given what was observed of it.
@@ -259,9 +264,10 @@ class MixtureDensity(Density):
         -------
         float
         """
-        table = self._known_columns(X)
-        n_rows = max(1, int(np.count_nonzero(~np.isnan(table).all(axis=1))))
-        log_likelihood = float(self.score_samples(X).sum())
+        rows = self._open(X)
+        patterns = self._known_columns(rows)[1]
+        n_rows = max(1, int(patterns.counts[~patterns.masks.all(axis=1)].sum()))
+        log_likelihood = float(self.score_samples(rows).sum())
         return n_parameters(self.prior_) * float(np.log(n_rows)) - 2 * log_likelihood
 
     def aic(self, X: Any) -> float:

@@ -10,12 +10,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.em.streamed_rows import remember_any_columns
-from absentia.densities.named_densities import make_density
+from absentia.densities.believing import believe, fit_density
 from absentia.parameters import COUNT, GAMMA, THREADS, Rule, check_parameters, words
-from absentia.tables import FloatArray, as_table, as_table_like
-from absentia.tables.streams import Stream, as_stream
-from absentia.tables.streams.base import check_stream_columns
+from absentia.tables import FloatArray, MemoryRows, Rows, open_rows, set_fitted
+from absentia.tables.streams import Stream
 
 __all__ = ["BeliefFeatures"]
 
@@ -57,27 +55,16 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self
         """
         check_parameters(self)
-        blocks = as_stream(X, None, sample_weight)
-        rows: FloatArray | Beliefs | Stream
-        if isinstance(X, Beliefs):
-            density, rows = None, X
-        else:
-            # Without names, which were checked here: the density meets plain arrays ever after.
-            rows = as_table(X) if blocks is None else blocks.without_names()
-            weights = (
-                {}
-                if sample_weight is None or blocks is not None
-                else {"sample_weight": sample_weight}
-            )
-            density = make_density(self.density).fit(rows, None, **weights)
+        rows = open_rows(X, None, sample_weight)
+        density = fit_density(self.density, rows, sample_weight if rows.in_memory else None)
         learned = self._learn(density, rows)
-        for name, value in learned.items():
-            setattr(self, name, value)
-        self.density_ = density
-        # Fewer than the table's where a column was missing in every row of training.
-        prior = X.prior if density is None else density.prior_
-        self._n_belief_columns = prior.n_features
-        remember_columns_of(self, X)
+        prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
+        learned |= {
+            "density_": density,
+            # Fewer than the table's where a column was missing in every row of training.
+            "_n_belief_columns": prior.n_features,
+        }
+        set_fitted(self, rows, learned)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -92,32 +79,18 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        blocks = as_stream(X)
-        if blocks is not None:
-            check_stream_columns(self, blocks)
-            return blocks.map_rows(self.of_rows, self._n_features_out)
-        return self.of_rows(X if isinstance(X, Beliefs) else as_table_like(self, X))
+        rows = open_rows(X).checked(self)
+        if isinstance(rows, Stream):
+            return rows.map_rows(self.of_rows, self._n_features_out)
+        return self.of_rows(rows)
 
-    def of_rows(self, rows: FloatArray | Beliefs) -> FloatArray:
+    def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""
-        if isinstance(rows, Beliefs):
-            if rows.n_features != self._n_belief_columns:
-                raise ValueError(
-                    f"X has {rows.n_features} features, but {type(self).__name__} is expecting "
-                    f"{self._n_belief_columns} features as input: these beliefs are about other "
-                    "columns than those of training."
-                )
-            return self._features(rows)
-        if self.density_ is None:
-            raise ValueError(
-                f"This {type(self).__name__} was fitted on Beliefs, so it has no density that "
-                "could say what missing values might be. Pass Beliefs here too."
-            )
         if not len(rows):
             return np.empty((0, self._n_features_out))
-        return self._features(self.density_.condition(rows))
+        return self._features(believe(self.density_, rows))
 
-    def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
         raise TypeError(f"{type(self).__name__} does not say how it learns.")
 
@@ -129,13 +102,3 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def remember_columns_of(estimator: Any, X: Any) -> None:
-    """Set ``n_features_in_`` (and the names, for frames) from a table of any kind or beliefs."""
-    if not isinstance(X, Beliefs):
-        remember_any_columns(estimator, X)
-        return
-    estimator.n_features_in_ = X.n_features
-    if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_

@@ -26,9 +26,8 @@ from absentia.features.frequencies import (
 )
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gamma, resolve_metric
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray, Rows
 from absentia.tables.stored import require_array
-from absentia.tables.streams import Stream
 
 __all__ = ["FourierFeatures"]
 
@@ -136,7 +135,7 @@ class FourierFeatures(BeliefFeatures):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
         n_frequencies = frequencies_for(self.n_components)
         prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
         rng = check_random_state(self.random_state)

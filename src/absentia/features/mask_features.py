@@ -10,7 +10,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.features.base import remember_columns_of
 from absentia.features.frequencies import (
     fold_last_pair,
     frequencies_for,
@@ -18,9 +17,8 @@ from absentia.features.frequencies import (
 )
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, as_table, as_table_like
-from absentia.tables.streams import as_stream
-from absentia.tables.streams.base import check_stream_columns
+from absentia.tables import FloatArray, MemoryRows, Table, open_rows, set_fitted
+from absentia.tables.streams import Stream
 
 __all__ = ["MaskFeatures"]
 
@@ -89,17 +87,16 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self
         """
         n_frequencies = frequencies_for(self.n_components)
-        blocks = as_stream(X)
-        if blocks is not None:
-            n_features = blocks.n_features
-        else:
-            n_features = X.n_features if isinstance(X, Beliefs) else as_table(X).shape[1]
-        weights = np.broadcast_to(checked_weight(self.weight, n_features), (n_features,))
+        rows = open_rows(X)
+        shape = (rows.n_features,)
+        weights = np.broadcast_to(checked_weight(self.weight, rows.n_features), shape)
         rng = check_random_state(self.random_state)
-        self.frequencies_ = mask_frequencies(n_frequencies, weights, rng)
-        self.last_phase_ = rng.uniform(0, 2 * np.pi)
-        self._n_features_out = int(self.n_components)
-        remember_columns_of(self, X)
+        learned = {
+            "frequencies_": mask_frequencies(n_frequencies, weights, rng),
+            "last_phase_": rng.uniform(0, 2 * np.pi),
+            "_n_features_out": int(self.n_components),
+        }
+        set_fitted(self, rows, learned)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -114,15 +111,16 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        blocks = as_stream(X)
-        if blocks is not None:
-            check_stream_columns(self, blocks)
-            return blocks.map_rows(self.of_rows, self._n_features_out)
-        return self.of_rows(X if isinstance(X, Beliefs) else as_table_like(self, X))
+        rows = open_rows(X).checked(self)
+        if isinstance(rows, Stream):
+            return rows.map_rows(self.of_rows, self._n_features_out)
+        return self.of_rows(rows)
 
-    def of_rows(self, rows: FloatArray | Beliefs) -> FloatArray:
+    def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""
-        patterns = rows.patterns if isinstance(rows, Beliefs) else Patterns.of_mask(np.isnan(rows))
+        if isinstance(rows, np.ndarray):
+            rows = Table(rows)
+        patterns = rows.patterns if isinstance(rows, Beliefs) else Patterns.of(rows)
         phases = patterns.masks @ self.frequencies_
         waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
         waves /= np.sqrt(self.frequencies_.shape[1])

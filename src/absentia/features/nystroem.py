@@ -9,12 +9,13 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.densities.believing import believe
 from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import make_kernel
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, Rows
 from absentia.tables.streams import Stream
 from absentia.tables.streams.base import sample_rows
 
@@ -111,12 +112,14 @@ class Nystroem(BeliefFeatures):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, density: Any, rows: FloatArray | Beliefs | Stream) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
         n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
         if isinstance(rows, Stream):
-            rows, _ = sample_rows(rows, _SAMPLED * n_components, rng)
-        beliefs = rows if isinstance(rows, Beliefs) else density.condition(rows)
+            sample, _ = sample_rows(rows, _SAMPLED * n_components, rng)
+            beliefs = believe(density, sample)
+        else:
+            beliefs = believe(density, rows)
         kernel = make_kernel(self.kernel, self.gamma, self.mask_weight).resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))
         candidates = beliefs[

@@ -9,8 +9,9 @@ A new machine writes a few things and inherits the rest:
   as it was, and model selection can solve many times on one matrix;
 - :class:`ClassifierTargets` or :class:`RegressorTargets` among its bases, where it has targets:
   ``class SVC(ClassifierTargets, ClassifierMixin, KernelMachine)``;
-- prediction methods that start with ``K = self._gram_rows(X)``, the kernel of the new rows (rows
-  of ``K``) with the training rows that the machine kept (columns of ``K``).
+- prediction methods that say what they make of ``K``, the kernel of the new rows (rows of ``K``)
+  with the training rows that the machine kept (columns of ``K``): ``self._map_gram(X, function)``
+  applies it to a tile of rows at a time.
 
 ``fit`` then is ``return self._fit(X, y, sample_weight)``. A machine that needs the kernel as a
 function of its parameters (a Gaussian process) overrides :meth:`KernelMachine._fit` and uses
@@ -19,7 +20,7 @@ function of its parameters (a Gaussian process) overrides :meth:`KernelMachine._
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -27,13 +28,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_array
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.named_densities import make_density
+from absentia.densities.believing import believe, fit_density
 from absentia.kernels.base import Kernel
+from absentia.kernels.gram.tiles import cut
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_kernel
 from absentia.kernels.repair import check_psd
@@ -41,15 +42,7 @@ from absentia.machines.missingness_shift import check_shift
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import GAMMA, THREADS, Rule, check_parameters, words
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_table,
-    as_table_like,
-    column_names,
-    remember_columns,
-)
+from absentia.tables import FloatArray, IntArray, MemoryRows, open_memory, set_fitted
 
 __all__ = [
     "COMMON",
@@ -71,6 +64,11 @@ COMMON: dict[str, Any] = {
 }
 
 Shift = Literal["ignore", "warn", "error"]
+
+# A tile of the matrix that predictions are made from: 64 MB, and a multiple of some rows, so that
+# compiled loops and matrix products find the rows where they find them in the whole matrix.
+_TILE_FLOATS = 2**23
+_TILE_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,29 +169,38 @@ class KernelMachine(BaseEstimator):
 
     def _fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
-        self._check_parameters()
-        n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
-        y = self._check_targets(y, n_samples)
-        weights = self._check_weights(sample_weight, y, n_samples)
-        return self._fit_checked(X, y, weights)
+        return self._fit_checked(*self._open_training(X, y, sample_weight))
 
     def _fit_checked(
         self,
-        X: Any,
+        rows: MemoryRows,
         y: Any,
         weights: FloatArray | None,
         believed: tuple[Any, Beliefs] | None = None,
     ) -> Any:
         """Fit after the checks; ``believed`` is density and beliefs, where they are known."""
-        training = self._prepare(X, y, weights, believed)
+        training = self._prepare(rows, y, weights, believed)
         K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
         check_psd(K, training.kernel)
         solution = self._solve(K, y, weights)
-        return self._keep(X, training, solution)
+        return self._keep(rows, training, solution)
+
+    def _open_training(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> tuple[MemoryRows, Any, FloatArray | None]:
+        """Check the parameters; return rows, targets and weights, read and checked: the door."""
+        self._check_parameters()
+        rows = open_memory(X)
+        y = self._check_targets(y, len(rows))
+        return rows, y, self._check_weights(sample_weight, y, len(rows))
+
+    def _open_new(self, X: Any) -> MemoryRows:
+        """Return new rows, read, and checked against those of training: the door."""
+        return open_memory(X).checked(self)
 
     def _prepare(
         self,
-        X: Any,
+        rows: MemoryRows,
         y: Any = None,
         sample_weight: FloatArray | None = None,
         believed: tuple[Any, Beliefs] | None = None,
@@ -202,18 +209,18 @@ class KernelMachine(BaseEstimator):
 
         ``gamma="loo"`` is settled here, which is what ``y`` is for.
         """
-        density, beliefs = believed or self._believe_training(X, sample_weight)
+        density, beliefs = believed or self._believe_training(rows, sample_weight)
         gamma = self.gamma
         machine = copy(self)  # the same one, but for mask weights of columns that no row has
         machine.mask_weight = weight_of_kept(self.mask_weight, density)
         if isinstance(gamma, str) and gamma == "loo":
-            rows, targets, weights = beliefs, y, sample_weight
+            known, targets, weights = beliefs, y, sample_weight
             if weights is not None and not weights.all():
                 counting = np.flatnonzero(weights)
-                rows, targets, weights = beliefs[counting], y[counting], weights[counting]
+                known, targets, weights = beliefs[counting], y[counting], weights[counting]
             gamma = choose_gamma(
                 lambda trial, sample: machine._make_kernel(trial)(sample, n_jobs=self.n_jobs),
-                rows,
+                known,
                 self._target_codes(targets),
                 # A kernel of one's own, with another metric, is not searched by its name.
                 start=resolve_gamma("scale", beliefs.prior, "euclidean"),
@@ -222,71 +229,44 @@ class KernelMachine(BaseEstimator):
         return Training(density, beliefs, machine._make_kernel(gamma).resolve(beliefs.prior))
 
     def _believe_training(
-        self, X: Any, sample_weight: FloatArray | None = None
+        self, rows: MemoryRows, sample_weight: FloatArray | None = None
     ) -> tuple[Any, Beliefs]:
         """Return a density, cloned and fitted on the training rows only, and their beliefs.
 
         A row of weight two counts as two rows, in the density as in the solver.
         """
-        if isinstance(X, Beliefs):
-            return None, X
-        density = make_density(self.density)
-        weighs = sample_weight is not None and has_fit_parameter(density, "sample_weight")
-        density.fit(X, None, **({"sample_weight": sample_weight} if weighs else {}))
-        if isinstance(density, FrozenEstimator) and hasattr(X, "columns"):
-            # Fitted elsewhere: here it is seen, once, whether its columns are those of X by name.
-            return density, density.condition(X)
-        return density, condition_on(density, as_table(X))
+        density = fit_density(self.density, rows, sample_weight)
+        return density, believe(density, rows)
 
     def _make_kernel(self, gamma: Any) -> Kernel:
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
         return make_kernel(self.kernel, gamma, self.mask_weight)
 
-    def _keep(self, X: Any, training: Training, solution: dict[str, Any]) -> Any:
+    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Any:
         """Set the fitted attributes: the last step of ``fit``, which cannot fail any more."""
         kept = self._kept_rows(solution)
-        for name, value in solution.items():
-            setattr(self, name, value)
-        self.density_ = training.density
-        self.kernel_ = training.kernel
-        self.beliefs_ = training.beliefs if kept is None else training.beliefs[kept]
-        self.missing_rates_ = missing_mask(X).mean(axis=0)
-        if isinstance(X, Beliefs):
-            self.n_features_in_ = X.n_features
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        else:
-            remember_columns(self, X)
+        learned = {
+            **solution,
+            "density_": training.density,
+            "kernel_": training.kernel,
+            "beliefs_": training.beliefs if kept is None else training.beliefs[kept],
+            "missing_rates_": rows.missing_rates(),
+        }
+        set_fitted(self, rows, learned)
         return self
+
+    @property
+    def _n_belief_columns(self) -> int:
+        return self.beliefs_.n_features
 
     def _believe(self, X: Any) -> Beliefs:
         """Return the beliefs about new rows, checked against training."""
         self._check_fitted("kernel_")
-        if isinstance(X, Beliefs):
-            if X.n_features != self.beliefs_.n_features:
-                raise ValueError(
-                    f"X has {X.n_features} features, but {type(self).__name__} is expecting "
-                    f"{self.beliefs_.n_features} features as input: these beliefs are about other "
-                    "columns than those of training."
-                )
-            rows: Any = X
-            beliefs = X
-        elif self.density_ is None:
-            raise ValueError(
-                f"This {type(self).__name__} was fitted on Beliefs, so it has no density that "
-                "could say what the missing values of new rows might be. Pass Beliefs here too: "
-                "density.condition(X) with the density that the training beliefs came from, or "
-                "Beliefs.from_moments(means, covariances)."
-            )
-        else:
-            rows = as_table_like(self, X)
-            beliefs = condition_on(self.density_, rows)
-        if self.shift != "ignore":
-            mask = missing_mask(rows)
-            if mask.shape[1] == len(self.missing_rates_):
-                names = getattr(self, "feature_names_in_", None)
-                names = column_names(X, mask.shape[1]) if names is None else list(names)
-                check_shift(self.shift, self.missing_rates_, mask, names)
+        rows = self._open_new(X)
+        beliefs = believe(self.density_, rows)
+        if self.shift != "ignore" and rows.n_features == len(self.missing_rates_):
+            names = getattr(self, "feature_names_in_", rows.labels)
+            check_shift(self.shift, self.missing_rates_, rows.mask, list(names))
         return beliefs
 
     def _gram_rows(self, X: Any) -> FloatArray:
@@ -295,7 +275,34 @@ class KernelMachine(BaseEstimator):
         if isinstance(X, GramRows):
             kept = self._kept_rows(vars(self))
             return X.values if kept is None else X.values[:, kept]
-        return self.kernel_(self._believe(X), self.beliefs_, n_jobs=self.n_jobs)
+        return self._gram(self._believe(X))
+
+    def _map_gram(self, X: Any, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return what a function makes of the kernel of new rows, a tile of rows at a time.
+
+        ``function`` takes rows of the matrix ``k(new, kept)`` and returns one entry per row.
+        """
+        if isinstance(X, GramRows):
+            return function(self._gram_rows(X))
+        self._check_fitted()
+        parts = [function(K) for _, K in self._gram_tiles(self._believe(X))]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _gram_tiles(self, beliefs: Beliefs) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the kernel of new rows with the training rows kept, in tiles of bounded size.
+
+        With each tile comes which of the new rows it is about. The matrix of all new rows need
+        never stand at once.
+        """
+        step = max(_TILE_ROWS, _TILE_FLOATS // len(self.beliefs_) // _TILE_ROWS * _TILE_ROWS)
+        if len(beliefs) <= step:
+            yield slice(len(beliefs)), self._gram(beliefs)
+            return
+        for rows in cut(len(beliefs), step):
+            yield rows, self._gram(beliefs[rows])
+
+    def _gram(self, beliefs: Beliefs) -> FloatArray:
+        return self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
 
     # ------------------------------------------------------------------ the rest
 
@@ -345,28 +352,9 @@ class KernelMachine(BaseEstimator):
         return tags
 
 
-def condition_on(density: Any, table: FloatArray) -> Beliefs:
-    """Return the beliefs about rows whose columns the machine has checked already.
-
-    A density that knows names would miss them in a plain table and warn, so it is asked without.
-    """
-    if isinstance(density, FrozenEstimator):
-        density = density.estimator
-    if "feature_names_in_" in vars(density):
-        density = copy(density)
-        del density.feature_names_in_
-    beliefs: Beliefs = density.condition(table)
-    return beliefs
-
-
 def weight_of_kept(mask_weight: Any, density: Any) -> Any:
     """Return the mask weight of the columns that a density kept, where each column has its own."""
     kept = getattr(density, "columns_", None)
     if kept is None or np.ndim(mask_weight) == 0 or len(kept) == density.n_features_in_:
         return mask_weight
     return np.asarray(mask_weight)[kept]
-
-
-def missing_mask(rows: Any) -> BoolArray:
-    """Return which values of a table, or of beliefs, are missing."""
-    return rows.patterns.mask if isinstance(rows, Beliefs) else np.isnan(as_table(rows))

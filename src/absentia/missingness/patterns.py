@@ -8,11 +8,11 @@ not on its values.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from absentia.tables import BoolArray, IntArray, as_table
+from absentia.tables import BoolArray, IntArray, Table
 from absentia.tables.stored import Stored
 
 __all__ = ["Patterns"]
@@ -50,9 +50,12 @@ class Patterns(Stored):
     counts: IntArray
 
     @classmethod
-    def of(cls, X: ArrayLike) -> Patterns:
-        """Find the patterns of a table with NaN where a value is missing."""
-        return cls.of_mask(np.isnan(as_table(X)))
+    def of(cls, X: Any) -> Patterns:
+        """Find the patterns of a table with NaN where a value is missing.
+
+        For a :class:`~absentia.tables.Table`, which keeps them, they are searched for once.
+        """
+        return Table.of(X).once(_patterns_of)
 
     @classmethod
     def of_mask(cls, mask: BoolArray) -> Patterns:
@@ -104,10 +107,23 @@ class Patterns(Stored):
         )
         return Patterns(_frozen(self.masks[kept]), _frozen(pattern_of_row), _frozen(counts))
 
+    def of_columns(self, columns: IntArray) -> Patterns:
+        """Return the patterns of some of the columns; patterns that become equal are joined."""
+        if len(columns) == self.masks.shape[1]:
+            return self
+        joined = Patterns.of_mask(self.masks[:, columns])
+        pattern_of_row = joined.pattern_of_row[self.pattern_of_row]
+        counts = np.bincount(pattern_of_row, minlength=len(joined.masks))
+        return Patterns(joined.masks, _frozen(pattern_of_row), _frozen(counts))
+
     def rows_by_pattern(self) -> list[IntArray]:
         """Return, for each pattern, the rows that have it, in ascending order."""
         order = np.argsort(self.pattern_of_row, kind="stable")
         return np.split(order, np.cumsum(self.counts)[:-1]) if len(order) else []
+
+
+def _patterns_of(table: Table) -> Patterns:
+    return Patterns.of_mask(table.mask)
 
 
 def _packed_words(mask: BoolArray) -> np.ndarray:

@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from absentia.beliefs import Beliefs
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.densities.believing import believe
 from absentia.densities.named_densities import make_density
-from absentia.machines.base import condition_on
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
@@ -231,7 +231,7 @@ class MarginalModel(BaseEstimator):
         return parts
 
     def _believe(self, rows: FloatArray) -> Beliefs:
-        return condition_on(self.density_, rows)
+        return believe(self.density_, rows)
 
     def _read(self, X: Any) -> tuple[FloatArray, BoolArray]:
         """Return the table, and which of its rows are to be averaged over draws."""
@@ -488,4 +488,4 @@ def _joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
 
 
 def _mean(density: Any, table: FloatArray) -> FloatArray:
-    return condition_on(density, table).mean()
+    return believe(density, table).mean()

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs.draws import DrawPoints, map_draws
-from absentia.machines.base import condition_on
+from absentia.densities.believing import believe
 from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables import FloatArray
 
@@ -43,7 +43,7 @@ def stacked_draws(
     drawn = np.concatenate(
         map_draws(
             lambda draws, _: draws,
-            lambda rows: condition_on(density, rows),
+            lambda rows: believe(density, rows),
             table[incomplete],
             points,
         )

@@ -11,15 +11,26 @@ from absentia.tables.reading import (
     remember_columns,
     table_as,
 )
+from absentia.tables.rows import MemoryRows, Rows, set_fitted
+from absentia.tables.table import Table
+
+# After what streams are made of, which they import from here.
+from absentia.tables.opening import open_memory, open_rows  # isort: skip
 
 __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "MemoryRows",
+    "Rows",
+    "Table",
     "as_table",
     "as_table_like",
     "column_names",
     "is_absent",
+    "open_memory",
+    "open_rows",
     "remember_columns",
+    "set_fitted",
     "table_as",
 ]

@@ -26,6 +26,7 @@ __all__ = [
     "as_table_like",
     "column_names",
     "is_absent",
+    "is_frame",
     "remember_columns",
     "table_as",
 ]
@@ -77,7 +78,7 @@ def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
         )
     if type(X).__name__ == "LazyFrame":
         raise TypeError("A LazyFrame was passed, but its rows are needed now: use X.collect().")
-    array = _frame_to_array(X) if _is_frame(X) else _values_to_array(X)
+    array = _frame_to_array(X) if is_frame(X) else _values_to_array(X)
     _check_shape(array, minimum_rows)
     _check_finite(array, X)
     return array
@@ -90,7 +91,7 @@ def as_table_like(estimator: Any, X: Any) -> FloatArray:
     ``estimator`` was fitted with.
     """
     array = as_table(X)
-    validate_data(estimator, X if _is_frame(X) else array, reset=False, skip_check_array=True)
+    validate_data(estimator, X if is_frame(X) else array, reset=False, skip_check_array=True)
     return array
 
 
@@ -99,12 +100,12 @@ def remember_columns(estimator: Any, X: Any) -> None:
 
     Called as the last step of ``fit``, so that a failed fit leaves an estimator as it was.
     """
-    validate_data(estimator, X if _is_frame(X) else as_table(X), skip_check_array=True)
+    validate_data(estimator, X if is_frame(X) else as_table(X), skip_check_array=True)
 
 
 def column_names(X: Any, n_features: int) -> list[str]:
     """Return what to call the columns of ``X`` in a message: their names, else ``x0``, ``x1``..."""
-    if _is_frame(X):
+    if is_frame(X):
         return [str(name) for name in X.columns]
     return [f"x{j}" for j in range(n_features)]
 
@@ -121,7 +122,7 @@ def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
     columns : ndarray of int, optional
         Which columns of ``X`` those of ``array`` are; all of them unless told.
     """
-    if not _is_frame(X):
+    if not is_frame(X):
         return array
     names = list(X.columns)
     if columns is not None:
@@ -136,7 +137,8 @@ def _is_polars(frame: Any) -> bool:
     return type(frame).__module__.startswith("polars")
 
 
-def _is_frame(X: Any) -> bool:
+def is_frame(X: Any) -> bool:
+    """Tell whether a table has columns of its own, as pandas and polars frames have."""
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
 

@@ -92,6 +92,8 @@ class Expectation:
         Whether to reduce patterns to sums, which is of use with one component only.
     n_jobs : int, optional
         Threads over chunks of rows; by default as many as BLAS would use.
+    patterns : Patterns, optional
+        The missing patterns of ``X``, where they are known.
     """
 
     def __init__(
@@ -101,8 +103,10 @@ class Expectation:
         *,
         sum_patterns: bool,
         n_jobs: int | None = None,
+        patterns: Patterns | None = None,
     ):
-        patterns = Patterns.of_mask(np.isnan(X))
+        if patterns is None:
+            patterns = Patterns.of_mask(np.isnan(X))
         self.n_features = X.shape[1]
         self.total_weight = float(len(X) if weights is None else weights.sum())
         self.n_jobs = n_jobs

@@ -19,29 +19,21 @@ from absentia.densities.em.expectation import Expectation, Moments
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
 from absentia.parameters import require
-from absentia.tables import BoolArray, FloatArray, IntArray, remember_columns
-from absentia.tables.streams import Chunk, Stream, as_stream
-from absentia.tables.streams.base import remember_stream_columns, sample_rows
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables.streams import Chunk, Stream
+from absentia.tables.streams.base import sample_rows
 
-__all__ = ["StreamedRows", "remember_any_columns", "training_rows"]
+__all__ = ["StreamedRows", "training_rows"]
 
 # Rows that the starts of a mixture are looked for in.
 _ROWS_FOR_STARTS = 20_000
 
 
-def training_rows(X: Any, sample_weight: Any) -> TrainingRows | StreamedRows:
+def training_rows(rows: Table | Stream, sample_weight: Any) -> TrainingRows | StreamedRows:
     """Return the rows that a density learns from, in memory or elsewhere."""
-    blocks = as_stream(X, None, sample_weight)
-    return TrainingRows.of(X, sample_weight) if blocks is None else StreamedRows.of(blocks)
-
-
-def remember_any_columns(estimator: Any, X: Any) -> None:
-    """Set ``n_features_in_`` (and the names, where there are any) from a table of any kind."""
-    blocks = as_stream(X)
-    if blocks is None:
-        remember_columns(estimator, X)
-    else:
-        remember_stream_columns(estimator, blocks)
+    if isinstance(rows, Stream):
+        return StreamedRows.of(rows)
+    return TrainingRows.of(rows, sample_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +64,7 @@ class StreamedRows:
         moments: _ColumnMoments = blocks.map_sum(_ColumnMoments.of)
         require(moments.total_weight > 0, nothing_to_learn_from(moments.weighted))
         kept = moments.totals > 0
-        names = blocks.column_names or [f"x{j}" for j in range(blocks.n_features)]
+        names = blocks.labels
         warn_of_lost_columns(kept, names)
         columns = np.flatnonzero(kept)
         scaling = moments.scaling(columns)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from absentia.beliefs.prior import inverse_and_log_determinant
+from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
 
 __all__ = ["Smoothing"]
@@ -31,7 +31,7 @@ class Smoothing:
     metric: FloatArray | None
     n_features: int
 
-    @cached_property
+    @computed_once
     def units(self) -> FloatArray | None:
         """Units of the columns in which ``C0`` has a diagonal of order one; None where it has.
 
@@ -56,14 +56,14 @@ class Smoothing:
             return 2 * self.gamma * np.eye(self.n_features)
         return 2 * self.gamma * self.metric
 
-    @cached_property
+    @computed_once
     def covariance(self) -> FloatArray:
         """``C0``, symmetric to the last bit."""
         if self.metric is None:
             return np.eye(self.n_features) / (2 * self.gamma)
         return inverse_and_log_determinant(self.metric)[0] / (2 * self.gamma)
 
-    @cached_property
+    @computed_once
     def log_determinant(self) -> float:
         """``log det C0``."""
         log_det = 0.0 if self.metric is None else inverse_and_log_determinant(self.metric)[1]

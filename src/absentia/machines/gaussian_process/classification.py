@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
-from absentia.machines.base import ClassifierTargets, Training
+from absentia.machines.base import ClassifierTargets
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
@@ -24,7 +25,7 @@ from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import COUNT, Rule
-from absentia.tables import BoolArray, FloatArray, as_table
+from absentia.tables import BoolArray, FloatArray
 
 __all__ = ["GaussianProcessClassifier"]
 
@@ -160,10 +161,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         -------
         self
         """
-        self._check_parameters()
-        y = self._check_targets(y, len(X) if isinstance(X, Beliefs) else len(as_table(X)))
+        rows, y, _ = self._open_training(X, y)
         classes, signs = class_signs(y)
-        training = self._prepare(X, y)
+        training = self._prepare(rows, y)
         family = self._family(training)
         problems = _Problems(
             family, training.beliefs, signs.T > 0, int(self.max_iter_predict), self.n_jobs
@@ -203,7 +203,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             "_positive": signs.T > 0,
         }
         kernel = family.at(logarithms)
-        self._keep(X, Training(training.density, training.beliefs, kernel), solution)
+        self._keep(rows, replace(training, kernel=kernel), solution)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -261,11 +261,14 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     def _latents(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the log-odds, a column to each problem of two classes."""
         beliefs = self._believe(X)
-        K = self.scale_ * self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
         diagonal = self.scale_ * self.kernel_.diag(beliefs)
-        problems = zip(self.dual_coef_, self.root_curvatures_, self.L_, strict=True)
-        means, variances = zip(*(latent(*p, K, diagonal) for p in problems), strict=True)
-        return np.column_stack(means), np.column_stack(variances)
+        problems = list(zip(self.dual_coef_, self.root_curvatures_, self.L_, strict=True))
+        moments = np.empty((2, len(problems), len(beliefs)))
+        for rows, K in self._gram_tiles(beliefs):
+            for number, problem in enumerate(problems):
+                moments[:, number, rows] = latent(*problem, self.scale_ * K, diagonal[rows])
+        means, variances = moments
+        return means.T, variances.T
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +10,8 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangula
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
 
-from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
-from absentia.machines.base import RegressorTargets, Training
+from absentia.machines.base import RegressorTargets
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
@@ -19,7 +19,7 @@ from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, Rule, words
-from absentia.tables import FloatArray, as_table
+from absentia.tables import FloatArray
 
 __all__ = ["GaussianProcessRegressor"]
 
@@ -166,12 +166,11 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         -------
         self
         """
-        self._check_parameters()
-        n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
-        y = self._check_targets(y, n_samples)
+        rows, y, _ = self._open_training(X, y)
+        n_samples = len(rows)
         centre, spread = _normalisation(y, self.normalize_y)
         targets = ((y - centre) / spread).reshape(n_samples, -1)
-        training = self._prepare(X, y)
+        training = self._prepare(rows, y)
         family = self._family(training)
         mean_square = float(np.mean(targets**2)) or 1.0
         scale_bounds = _multiplied(self.scale_bounds, mean_square)
@@ -209,7 +208,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             "_centre": centre,
             "_spread": spread,
         }
-        self._keep(X, Training(training.density, training.beliefs, family.at(best)), solution)
+        self._keep(rows, replace(training, kernel=family.at(best)), solution)
         return self
 
     def predict(
@@ -242,18 +241,22 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         if return_std and return_cov:
             raise ValueError("Ask for return_std or for return_cov, not for both at once.")
         if not (return_std or return_cov):
-            return self._mean(self._gram_rows(X))
+            return self._map_gram(X, self._mean)
         beliefs = self._believe(X)
-        K = self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
-        mean = self._mean(K)
-        explained = solve_triangular(self.L_, self.scale_ * K.T, lower=True, check_finite=False)
         noise = self.noise_ if include_noise else 0.0
         if return_cov:
+            K = self._gram(beliefs)
+            explained = self._explained(K)
             covariance = self.scale_ * self.kernel_(beliefs, n_jobs=self.n_jobs)
             covariance -= explained.T @ explained
             covariance[np.diag_indices_from(covariance)] += noise
-            return mean, _per_target(covariance, self._spread**2)
-        variance = self.scale_ * self.kernel_.diag(beliefs) - (explained**2).sum(axis=0)
+            return self._mean(K), _per_target(covariance, self._spread**2)
+        variance = self.scale_ * self.kernel_.diag(beliefs)
+        means = []
+        for rows, K in self._gram_tiles(beliefs):
+            means.append(self._mean(K))
+            variance[rows] -= (self._explained(K) ** 2).sum(axis=0)
+        mean = np.concatenate(means)
         # The process knows a training row without noise: what rounding left below zero is zero.
         return mean, _per_target(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
 
@@ -337,6 +340,13 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         gradient = spectrum.gradient(scale, noise, derivatives)
         free = [*by_name, "scale", "noise"]
         return value, gradient[[name in self.hyperparameter_names_ for name in free]]
+
+    def _explained(self, K: FloatArray) -> FloatArray:
+        """Return ``inv(L) scale k'``, whose squares sum to what the training rows explain."""
+        explained: FloatArray = solve_triangular(
+            self.L_, self.scale_ * K.T, lower=True, check_finite=False
+        )
+        return explained
 
     def _mean(self, K: FloatArray) -> FloatArray:
         mean = self.scale_ * K @ self.dual_coef_

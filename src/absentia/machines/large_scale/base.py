@@ -10,9 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from absentia.beliefs import Beliefs
 from absentia.features import FourierFeatures, Nystroem
-from absentia.features.base import remember_columns_of
 from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
     SLICE_ROWS,
@@ -23,9 +21,8 @@ from absentia.machines.large_scale.summed_optimum import (
     sum_curvature,
 )
 from absentia.parameters import COUNT, POSITIVE, THREADS, Rule, check_parameters, number_between
-from absentia.tables import FloatArray, as_table, as_table_like
-from absentia.tables.streams import MemoryStream, Stream, as_stream
-from absentia.tables.streams.base import check_stream_columns
+from absentia.tables import FloatArray, MemoryRows, open_rows, set_fitted
+from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]
 
@@ -58,6 +55,7 @@ class LargeScaleMachine(BaseEstimator):
     random_state: Any
 
     features_: Any
+    _curvature: FloatArray | None
     coef_: FloatArray
     intercept_: FloatArray
     n_features_in_: int
@@ -79,8 +77,9 @@ class LargeScaleMachine(BaseEstimator):
         self
         """
         self._check_parameters()
-        blocks = self._blocks(X, y, sample_weight)
-        features = self._fitted_features(X, blocks)
+        rows = open_rows(X, y, sample_weight)
+        blocks = self._blocks(rows, y, sample_weight)
+        features = self._fitted_features(blocks)
         codes_of, attributes = self._learn_codes(blocks, None)
         blocks, design_of = self._design(blocks, features)
         n_scores = codes_of.n_scores
@@ -88,8 +87,9 @@ class LargeScaleMachine(BaseEstimator):
             self._penalty_weight(), design_of.n_columns, n_scores, self.fit_intercept
         )
         B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
-        self._curvature: FloatArray | None = None
-        return self._keep(X, features, B, n_passes, attributes)
+        learned = self._of_coefficients(B, n_passes) | {"features_": features, "_curvature": None}
+        set_fitted(self, rows, attributes | learned)
+        return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
         """Learn from some more rows, then forget them.
@@ -101,13 +101,15 @@ class LargeScaleMachine(BaseEstimator):
         """
         self._check_parameters()
         known = getattr(self, "_curvature", None)
-        blocks = self._blocks(X, y, sample_weight)
+        rows = open_rows(X, y, sample_weight)
+        if known is not None:
+            rows = rows.checked(self)
+        blocks = self._blocks(rows, y, sample_weight)
         if known is None:
-            features = self._fitted_features(X, blocks)
+            features = self._fitted_features(blocks)
             codes_of, attributes = self._learn_codes(blocks, classes)
         else:
             features, codes_of = self.features_, self._known_codes()
-            self._check_columns(X)
         blocks, design_of = self._design(blocks, features)
         if known is None:
             n_columns, n_scores = design_of.n_columns, codes_of.n_scores
@@ -119,10 +121,12 @@ class LargeScaleMachine(BaseEstimator):
         curvature = sum_curvature(blocks, design_of, codes_of, self._loss(codes_of), B)
         curvature += penalty.hessians
         if known is None:
-            self._keep(X, features, B, n_passes, attributes)
+            learned = self._of_coefficients(B, n_passes) | attributes
+            learned |= {"features_": features, "_curvature": curvature}
+            set_fitted(self, rows, learned)
         else:
-            self._set_coefficients(B, self.n_iter_ + n_passes)
-        self._curvature = curvature
+            learned = self._of_coefficients(B, self.n_iter_ + n_passes)
+            self.__dict__.update(learned, _curvature=curvature)  # in one step, as set_fitted does
         return self
 
     # ------------------------------------------------------------------ what a machine writes
@@ -152,12 +156,10 @@ class LargeScaleMachine(BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _blocks(self, X: Any, y: Any, sample_weight: Any) -> Stream:
-        """Return the rows with their targets, in memory or elsewhere, as blocks without names."""
-        blocks = as_stream(X, y, sample_weight)
-        if blocks is not None:
-            return blocks.without_names()
-        rows = X if isinstance(X, Beliefs) else as_table(X)
+    def _blocks(self, rows: MemoryRows | Stream, y: Any, sample_weight: Any) -> Stream:
+        """Return the rows with their targets, in memory or elsewhere, as a stream."""
+        if isinstance(rows, Stream):
+            return rows
         y = self._check_targets(y, len(rows))
         weights = None
         if sample_weight is not None:
@@ -166,15 +168,15 @@ class LargeScaleMachine(BaseEstimator):
             )
         return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
 
-    def _fitted_features(self, X: Any, blocks: Stream) -> Any:
+    def _fitted_features(self, blocks: Stream) -> Any:
         """Return the feature map, fitted to the rows; None where the rows are features already."""
         features = self._make_features()
         if features is None:
             return None
         if not isinstance(blocks, MemoryStream):
             return features.fit(blocks)
-        if blocks.sample_weight is None or isinstance(X, Beliefs):
-            return features.fit(blocks.X)
+        if not hasattr(features, "of_rows"):  # not of this library: it takes arrays
+            return features.fit(np.asarray(blocks.X))
         return features.fit(blocks.X, sample_weight=blocks.sample_weight)
 
     def _make_features(self) -> Any:
@@ -233,21 +235,13 @@ class LargeScaleMachine(BaseEstimator):
             max_iter=self.max_iter,
         )
 
-    def _keep(
-        self, X: Any, features: Any, B: FloatArray, n_passes: int, attributes: dict[str, Any]
-    ) -> Any:
-        """Set the fitted attributes: the last step, which cannot fail any more."""
-        self.features_ = features
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        self._set_coefficients(B, n_passes)
-        remember_columns_of(self, X)
-        return self
-
-    def _set_coefficients(self, B: FloatArray, n_passes: int) -> None:
-        self.coef_ = B[:-1].T.copy() if self.fit_intercept else B.T.copy()
-        self.intercept_ = B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1])
-        self.n_iter_ = n_passes
+    def _of_coefficients(self, B: FloatArray, n_passes: int) -> dict[str, Any]:
+        """Return the fitted attributes that hold the coefficients, by name."""
+        return {
+            "coef_": B[:-1].T.copy() if self.fit_intercept else B.T.copy(),
+            "intercept_": B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1]),
+            "n_iter_": n_passes,
+        }
 
     def _coefficients(self) -> FloatArray:
         """Return the coefficients as the solver has them, (n_columns, n_scores)."""
@@ -255,12 +249,9 @@ class LargeScaleMachine(BaseEstimator):
             return self.coef_.T
         return np.concatenate([self.coef_.T, self.intercept_[None]])
 
-    def _check_columns(self, X: Any) -> None:
-        blocks = as_stream(X)
-        if blocks is not None:
-            check_stream_columns(self, blocks)
-        elif not isinstance(X, Beliefs):
-            as_table_like(self, X)
+    @property
+    def _n_belief_columns(self) -> int:
+        return int(getattr(self.features_, "_n_belief_columns", self.n_features_in_))
 
     def _map_scores(self, X: Any, of_scores: Any, n_columns: int | None) -> Any:
         """Return what ``of_scores`` makes of the scores of rows, in the kind of ``X``."""
@@ -271,11 +262,10 @@ class LargeScaleMachine(BaseEstimator):
             self.intercept_,
             of_scores,
         )
-        blocks = as_stream(X)
-        if blocks is not None:
-            check_stream_columns(self, blocks)
-            return blocks.map_rows(outcome_of, n_columns)
-        return outcome_of(X if isinstance(X, Beliefs) else as_table_like(self, X))
+        rows = open_rows(X).checked(self)
+        return (
+            rows.map_rows(outcome_of, n_columns) if isinstance(rows, Stream) else outcome_of(rows)
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

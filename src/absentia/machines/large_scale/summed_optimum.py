@@ -47,15 +47,18 @@ class DesignOf:
     def of_rows(self, rows: Any) -> FloatArray:
         """Return the features of rows, (n, n_features)."""
         if self.features is None:
+            rows = np.asarray(rows)
             if np.isnan(rows).any():
                 raise ValueError(
                     "features='passthrough' takes the columns as they are, but NaN was found in "
                     "them. Use features='fourier' or 'nystroem' for rows with missing values."
                 )
-            return np.asarray(rows)
-        # Features of our own skip the checks of names, which have been made.
-        of_rows = getattr(self.features, "of_rows", self.features.transform)
-        Z: FloatArray = np.asarray(of_rows(rows))
+            return rows
+        # Features of our own skip the checks of names, which have been made; others take arrays.
+        if hasattr(self.features, "of_rows"):
+            Z: FloatArray = np.asarray(self.features.of_rows(rows))
+        else:
+            Z = np.asarray(self.features.transform(np.asarray(rows)))
         return Z
 
     def __call__(self, rows: Any) -> FloatArray:

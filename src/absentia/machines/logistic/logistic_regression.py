@@ -155,7 +155,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes)
         """
-        scores = self._gram_rows(X) @ self.dual_coef_.T + self.intercept_
+        scores = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -21,12 +21,11 @@ from sklearn.utils import Tags, check_random_state
 from absentia.beliefs import Beliefs
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.features.nystroem import inverse_root
-from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule
-from absentia.tables import FloatArray, as_table
+from absentia.tables import FloatArray
 
 __all__ = ["ConjugateGradientRidge"]
 
@@ -147,13 +146,10 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         -------
         self
         """
-        self._check_parameters()
-        n_samples = len(X) if isinstance(X, Beliefs) else len(as_table(X))
-        y = self._check_targets(y, n_samples)
-        weights = self._check_weights(sample_weight, y, n_samples)
-        training = self._prepare(X, y, weights)
+        rows, y, weights = self._open_training(X, y, sample_weight)
+        training = self._prepare(rows, y, weights)
         root = None if weights is None else np.sqrt(np.maximum(weights, 0.0))[:, None]
-        targets = np.reshape(y, (n_samples, -1)).astype(np.float64)
+        targets = np.reshape(y, (len(rows), -1)).astype(np.float64)
         tiles = GramTiles(training.kernel, training.beliefs, self.cache_size, self.n_jobs)
         precondition = self._preconditioner(training.kernel, training.beliefs, root)
 
@@ -176,7 +172,7 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
             )
         coefficients = solution if root is None else root * solution
         self._keep(
-            X,
+            rows,
             training,
             {
                 "dual_coef_": coefficients.reshape(np.shape(y)),
@@ -197,11 +193,7 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        beliefs = self._believe(X)
-        blocks = gram_blocks(
-            self.kernel_, beliefs, self.beliefs_, block_rows=_TILE_ROWS // 2, n_jobs=self.n_jobs
-        )
-        return np.concatenate([K @ self.dual_coef_ for _, K in blocks])
+        return self._map_gram(X, lambda K: K @ self.dual_coef_)
 
     def _preconditioner(
         self, kernel: Kernel, beliefs: Beliefs, root: FloatArray | None

@@ -64,8 +64,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        values: FloatArray = self._gram_rows(X) @ self.dual_coef_
-        return values
+        return self._map_gram(X, lambda K: K @ self.dual_coef_)
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None

@@ -13,18 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
+from absentia.densities.believing import believe
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.variance import kernel_variance
-from absentia.machines.base import KernelMachine, Training, condition_on
+from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.search.gram_grid import GramGrid, prepared_folds
 from absentia.machines.targets import ClassifierTargets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, require, words
-from absentia.tables import FloatArray, IntArray, as_table
+from absentia.tables import FloatArray, IntArray, MemoryRows
 
 __all__ = ["RobustSVC"]
 
@@ -212,11 +213,8 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         -------
         self
         """
-        self._check_parameters()
-        rows = X if isinstance(X, Beliefs) else as_table(X)
-        y = self._check_targets(y, len(rows))
-        weights = self._check_weights(sample_weight, y, len(rows))
-        training = self._prepare(X, y, weights)
+        rows, y, weights = self._open_training(X, y, sample_weight)
+        training = self._prepare(rows, y, weights)
         problem = self._pose(training)
         if isinstance(self.tau, str):
             scores = self._cross_validated(rows, y, weights)
@@ -236,7 +234,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
             "n_iter_": np.array([one.n_iter for one in solutions]),
             "n_cones_": np.array([one.n_cones for one in solutions]),
         }
-        self._keep(X, training, fitted)
+        self._keep(rows, training, fitted)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -246,7 +244,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
         """
-        values = self._gram_rows(X) @ self.dual_coef_.T + self.intercept_
+        values = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
@@ -257,9 +255,9 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     # ------------------------------------------------------------------ beliefs, or their means
 
     def _believe_training(
-        self, X: Any, sample_weight: FloatArray | None = None
+        self, rows: MemoryRows, sample_weight: FloatArray | None = None
     ) -> tuple[Any, Beliefs]:
-        density, beliefs = super()._believe_training(X, sample_weight)
+        density, beliefs = super()._believe_training(rows, sample_weight)
         return density, self._as_modelled(beliefs)
 
     def _believe(self, X: Any) -> Beliefs:
@@ -303,17 +301,16 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
             solutions.append(solution)
         return solutions
 
-    def _cross_validated(self, rows: Any, y: np.ndarray, weights: FloatArray | None) -> FloatArray:
+    def _cross_validated(
+        self, rows: MemoryRows, y: np.ndarray, weights: FloatArray | None
+    ) -> FloatArray:
         """Return the mean accuracy of each of ``taus``; a fold is prepared once for all of them."""
         splits = list(check_cv(self.cv, y, classifier=True).split(np.zeros(len(y)), y))
 
         def prepare(train: IntArray, test: IntArray) -> _Fold:
             of_rows = None if weights is None else weights[train]
             training = self._prepare(rows[train], y[train], of_rows)
-            if training.density is None:
-                held_out = self._as_modelled(rows[test])
-            else:
-                held_out = self._as_modelled(condition_on(training.density, rows[test]))
+            held_out = self._as_modelled(believe(training.density, rows[test]))
             K_test = training.kernel(held_out, training.beliefs, n_jobs=self.n_jobs)
             return _Fold(self._pose(training), *class_signs(y[train]), of_rows, K_test)
 

@@ -26,12 +26,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
-from absentia.beliefs import Beliefs
+from absentia.densities.believing import believe
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_unmasked_kernel
-from absentia.machines.base import GramRows, KernelMachine, condition_on
+from absentia.machines.base import GramRows, KernelMachine
 from absentia.machines.search.gram_grid import (
     BelievedFold,
     GramGrid,
@@ -41,7 +41,7 @@ from absentia.machines.search.gram_grid import (
 )
 from absentia.parameters import count_from
 from absentia.progress import progress_bar, report
-from absentia.tables import FloatArray, IntArray, as_table
+from absentia.tables import FloatArray, IntArray, open_memory
 
 __all__ = ["GramSearch"]
 
@@ -87,7 +87,7 @@ class GramSearch(KernelMachine):
         -------
         self
         """
-        rows = X if isinstance(X, Beliefs) else as_table(X)
+        rows = open_memory(X)
         plain = self._plain()
         grid, n_gammas = self._grid(plain), self.gammas
         for candidate in ParameterGrid(grid):
@@ -128,7 +128,7 @@ class GramSearch(KernelMachine):
         }
         if self.refit:
             machine = plain.set_params(**candidates[best])
-            machine._fit_checked(X, targets, weights, believed)
+            machine._fit_checked(rows, targets, weights, believed)
             found |= {name: value for name, value in vars(machine).items() if name[-1] == "_"}
             found["best_estimator_"] = machine
         # What an earlier fit has left, column names or a whole machine, is not of this one.
@@ -199,7 +199,7 @@ class GramSearch(KernelMachine):
         def prepare(train: IntArray, test: IntArray) -> BelievedFold:
             start = time.perf_counter()
             density, known = plain._believe_training(rows[train], _some(weights, train))
-            new = rows[test] if density is None else condition_on(density, rows[test])
+            new = believe(density, rows[test])
             return BelievedFold(
                 known,
                 new,

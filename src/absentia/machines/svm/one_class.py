@@ -104,8 +104,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the decision function before the offset is taken off, (n_samples,)."""
-        scores: FloatArray = self._gram_rows(X) @ self.dual_coef_[0]
-        return scores
+        return self._map_gram(X, lambda K: K @ self.dual_coef_[0])
 
     def predict(self, X: Any) -> IntArray:
         """Return +1 for rows inside and -1 for rows outside, (n_samples,)."""

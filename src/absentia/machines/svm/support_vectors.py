@@ -74,8 +74,7 @@ class SupportVectorMachine(KernelMachine):
 
     def _sum_over_support(self, X: Any) -> FloatArray:
         """Return ``sum_i dual_coef[i] k(x, support vector i) + intercept``, shape (n_samples,)."""
-        values: FloatArray = self._gram_rows(X) @ self.dual_coef_[0] + self.intercept_[0]
-        return values
+        return self._map_gram(X, lambda K: K @ self.dual_coef_[0] + self.intercept_[0])
 
 
 class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMachine):
@@ -194,14 +193,17 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         other classes in ascending order; so those against class ``j`` are in row ``j - 1`` where
         ``i < j`` and in row ``j`` where ``i > j``.
         """
-        K = self._gram_rows(X)
         stops = np.cumsum(self.n_support_)
-        sums = [
-            K[:, stop - size : stop] @ self.dual_coef_[:, stop - size : stop].T
-            for stop, size in zip(stops, self.n_support_, strict=True)
+        classes = [
+            slice(stop - size, stop) for stop, size in zip(stops, self.n_support_, strict=True)
         ]
-        pairs = [sums[i][:, j - 1] + sums[j][:, i] for i, j in self._pairs()]
-        return np.column_stack(pairs) + self.intercept_
+
+        def decisions(K: FloatArray) -> FloatArray:
+            sums = [K[:, rows] @ self.dual_coef_[:, rows].T for rows in classes]
+            pairs = [sums[i][:, j - 1] + sums[j][:, i] for i, j in self._pairs()]
+            return np.column_stack(pairs) + self.intercept_
+
+        return self._map_gram(X, decisions)
 
     def _votes(self, pairs: FloatArray) -> IntArray:
         votes = np.zeros((len(pairs), len(self.classes_)), dtype=np.intp)

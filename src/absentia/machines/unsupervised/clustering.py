@@ -242,8 +242,7 @@ class KernelKMeans(ClusterMixin, KernelMachine):
 
     def _relative_distances(self, X: Any) -> FloatArray:
         """Return squared distances to the means, less ``k(x, x)``, which all clusters share."""
-        K = self._gram_rows(X)
-        return self.spreads_ - 2 * K @ self.memberships_
+        return self._map_gram(X, lambda K: self.spreads_ - 2 * K @ self.memberships_)
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None

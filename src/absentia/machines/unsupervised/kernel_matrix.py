@@ -11,7 +11,7 @@ from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, open_memory
 
 __all__ = ["KernelMatrix"]
 
@@ -81,7 +81,8 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         self
         """
         self._check_parameters()
-        self._keep(X, self._prepare(X, y), {})
+        rows = open_memory(X)
+        self._keep(rows, self._prepare(rows, y), {})
         return self
 
     def transform(self, X: Any) -> FloatArray:

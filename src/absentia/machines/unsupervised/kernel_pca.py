@@ -130,12 +130,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         -------
         ndarray of shape (n_samples, n_components)
         """
-        K = self._gram_rows(X)
-        centred = self.centerer_.transform(K)
+        self._check_fitted()
         roots = np.sqrt(self.eigenvalues_)
         inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
-        components: FloatArray = centred @ (self.eigenvectors_ * inverse)
-        return components
+        loadings = self.eigenvectors_ * inverse
+        return self._map_gram(X, lambda K: self.centerer_.transform(K) @ loadings)
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """Fit to training rows and return their components.

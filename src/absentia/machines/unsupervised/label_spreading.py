@@ -125,8 +125,8 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        K = self._gram_rows(X)
-        return _normalised(K @ self.label_distributions_, self.label_distributions_.mean(axis=0))
+        scores = self._map_gram(X, lambda K: K @ self.label_distributions_)
+        return _normalised(scores, self.label_distributions_.mean(axis=0))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.

@@ -3,12 +3,11 @@
 Everything that learns from such a table is a sum over its blocks of rows (the statistics of an EM
 step, the normal equations of a ridge regression, the gradient of a loss), so a table need only be
 able to do one thing: :meth:`Stream.map_sum`. The estimators are the same as for a table in
-memory; they ask :func:`as_stream` what they were given.
+memory; they ask :func:`absentia.tables.open_rows` what they were given.
 """
 
 from absentia.tables.streams.base import Chunk, Stream
 from absentia.tables.streams.chunks import Chunks
 from absentia.tables.streams.memory import MemoryStream
-from absentia.tables.streams.opening import as_stream
 
-__all__ = ["MemoryStream", "Chunk", "Chunks", "Stream", "as_stream"]
+__all__ = ["MemoryStream", "Chunk", "Chunks", "Stream"]

@@ -6,22 +6,21 @@ which block was finished first: a fit gives the same bits on one worker and on t
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from absentia.tables.reading import FloatArray, as_table
+from absentia.tables.rows import Rows
 
 __all__ = [
     "Chunk",
     "Stream",
     "add",
-    "check_stream_columns",
     "pairwise_sum",
-    "remember_stream_columns",
     "sample_rows",
 ]
 
@@ -73,18 +72,25 @@ class Chunk:
             )
 
 
-class Stream(ABC):
+class Stream(Rows):
     """A table that is visited block by block, as often as needed, and never held whole."""
 
-    @property
-    def column_names(self) -> list[str] | None:
-        """The names of the columns, where the source has them."""
-        return None
+    in_memory = False
 
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """The number of columns."""
+    def checked(self, estimator: Any) -> Self:
+        """Return the stream after checking its columns against those of training."""
+        if self.n_features != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {self.n_features} features, but {type(estimator).__name__} is expecting "
+                f"{estimator.n_features_in_} features as input."
+            )
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is not None and self.column_names not in (None, list(names)):
+            raise ValueError(
+                "The feature names should match those that were passed during fit, found "
+                f"{self.column_names} where {list(names)} was expected."
+            )
+        return self
 
     @abstractmethod
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
@@ -95,39 +101,11 @@ class Stream(ABC):
         """
 
     @abstractmethod
-    def without_names(self) -> Stream:
-        """Return the same blocks with columns that have no names."""
-
-    @abstractmethod
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
         """Return, lazily, the table that ``function`` makes of the rows, in the source's own kind.
 
         ``n_columns=None`` says that the function makes one value of a row, not a row of values.
         """
-
-
-def remember_stream_columns(estimator: Any, blocks: Stream) -> None:
-    """Set ``n_features_in_`` and, where the columns have names, ``feature_names_in_``."""
-    estimator.n_features_in_ = blocks.n_features
-    if blocks.column_names is not None:
-        estimator.feature_names_in_ = np.asarray(blocks.column_names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-
-
-def check_stream_columns(estimator: Any, blocks: Stream) -> None:
-    """Check the columns of row blocks against those that an estimator was fitted with."""
-    if blocks.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {blocks.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and blocks.column_names not in (None, list(names)):
-        raise ValueError(
-            "The feature names should match those that were passed during fit, found "
-            f"{blocks.column_names} where {list(names)} was expected."
-        )
 
 
 def add(left: Any, right: Any) -> Any:

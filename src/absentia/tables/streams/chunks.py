@@ -121,10 +121,6 @@ class Chunks(Stream):
         """Return the sum over chunks of ``function(block, *shared)``; one pass, one at a time."""
         return pairwise_sum(function(block, *shared) for block in self.blocks())
 
-    def without_names(self) -> Chunks:
-        """Return the same chunks as plain arrays."""
-        return Chunks(_Mapped(self, _unchanged))
-
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Chunks:
         """Return chunks whose rows are what ``function`` makes of these; targets stay with them."""
         return Chunks(_Mapped(self, function))
@@ -192,7 +188,3 @@ class _Mapped:
                     if block.sample_weight is None
                     else (rows, block.y, block.sample_weight)
                 )
-
-
-def _unchanged(rows: FloatArray) -> FloatArray:
-    return rows

@@ -8,13 +8,14 @@ tree, so neither the client nor any worker holds more than a few of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 
-from absentia.tables.reading import FloatArray
+from absentia.tables.reading import FloatArray, as_table
 from absentia.tables.streams.base import Chunk, Stream, add
 
 __all__ = ["DaskStream"]
@@ -69,10 +70,6 @@ class DaskStream(Stream):
         """The names of the columns, where the table was a frame."""
         return self._names
 
-    def without_names(self) -> DaskStream:
-        """Return the same partitions without names."""
-        return DaskStream(self.X, self.y, self.sample_weight)
-
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
         """Return the sum over partitions of ``function(block, *shared)``.
 
@@ -98,13 +95,14 @@ class DaskStream(Stream):
 
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> da.Array:
         """Return a lazy Dask array of what ``function`` makes of each partition."""
+        of_partition = _AfterReading(function)
         if n_columns is None:
             outcome = np.asarray(function(np.zeros((1, self.n_features))))
             return da.map_blocks(
-                function, self.X, drop_axis=1, dtype=outcome.dtype, meta=outcome[:0]
+                of_partition, self.X, drop_axis=1, dtype=outcome.dtype, meta=outcome[:0]
             )
         return da.map_blocks(
-            function,
+            of_partition,
             self.X,
             chunks=(self.X.chunks[0], (n_columns,)),
             dtype=np.float64,
@@ -114,6 +112,16 @@ class DaskStream(Stream):
     def _gather(self, value: Any) -> Any:
         """Bring one small result to this process: the only door through which anything comes."""
         return value.compute()
+
+
+@dataclass(frozen=True, eq=False)
+class _AfterReading:
+    """A function of rows that have been read, on partitions that have not."""
+
+    function: Callable[[FloatArray], Any]
+
+    def __call__(self, partition: Any) -> Any:
+        return self.function(as_table(partition, minimum_rows=0))
 
 
 def _apply_to_block(

@@ -66,10 +66,6 @@ class MemoryStream(Stream):
                 map_on_threads(lambda chunk: function(chunk, *shared), self.blocks(), threads)
             )
 
-    def without_names(self) -> MemoryStream:
-        """Return itself: arrays have no names."""
-        return self
-
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
         """Return what ``function`` makes of the rows, at once."""
         return np.concatenate([function(block.X) for block in self.blocks()])

@@ -1,0 +1,67 @@
+"""From rows to a fitted density and to beliefs, whatever the rows and whoever wrote the density.
+
+The densities of this library take a table that was read already. A density of somebody else needs
+no more than ``fit(X)`` and ``condition(X)`` on arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from absentia.beliefs import Beliefs
+from absentia.densities.named_densities import make_density
+from absentia.tables import FloatArray, Rows, Table
+
+__all__ = ["believe", "fit_density"]
+
+
+def fit_density(density: Any, rows: Rows, sample_weight: FloatArray | None = None) -> Any:
+    """Return a density fitted to rows: a copy, or the one of that name; None for beliefs.
+
+    Parameters
+    ----------
+    density : str or density estimator
+    rows : Table, Stream or Beliefs
+        The weights of a stream come with it.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Left out where ``density.fit`` knows no weights.
+    """
+    if isinstance(rows, Beliefs):
+        return None
+    fitted = make_density(density)
+    weighs = sample_weight is not None and has_fit_parameter(fitted, "sample_weight")
+    fitted.fit(
+        _as_taken(fitted, rows), None, **({"sample_weight": sample_weight} if weighs else {})
+    )
+    return fitted
+
+
+def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:
+    """Return the beliefs about rows; beliefs are returned as they are.
+
+    An array is taken for rows that have been read and checked against the density's columns.
+    """
+    if isinstance(rows, Beliefs):
+        return rows
+    if isinstance(rows, np.ndarray):
+        rows = Table(rows, columns_checked=True)
+    if density is None:
+        raise ValueError(
+            "This estimator was fitted on Beliefs, so it has no density that could say what the "
+            "missing values of new rows might be. Pass Beliefs here too: density.condition(X) "
+            "with the density that the training beliefs came from, or "
+            "Beliefs.from_moments(means, covariances)."
+        )
+    beliefs: Beliefs = density.condition(_as_taken(density, rows))
+    return beliefs
+
+
+def _as_taken(density: Any, rows: Rows) -> Any:
+    """Return rows in the form that a density takes them in."""
+    if getattr(density, "takes_tables", False) or not isinstance(rows, Table):
+        return rows
+    # Arrays, except for a density that was fitted elsewhere to a frame and knows its names.
+    return rows.as_given() if hasattr(density, "feature_names_in_") else rows.array

@@ -1,0 +1,55 @@
+"""The door: whatever a user gave as a table is opened here, once for each call.
+
+A machine that is to take other kinds of tables (columns of text, say) opens them here too; what is
+behind the door sees no more than a :class:`Table`, beliefs or a stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from absentia.tables.rows import MemoryRows, Rows
+from absentia.tables.streams.base import Stream
+from absentia.tables.table import Table
+
+__all__ = ["open_memory", "open_rows"]
+
+
+def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Table | Stream | MemoryRows:
+    """Return what a user gave as a :class:`Table`, a stream or (as they are) beliefs.
+
+    Streams are :class:`~absentia.Chunks`, Dask arrays and Dask data frames.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features), Beliefs, Chunks, Dask array or frame
+        What was opened before comes back as it is.
+    y, sample_weight : Dask array or series, optional
+        Those of a Dask table go with it. Chunks bring their own; whatever is in memory leaves
+        them to the caller.
+    """
+    if isinstance(X, Stream):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "The targets and weights of chunks come with the chunks: let each be a tuple "
+                "(X, y) or (X, y, sample_weight), and pass no y beside them."
+            )
+        return X
+    # By name: Dask need not be installed, and is not imported, for any other table.
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        from absentia.tables.streams.dask_stream import DaskStream
+
+        return DaskStream.of(X, y, sample_weight)
+    return open_memory(X)
+
+
+def open_memory(X: Any) -> MemoryRows:
+    """Return what a user gave as rows that are all in memory: a :class:`Table`, or beliefs."""
+    if isinstance(X, Rows):
+        if isinstance(X, MemoryRows):
+            return X
+        raise TypeError(
+            f"All rows are needed at once, but {type(X).__name__} come piece by piece. Use a "
+            "large-scale machine such as LargeScaleRidge, or load the rows into one table."
+        )
+    return Table.of(X)

@@ -1,0 +1,88 @@
+"""What every source of rows can say of itself: a table, a stream, beliefs.
+
+Estimators open what a user gave once, at the door (:func:`absentia.tables.open_rows`). Behind it
+everything takes one of these values, and asks the value where it would otherwise ask for a type.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from absentia.tables.reading import BoolArray
+
+__all__ = ["MemoryRows", "Rows", "set_fitted"]
+
+
+class Rows(ABC):
+    """Rows with a known number of columns, and names of the columns where they have any."""
+
+    #: Whether all rows are at hand; if not, they come chunk by chunk.
+    in_memory: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns."""
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns, where they have names that are text."""
+        return None
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call the columns in a message: their names, else ``x0``, ``x1``..."""
+        return self.column_names or [f"x{j}" for j in range(self.n_features)]
+
+    def column_attributes(self) -> dict[str, Any]:
+        """Return ``n_features_in_`` and, where columns have names, ``feature_names_in_``."""
+        attributes: dict[str, Any] = {"n_features_in_": self.n_features}
+        if self.column_names is not None:
+            attributes["feature_names_in_"] = np.asarray(self.column_names, dtype=object)
+        return attributes
+
+    @abstractmethod
+    def checked(self, estimator: Any) -> Self:
+        """Return the rows after checking their columns against those an estimator knows."""
+
+
+class MemoryRows(Rows):
+    """Rows that are all at hand: a table, or beliefs."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Self:
+        """Return some of the rows."""
+
+    @property
+    @abstractmethod
+    def mask(self) -> BoolArray:
+        """Which values are missing, shape (n_samples, n_features)."""
+
+    def missing_rates(self) -> Any:
+        """Return the fraction of rows that miss each column, shape (n_features,)."""
+        return self.mask.mean(axis=0)
+
+
+def set_fitted(estimator: Any, rows: Rows, attributes: Mapping[str, Any]) -> None:
+    """Give an estimator what it has learned, all at once: the last step of ``fit``.
+
+    What an earlier fit has left goes in the same step, which no interruption can cut in two: an
+    estimator is as it was before ``fit``, or as ``fit`` leaves it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    rows : Rows
+        What it was fitted to, for the number and the names of the columns.
+    attributes : mapping from name to value
+    """
+    lasting = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
+    estimator.__dict__ = lasting | rows.column_attributes() | dict(attributes)

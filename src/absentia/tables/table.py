@@ -1,0 +1,137 @@
+"""A user's table after it was read: an array of float64, the names of its columns, its mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from absentia.engine.computed_once import computed_once
+from absentia.tables.reading import BoolArray, FloatArray, as_table, is_frame
+from absentia.tables.rows import MemoryRows
+
+__all__ = ["Table"]
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Table(MemoryRows):
+    """A table that has been read, so that nobody behind the door reads it again.
+
+    Make one with :func:`absentia.tables.open_rows` or :meth:`of`; an array that is known to be
+    float64 without infinities can be given as it is.
+
+    Attributes
+    ----------
+    array : ndarray of shape (n_samples, n_features)
+        NaN where a value is missing. The caller's own memory where possible: never write to it.
+    frame : frame or None
+        The pandas or polars frame that was read, for the names of its columns.
+    columns_checked : bool
+        Whether an estimator has checked the names already, so that its parts need not.
+
+    Examples
+    --------
+    >>> from absentia.tables import Table
+    >>> table = Table.of([[1, None], [2, 3]])
+    >>> table.mask
+    array([[False,  True],
+           [False, False]])
+    >>> table[1:].array
+    array([[2., 3.]])
+    """
+
+    array: FloatArray
+    frame: Any = None
+    columns_checked: bool = False
+    _whole: tuple[Table, Any] | None = field(default=None, repr=False)
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, X: Any, *, minimum_rows: int = 1) -> Table:
+        """Read a user's table, as :func:`absentia.tables.as_table` does."""
+        if isinstance(X, Table):
+            return X
+        return cls(as_table(X, minimum_rows=minimum_rows), X if is_frame(X) else None)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.array.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features)."""
+        return len(self.array), self.n_features
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the values, for whatever takes arrays."""
+        return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
+
+    def __getitem__(self, rows: Any) -> Table:
+        """Return some of the rows; what is known of the whole need not be found again."""
+        return replace(self, array=self.array[rows], _whole=(self, rows), _known={})
+
+    @computed_once
+    def column_names(self) -> list[str] | None:
+        """The names of the columns, where they have names that are text."""
+        if self.frame is None:
+            return None
+        names = list(self.frame.columns)
+        return names if names and all(isinstance(name, str) for name in names) else None
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call the columns in a message."""
+        return super().labels if self.frame is None else [str(name) for name in self.frame.columns]
+
+    @property
+    def mask(self) -> BoolArray:
+        """Which values are missing, shape (n_samples, n_features)."""
+        return self.once(_mask_of)
+
+    def once(self, function: Callable[[Table], Value]) -> Value:
+        """Return ``function(self)``, computed once for the table and all its slices.
+
+        What the function returns has one entry per row, and slices as the table does. Later
+        stages keep here what they find in a table, such as its missing patterns.
+        """
+        if function not in self._known:
+            if self._whole is None:
+                value = function(self)
+            else:
+                whole, rows = self._whole
+                value = whole.once(function)[rows]  # type: ignore[index]
+            self._known[function] = value
+        known: Value = self._known[function]
+        return known
+
+    def as_given(self) -> Any:
+        """Return the frame that the table was read from, the array where there is none."""
+        return self.array if self.frame is None or self._whole is not None else self.frame
+
+    def checked(self, estimator: Any) -> Table:
+        """Return the table after checking its columns against those of training.
+
+        The number of columns, and their names where both tables have names, must be those that
+        ``estimator`` was fitted with. The words are scikit-learn's.
+        """
+        if not self.columns_checked:
+            known = getattr(estimator, "feature_names_in_", None)
+            if self.column_names != (None if known is None else list(known)):
+                source = self.array if self.frame is None else self.frame
+                _check_feature_names(estimator, source, reset=False)
+        _check_n_features(estimator, self.array, reset=False)
+        return self if self.columns_checked else replace(self, columns_checked=True)
+
+
+def _mask_of(table: Table) -> BoolArray:
+    return np.isnan(table.array)
