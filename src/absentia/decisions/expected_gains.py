@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.decisions.model_answers import Loss, Questions
 from absentia.decisions.support_points import Trials, make_trials
-from absentia.machines.base import condition_on
+from absentia.densities.believing import believe
 from absentia.tables import BoolArray, FloatArray
 
 __all__ = ["Gains", "gains_of_one", "gains_of_two"]
@@ -135,7 +135,7 @@ def _most_promising(
         return candidates
     last = np.zeros(table.shape)
     row, column = np.nonzero(candidates)
-    beliefs = condition_on(density, table)
+    beliefs = believe(density, table)
     for draw in beliefs.sample(_DRAWS_OF_LAST, random_state=0):
         complete = table.copy()
         complete[:, density.columns_] = draw
@@ -169,7 +169,7 @@ def _gains(ask: Questions, trials: Trials, loss: Loss) -> tuple[FloatArray, Floa
 
 def _spread_over_beliefs(ask: Questions, density: Any, table: FloatArray) -> FloatArray:
     """Return the variance of the predictions over what each row could be."""
-    beliefs = condition_on(density, table)
+    beliefs = believe(density, table)
     draws = np.broadcast_to(table, (_DRAWS, *table.shape)).copy()
     draws[:, :, density.columns_] = beliefs.sample(_DRAWS, random_state=0)
     answers = ask(draws.reshape(-1, table.shape[1]))[:, 0].reshape(_DRAWS, len(table))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.machines.base import condition_on
+from absentia.densities.believing import believe
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["Trials", "make_trials", "support_points"]
@@ -63,7 +63,7 @@ def support_points(
     points, weights : ndarray of shape (n_cells, n_components * n_points)
     """
     needed, row = np.unique(row, return_inverse=True)
-    beliefs = condition_on(density, table[needed])
+    beliefs = believe(density, table[needed])
     place = np.full(table.shape[1], -1)
     place[density.columns_] = np.arange(len(density.columns_))
     column = place[column]
