@@ -102,6 +102,12 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> None:
     """Refuse a value so far from a component that its log-density would overflow."""
+    if not isinstance(prior, Prior) or X.shape[1] != prior.n_features:
+        found = f"{prior.n_features}" if isinstance(prior, Prior) else "no"
+        raise ValueError(
+            f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
+            "of the table that it was fitted to."
+        )
     deviations = np.sqrt(np.diagonal(prior.covariances, axis1=1, axis2=2))
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
     with np.errstate(over="ignore"):
@@ -121,12 +127,6 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
 
 def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:
     """Return the joint log-densities and, where asked, write the conditional means."""
-    if not isinstance(prior, Prior) or X.shape[1] != prior.n_features:
-        found = f"{prior.n_features}" if isinstance(prior, Prior) else "no"
-        raise ValueError(
-            f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
-            "of the table that it was fitted to."
-        )
     log_joint = np.empty((len(X), prior.n_components))
     with np.errstate(divide="ignore"):
         log_weights = np.log(prior.weights)
