@@ -36,6 +36,7 @@ from absentia import (
     Beliefs,
     FourierFeatures,
     GaussianDensity,
+    GaussianProcessRegressor,
     GenRBF,
     MaskKernel,
     NuSVC,
@@ -302,6 +303,14 @@ def test_parts_of_different_sizes_are_refused_when_they_meet(tmp_path):
         again = load(tmp_path / "model")
         with pytest.raises(ValueError, match=r"columns|must be a float64 array"):
             (again.predict if hasattr(again, "predict") else again.transform)(X)
+
+
+def test_a_process_with_a_factor_of_other_rows_is_refused(tmp_path):
+    process = GaussianProcessRegressor().fit(table(), targets_of("numbers"))
+    process.L_ = process.L_[:2, :2]
+    save(process, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"must be a float64 array|shape|dimension"):
+        load(tmp_path / "model").predict_uncertainty(table())
 
 
 def test_something_that_looks_like_a_prior_is_none(tmp_path):

@@ -23,6 +23,7 @@ from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.rbf import ExpectedRBF
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.stored import require_array
 
 __all__ = ["Bumps", "has_closed_form", "squared_function"]
 
@@ -145,6 +146,9 @@ def squared_function(
     O(n^2 size) a row where the training rows share few patterns, O(n^2 size^3) where all differ,
     ``size`` being the number of missing values of the row.
     """
+    # Compiled loops trust the shapes, and these arrays may have come out of a file.
+    require_array("The Cholesky factor", L, np.float64, (len(training), len(training)))
+    require_array("The coefficients", coefficients, np.float64, (len(training), None))
     masks = None
     if isinstance(kernel, Product):
         masks = np.log(kernel.right(inputs, training, n_jobs=n_jobs))
