@@ -96,6 +96,7 @@ def test_a_mixture_of_one_is_the_gaussian(n):
 @settings(max_examples=20)
 @given(tables(max_rows=25, max_columns=4), st.integers(2, 4), st.sampled_from(["kmeans", "random"]))
 def test_never_falls_and_is_finite_whatever_the_table(X, k, init):
+    k = min(k, int((~np.isnan(X)).any(axis=1).sum()))
     density = MixtureDensity(k, n_init=1, init=init, max_iter=30, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # thirty steps are not always enough
@@ -162,3 +163,13 @@ def test_weights_of_zero_remove_rows():
     X, labels = clusters(rate=0.2)
     density = MixtureDensity(2, random_state=0).fit(X, sample_weight=labels > 0)
     assert np.nanmax(np.abs(density.means_[:, 0])) < 2.5  # the cluster at 5 is not there
+
+
+def test_more_components_than_rows_get_a_sentence():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    X[0] = np.nan
+    with pytest.raises(ValueError, match=r"n_components = 300 and n_samples = 11 \(rows"):
+        MixtureDensity(300).fit(X)
+    with pytest.raises(ValueError, match="n_samples = 3 "):
+        MixtureDensity(4).fit(X, sample_weight=np.repeat([0.0, 1.0], [9, 3]))
+    assert MixtureDensity("bic", max_components=300, random_state=0).fit(X).n_components_ <= 11

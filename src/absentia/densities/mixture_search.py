@@ -71,13 +71,16 @@ class MixtureSearch:
         )
         self.covariance: FloatArray = whole.covariances[0]
         self.completed, self.weights = training.completed(whole)
+        self.n_rows = len(self.completed)
+        if self.weights is not None:
+            self.n_rows = int(np.count_nonzero(self.weights))
         self.expectation = training.expectation(sum_patterns=False, n_jobs=n_jobs)
 
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
         """Try one component, two, ... until two more in a row bring nothing."""
         fitted: list[FittedMixture] = []
         best = 0
-        for k in range(1, max_components + 1):
+        for k in range(1, min(max_components, self.n_rows) + 1):
             fitted.append(self.fit(k))
             if fitted[-1].bic < fitted[best].bic:
                 best = k - 1
@@ -87,6 +90,12 @@ class MixtureSearch:
 
     def fit(self, k: int) -> FittedMixture:
         """Fit ``k`` components: a few steps from every start, then the best to the end."""
+        require(
+            k <= self.n_rows,
+            f"A mixture needs at least one row per component, found n_components = {k} and "
+            f"n_samples = {self.n_rows} (rows in which anything was observed). Use fewer "
+            "components, or n_components='bic'.",
+        )
         penalty = self._penalty(k)
         starts = self._starts(k, penalty)
         trial = self.max_iter if len(starts) == 1 else min(_TRIAL_STEPS, self.max_iter)

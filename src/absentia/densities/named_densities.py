@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn.base import clone
@@ -12,7 +14,11 @@ from absentia.densities.mixture import MixtureDensity
 
 __all__ = ["make_density"]
 
-_DENSITIES: dict[str, type[Density]] = {"gaussian": GaussianDensity, "mixture": MixtureDensity}
+#: By name a mixture starts from a fixed seed: fits of machines can then be repeated.
+_DENSITIES: dict[str, Callable[[], Density]] = {
+    "gaussian": GaussianDensity,
+    "mixture": partial(MixtureDensity, random_state=0),
+}
 
 
 def make_density(density: Any) -> Any:

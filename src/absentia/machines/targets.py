@@ -14,6 +14,7 @@ from absentia.tables import FloatArray, is_absent
 __all__ = [
     "ClassifierTargets",
     "RegressorTargets",
+    "balanced_weights",
     "checked_labels",
     "codes_of_classes",
     "codes_of_numbers",
@@ -70,6 +71,27 @@ def checked_labels(machine: Any, y: Any, n_samples: int) -> Any:
         )
     check_classification_targets(y)
     return y
+
+
+def balanced_weights(y: Any, sample_weight: FloatArray) -> FloatArray:
+    """Return what ``class_weight="balanced"`` multiplies each row's weight by, (n_samples,).
+
+    The total weight over the number of classes and the weight of the row's class, so that a row of
+    weight two counts as two rows; rows, and whole classes, of no weight count as absent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.machines.targets import balanced_weights
+    >>> balanced_weights(["a", "b", "b", "b"], np.array([1.0, 1.0, 2.0, 0.0])).round(3)
+    array([2.   , 0.667, 0.667, 0.667])
+    """
+    _, codes = np.unique(y, return_inverse=True)
+    totals = np.bincount(codes, sample_weight)
+    counting = totals > 0
+    factors = totals.sum() / (counting.sum() * np.where(counting, totals, 1.0))
+    weights: FloatArray = factors[codes]
+    return weights
 
 
 def codes_of_classes(y: Any) -> FloatArray:

@@ -334,3 +334,45 @@ def test_scaling_maps_the_multiplier_to_the_slack():
     product = s.product(s.divided(z))
     np.testing.assert_allclose(product.heads, z.heads, rtol=1e-10)
     np.testing.assert_allclose(product.tails, z.tails, rtol=1e-10, atol=1e-12)
+
+
+def linear_program(unit, n=30):
+    """Return a program of the linear kernel whose classes have 10 and 20 rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    order = np.argsort(X[:, 0] + 0.3 * rng.normal(size=n))
+    signs = np.ones(n)
+    signs[order[: 2 * n // 3]] = -1.0
+    X[rng.random(X.shape) < 0.2] = np.nan
+    beliefs = GaussianDensity().fit(unit * X).condition(unit * X)
+    kernel = ExpectedLinear()
+    return kernel(beliefs), kernel_variance(kernel, beliefs), signs, np.ones(n)
+
+
+@BOTH_SOLVERS
+@pytest.mark.parametrize("tau", [0.0, 0.5])
+@pytest.mark.parametrize("unit", [1e-30, 1e-8, 1e-5, 1e-2, 1.0, 1e5])
+def test_certificates_hold_whatever_the_unit_of_the_columns(unit, tau, solver):
+    """Where the penalties are tiny beside the kernel, only the bias is left to choose."""
+    program = linear_program(unit)
+    found = solve_robust(*program, tau, solver=solver)
+    assert found.status in ("Solved", "AlmostSolved")
+    assert abs(found.relative_gap) < 1e-4
+    # All rows in the larger class: a slack of two in each of the ten others.
+    assert found.objective <= robust_objective(*program, tau, np.zeros(30), -1.0) * (1 + 1e-7)
+    if unit < 1e-3:
+        assert found.objective == pytest.approx(20.0, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gap", "expected"),
+    [
+        (1e-7, "Solved"),
+        (-1e-5, "AlmostSolved"),
+        (0.3, "FalseCertificate"),
+        (-5.0, "FalseCertificate"),
+    ],
+)
+def test_a_solution_is_what_its_gap_says(gap, expected):
+    assert robust_cone._checked_status("Solved", gap, 1e-8) == expected
+    assert robust_cone._checked_status("MaxIterations", gap, 1e-8) == "MaxIterations"

@@ -137,3 +137,12 @@ def test_codes_are_centred_and_weigh_alike():
         np.testing.assert_allclose(codes.mean(axis=0), 0, atol=1e-15)
     np.testing.assert_allclose(two.std(axis=0), 1)
     np.testing.assert_array_equal(numbers, [[-1, 0], [1, 0]])
+
+
+@pytest.mark.parametrize("start", [-4.0, -3.0, 0.0, 3.0, 4.0])
+@pytest.mark.parametrize("lowest", [-4.0, -1.0, 0.0, 4.0])
+def test_the_walk_finds_the_lowest_place_from_any_start(start, lowest):
+    """From the upper edge too, where the first direction has nowhere to go."""
+    seen = leave_one_out._walk(lambda place: (place - lowest) ** 2, start, 4.0)
+    assert min(seen, key=seen.get) == lowest
+    assert all(abs(place) <= 4.0 for place in seen)

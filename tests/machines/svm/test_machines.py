@@ -6,11 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.svm
+from sklearn.base import clone
 
-from absentia import SVC, SVR, GaussianDensity, GenRBF, NuSVC, NuSVR, OneClassSVM
+from absentia import (
+    SVC,
+    SVR,
+    GaussianDensity,
+    GenRBF,
+    LogisticRegression,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from machines.contract import MachineContract, table, targets_of
 
 SAME_FORMULA = 1e-10
+BALANCED_LOGISTIC = LogisticRegression(class_weight="balanced", tol=1e-8)
 
 
 class TestSVC(MachineContract):
@@ -194,3 +205,27 @@ def test_wrong_weights_get_a_sentence():
         SVC().fit(X, y, sample_weight=np.zeros(30))
     with pytest.raises(ValueError, match="got 1 class"):
         SVC().fit(X, y, sample_weight=(y == 1).astype(float))
+
+
+@pytest.mark.parametrize("machine", [SVC(class_weight="balanced", tol=1e-8), BALANCED_LOGISTIC])
+def test_balanced_classes_count_a_row_of_weight_two_as_two_rows(machine):
+    X, y = table(40, seed=2), targets_of("classes", 40, seed=2)
+    weights = np.random.default_rng(0).integers(0, 4, size=40)
+    rows = np.repeat(np.arange(40), weights)
+    # The density counts rows of weight two as two already; what differs here is the balance.
+    weighed = clone(machine).fit(X, y, sample_weight=weights.astype(float))
+    repeated = clone(machine).fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        weighed.decision_function(X), repeated.decision_function(X), rtol=1e-4, atol=1e-5
+    )
+    kept = weights > 0
+    without = clone(machine).fit(X[kept], y[kept], sample_weight=weights[kept].astype(float))
+    np.testing.assert_allclose(
+        weighed.decision_function(X), without.decision_function(X), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_mixture_by_name_can_be_repeated():
+    X, y = table(60), targets_of("classes", 60)
+    one, other = (SVC(density="mixture").fit(X, y).decision_function(X) for _ in range(2))
+    np.testing.assert_array_equal(one, other)

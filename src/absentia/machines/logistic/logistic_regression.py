@@ -14,6 +14,7 @@ from sklearn.utils import compute_sample_weight
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
+from absentia.machines.targets import balanced_weights
 from absentia.parameters import COUNT, POSITIVE, Rule
 from absentia.tables import FloatArray
 
@@ -237,14 +238,16 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         }
 
     def _loss_weights(self, y: Any, sample_weight: FloatArray | None) -> FloatArray:
-        weights: FloatArray = self.C * compute_sample_weight(self.class_weight, y)
-        if sample_weight is not None:
-            if (sample_weight < 0).any():
-                raise ValueError(
-                    "sample_weight must not be negative: the loss of a row cannot be a gain."
-                )
-            weights = weights * sample_weight
-        return weights
+        of_class: FloatArray = compute_sample_weight(self.class_weight, y)
+        if sample_weight is None:
+            return self.C * of_class
+        if (sample_weight < 0).any():
+            raise ValueError(
+                "sample_weight must not be negative: the loss of a row cannot be a gain."
+            )
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            of_class = balanced_weights(y, sample_weight)
+        return self.C * of_class * sample_weight
 
     def _start(self, n_samples: int, classes: np.ndarray) -> LogisticSolution | None:
         if not (self.warm_start and hasattr(self, "dual_coef_")):

@@ -31,6 +31,11 @@ Solver = Literal["interior", "clarabel"]
 # rounding leaves of a difference, and their roots move a margin by less than a millionth.
 _NEGLIGIBLE = 1e-12
 
+# A gap of so many tolerances is "AlmostSolved" whatever the solver says; one beyond the second
+# number, relative to the objective, certifies nothing.
+_ALMOST = 100
+_FALSE = 0.01
+
 
 @dataclass(frozen=True, eq=False)
 class RobustSolution:
@@ -44,11 +49,12 @@ class RobustSolution:
     objective : float
         Of ``c`` and ``b`` themselves, with the slack that they need: what is attained.
     relative_gap : float
-        How far the objective can be from the minimum at most, relative to it: the solver's dual
-        value is a lower bound.
+        How far the objective is above the solver's lower bound for the minimum, relative to the
+        objective. The bound holds up to rounding, so that a gap of nearly zero can be negative.
     n_iter : int
     status : str
-        The solver's word: "Solved", "AlmostSolved", ...
+        The solver's word: "Solved", "AlmostSolved", ...; "FalseCertificate" where it says so but
+        the gap is too large for either.
     n_cones : int
         Rows that made a cone.
     n_entries : int
@@ -131,17 +137,27 @@ def solve_robust(
         )
     coefficients = found.coefficients / unit
     objective = robust_objective(K, variances, signs, penalties, tau, coefficients, found.bias)
+    gap = (objective - found.dual_objective / unit) / max(abs(objective), np.finfo(float).tiny)
     return RobustSolution(
         coefficients=coefficients,
         bias=found.bias,
         objective=objective,
-        relative_gap=(objective - found.dual_objective / unit)
-        / max(abs(objective), np.finfo(float).tiny),
+        relative_gap=gap,
         n_iter=found.n_iter,
-        status=found.status,
+        status=_checked_status(found.status, gap, tol),
         n_cones=int(counted.any(axis=1).sum()),
         n_entries=int(counted.sum()),
     )
+
+
+def _checked_status(status: str, gap: float, tol: float) -> str:
+    """Return the solver's word where attained objective and lower bound bear it out.
+
+    A bound far above what is attained is as false as one far below.
+    """
+    if status not in ("Solved", "AlmostSolved") or abs(gap) <= _ALMOST * tol:
+        return status
+    return "AlmostSolved" if abs(gap) <= _FALSE else "FalseCertificate"
 
 
 def robust_objective(
@@ -186,13 +202,18 @@ def _solve_with_clarabel(
     """Pose the program sparsely; ``shared`` is the factor of the one norm that all rows share."""
     clarabel = _clarabel()
     n = len(signs)
-    program = _with_row_cones(K, roots, signs)
+    # Its tolerances are absolute where the objective is below one: so the largest penalty is made
+    # one, and coefficients, which are no larger than penalties, are counted in units of those.
+    size = float(penalties.max(initial=0.0)) or 1.0
+    shrink = min(1.0, size)
+    program = _with_row_cones(shrink * K, shrink * roots, signs)
     if shared is not None:
-        program = _with_shared_cone(K, signs, shared)
+        program = _with_shared_cone(shrink * K, signs, shrink * shared)
     linear = np.zeros(program.constraints.shape[1])
-    linear[n + 1 : 2 * n + 1] = penalties
+    linear[n + 1 : 2 * n + 1] = penalties / size
     quadratic = sparse.block_diag(
-        [np.triu(K), sparse.csc_matrix((len(linear) - n, len(linear) - n))], format="csc"
+        [np.triu(shrink**2 / size * K), sparse.csc_matrix((len(linear) - n, len(linear) - n))],
+        format="csc",
     )
     settings = clarabel.DefaultSettings()
     settings.verbose = verbose
@@ -206,9 +227,9 @@ def _solve_with_clarabel(
         quadratic, linear, program.constraints, program.bounds, cones, settings
     ).solve()
     return InteriorPoint(
-        coefficients=np.asarray(found.x)[:n],
+        coefficients=shrink * np.asarray(found.x)[:n],
         bias=float(found.x[n]),
-        dual_objective=float(found.obj_val_dual),
+        dual_objective=size * float(found.obj_val_dual),
         n_iter=int(found.iterations),
         status=str(found.status),
     )

@@ -221,12 +221,15 @@ class _NormalEquations:
 
 
 def _factorised(M: FloatArray) -> tuple[FloatArray, bool]:
-    """Return a Cholesky factor; where rounding makes M indefinite, of a matrix slightly larger."""
-    scale = float(np.mean(np.diagonal(M)))
-    lift = 1e-14 * scale
+    """Return a Cholesky factor; where rounding makes M indefinite, of a matrix slightly larger.
+
+    Larger in proportion to its diagonal, whose entries can be many powers of ten apart: that of the
+    bias is as small as the penalties.
+    """
+    lift = 1e-14
     for _ in range(8):
         try:
-            return cho_factor(M + lift * np.eye(len(M)), lower=True)
+            return cho_factor(M + np.diag(lift * np.diagonal(M)), lower=True)
         except np.linalg.LinAlgError:
             lift *= 100
     raise np.linalg.LinAlgError("the normal equations cannot be factorised")
@@ -266,7 +269,8 @@ def solve_interior(
     start = np.maximum(penalties, penalties.max(initial=0.0) * 1e-6) / 2
     z = _Cones(start.copy(), np.zeros((n, n)), start.copy())
     identity = _Cones(np.ones(n), np.zeros((n, n)), np.ones(n))
-    scale_x, scale_z = 1 + float(np.linalg.norm(q)), 1 + h.norm()
+    # Relative to the penalties, however small: against 1 + |q| any point would look dual feasible.
+    scale_x, scale_z = max(float(np.linalg.norm(q)), np.finfo(float).tiny), 1 + h.norm()
     best: tuple[float, FloatArray, float] = (np.inf, x, -np.inf)
     status, n_iter = "MaxIterations", 0
     for n_iter in range(max_iter + 1):
@@ -274,11 +278,14 @@ def solve_interior(
         residual_z = program.G(x).plus(1.0, s).plus(-1.0, h)
         gap = s.dot(z)
         value = float(x @ program.P(x) / 2 + q @ x)
-        dual = value + z.dot(residual_z) - gap
+        # Of any x the Lagrangian is at least its value here plus its slope (the residual) times the
+        # way there: without that term this would be a bound for a feasible z only.
+        farthest = 2 * np.maximum(np.abs(x), np.where(np.arange(len(x)) == n, 1.0, 0.0))
+        dual = value + z.dot(residual_z) - gap - float(np.abs(residual_x) @ farthest)
         worst = max(
             float(np.linalg.norm(residual_x)) / scale_x,
             residual_z.norm() / scale_z,
-            gap / max(abs(value), 1e-8),
+            gap / max(abs(value), np.finfo(float).tiny),
         )
         if verbose:
             print(f"step {n_iter:3d}  objective {value:.8g}  residual {worst:.1e}", flush=True)

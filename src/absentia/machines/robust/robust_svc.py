@@ -107,7 +107,9 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     objective_ : ndarray of shape (n_problems,)
         What was minimised, at ``c`` and ``b`` themselves.
     relative_gap_ : ndarray of shape (n_problems,)
-        How much lower, relatively, the minimum may be, by the solver's dual value.
+        How far ``objective_`` is above the solver's lower bound for the minimum, relative to
+        ``objective_``. The bound is a dual value, which holds up to rounding: the gap of an exact
+        solution can come out as a negative number of the size of ``tol``.
     n_iter_ : ndarray of int, shape (n_problems,)
         Steps of the solver.
     n_cones_ : ndarray of int, shape (n_problems,)

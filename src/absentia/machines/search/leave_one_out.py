@@ -141,7 +141,7 @@ def _walk(function: Callable[[float], float], start: float, farthest: float) -> 
             seen[place] = function(place)
             if seen[place] >= seen[place - direction]:
                 break
-        if place != start + direction:
+        if min(seen, key=seen.__getitem__) != start:
             break  # it went down on this side, so the other side is uphill
     return seen
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from absentia.machines.svm.support_vectors import (
     SupportVectorClassifier,
     SupportVectorRegressor,
 )
+from absentia.machines.targets import balanced_weights
 from absentia.tables import FloatArray
 
 __all__ = ["NuSVC", "NuSVR", "SVC", "SVR"]
@@ -31,7 +33,8 @@ class SVC(SupportVectorClassifier):
     C : float, default=1.0
         Penalty of errors; the smaller, the smoother.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the penalty of each class; ``"balanced"`` by one over its frequency.
+        Multiplies the penalty of each class; ``"balanced"`` by one over its frequency, in which a
+        row counts by its ``sample_weight``.
     {vote_parameters}
     {solver_parameters}
     {common_parameters}
@@ -105,6 +108,19 @@ class SVC(SupportVectorClassifier):
         return sklearn.svm.SVC(
             **self._solver_parameters("C", "class_weight", "decision_function_shape", "break_ties")
         )
+
+    def _solve(
+        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, Any]:
+        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
+        if not balanced or sample_weight is None or not (sample_weight > 0).all():
+            return super()._solve(K, y, sample_weight)
+        # The solver balances the number of rows; here a row of weight two counts as two.
+        factors = balanced_weights(y, sample_weight)
+        plain = copy(self)
+        plain.class_weight = None
+        solution = plain._solve(K, y, sample_weight * factors)
+        return solution | {"class_weight_": factors[np.unique(y, return_index=True)[1]]}
 
 
 @documented
