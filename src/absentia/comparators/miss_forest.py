@@ -68,7 +68,9 @@ class MissForestImputer(Imputer):
 
     Notes
     -----
-    At most ``max_iter`` d forests on n rows: by far the slowest imputer here.
+    At most ``max_iter`` d forests on n rows: by far the slowest imputer here. Trees grow until
+    their leaves are pure, as is scikit-learn's default; those of R's package stop splitting numeric
+    columns at nodes of five rows.
 
     Examples
     --------

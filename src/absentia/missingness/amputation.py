@@ -85,7 +85,8 @@ def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
         exp(-t |x - x_j|^2),   distance in the metric of the inverse sample covariance
 
     with ``t`` such that the rate is met. The row ``x_j`` itself keeps its column ``j``: its
-    probability would be one for every ``t``.
+    probability would be one for every ``t``. Other rows equal to it have that probability too, and
+    lose the column first.
 
     Parameters
     ----------

@@ -54,8 +54,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
     Notes
     -----
-    The wholly missing row is the density itself, and lies where the rows are densest: near the
-    origin. O(n^3) for all components.
+    A wholly missing row is the density itself. Where it lies depends on the kernel: not at the
+    origin in general, which is the average of the training rows in the kernel's space. O(n^3) for
+    all components.
 
     Examples
     --------
