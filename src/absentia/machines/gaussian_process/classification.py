@@ -84,7 +84,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     Notes
     -----
     Each evaluation of the evidence takes a Gram matrix, its differences by the parameters of the
-    kernel, and for each problem of two classes some ten Cholesky factors, O(n^3).
+    kernel, and for each problem of two classes some ten to forty Cholesky factors, O(n^3).
 
     :class:`sklearn.gaussian_process.GaussianProcessClassifier` uses the Gaussian at the mode of the
     posterior (Laplace's approximation). Where the classes are well separated, most of the posterior
