@@ -66,7 +66,7 @@ COMMON: dict[str, Any] = {
 Shift = Literal["ignore", "warn", "error"]
 
 # A tile of the matrix that predictions are made from: 64 MB, and a multiple of some rows, so that
-# compiled loops and matrix products find the rows where they find them in the whole matrix.
+# compiled loops find their rows in groups as they do in the whole matrix.
 _TILE_FLOATS = 2**23
 _TILE_ROWS = 256
 

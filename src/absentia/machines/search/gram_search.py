@@ -41,7 +41,7 @@ from absentia.machines.search.gram_grid import (
 )
 from absentia.parameters import count_from
 from absentia.progress import progress_bar, report
-from absentia.tables import FloatArray, IntArray, open_memory
+from absentia.tables import FloatArray, IntArray, open_memory, set_fitted
 
 __all__ = ["GramSearch"]
 
@@ -131,11 +131,7 @@ class GramSearch(KernelMachine):
             machine._fit_checked(rows, targets, weights, believed)
             found |= {name: value for name, value in vars(machine).items() if name[-1] == "_"}
             found["best_estimator_"] = machine
-        # What an earlier fit has left, column names or a whole machine, is not of this one.
-        for name in [name for name in vars(self) if name[-1] == "_" and name not in found]:
-            delattr(self, name)
-        for name, value in found.items():
-            setattr(self, name, value)
+        set_fitted(self, rows, found)
         return self
 
     def _check_fitted(self, attribute: str | None = None) -> None:

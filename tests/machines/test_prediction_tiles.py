@@ -1,0 +1,103 @@
+"""Predictions hold one tile of the kernel matrix at a time, and are what the whole matrix gives."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from absentia import (
+    SVC,
+    SVR,
+    ConjugateGradientRidge,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelKMeans,
+    KernelPCA,
+    KernelRidge,
+    LabelSpreading,
+    LogisticRegression,
+    OneClassSVM,
+)
+from absentia.machines import base
+
+METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
+
+
+def rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(),
+        SVC(kernel="linear"),
+        SVR(),
+        OneClassSVM(),
+        KernelRidge(),
+        ConjugateGradientRidge(random_state=0),
+        LogisticRegression(),
+        GaussianProcessClassifier(scale=1.0, gamma=0.3),
+        GaussianProcessRegressor(scale=1.0, noise=0.1, gamma=0.3),
+        KernelPCA(n_components=3),
+        KernelKMeans(3, random_state=0),
+        LabelSpreading(),
+    ],
+    ids=lambda machine: repr(machine)[:30],
+)
+def test_tiles_give_what_the_whole_matrix_gives(machine, monkeypatch):
+    X, new = rows(40), rows(700, 1)
+    y = np.arange(40) % 3
+    machine.fit(X, y)
+    methods = [name for name in METHODS if hasattr(machine, name)]
+    whole = {name: getattr(machine, name)(new) for name in methods}
+    if isinstance(machine, GaussianProcessRegressor):
+        methods.append("std")
+        machine.std = lambda X: machine.predict(X, return_std=True)[1]
+        whole["std"] = machine.std(new)
+    monkeypatch.setattr(base, "_TILE_FLOATS", 40 * base._TILE_ROWS)
+    assert len(list(machine._gram_tiles(machine._believe(new)))) == 3
+    for name in methods:
+        tiled = getattr(machine, name)(new)
+        # Sums are taken by BLAS, which may group their terms by the number of rows.
+        np.testing.assert_allclose(tiled, whole[name], rtol=1e-10, atol=1e-10)
+
+
+def test_tiles_are_the_rows_of_the_whole_matrix(monkeypatch):
+    X, new = rows(300), rows(2000, 1)
+    machine = SVC().fit(X, np.arange(300) % 2)
+    whole = machine._gram_rows(new)
+    decisions = machine.decision_function(new)
+    monkeypatch.setattr(base, "_TILE_FLOATS", 1)
+    tiles = list(machine._gram_tiles(machine._believe(new)))
+    assert len(tiles) == 8
+    for part, K in tiles:
+        # Kernels count from the middle of the rows they are given, so that the last digit may move.
+        np.testing.assert_allclose(K, whole[part], rtol=1e-10)
+    np.testing.assert_allclose(machine.decision_function(new), decisions, atol=1e-10)
+
+
+def test_what_fits_into_a_tile_is_not_cut():
+    X, new = rows(300), rows(2000, 1)
+    machine = SVC().fit(X, np.arange(300) % 2)
+    [(part, K)] = machine._gram_tiles(machine._believe(new))
+    np.testing.assert_array_equal(K, machine._gram_rows(new))
+    assert len(new[part]) == len(new)
+
+
+def test_memory_does_not_grow_with_the_matrix(monkeypatch):
+    X, new = rows(600), rows(20_000, 1)
+    machine = SVC().fit(X, np.random.default_rng(0).random(600) > 0.5)
+    matrix = 8 * len(new) * len(machine.beliefs_)
+    monkeypatch.setattr(base, "_TILE_FLOATS", 2**18)
+    machine.predict(new[:10])
+    tracemalloc.start()
+    machine.predict(new)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < matrix / 4
