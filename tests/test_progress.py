@@ -5,8 +5,16 @@ from __future__ import annotations
 import logging
 import sys
 
+import numpy as np
 import pytest
 
+from absentia import (
+    SVCCV,
+    ConjugateGradientRidge,
+    GaussianDensity,
+    LargeScaleLogisticRegression,
+    RobustSVC,
+)
 from absentia.progress import progress_bar, report
 
 
@@ -43,3 +51,21 @@ def test_reports_go_to_the_logger(caplog, capsys):
         report("100 %", verbose=True)
     assert [record.getMessage() for record in caplog.records] == ["step 1", "100 %"]
     assert capsys.readouterr().out == "100 %\n"
+
+
+def test_long_fits_leave_records(caplog):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[::3, 1] = np.nan
+    y = np.arange(30) % 2
+    machines = {
+        "EM: ": GaussianDensity(),
+        "one per fold": SVCCV(Cs=(1.0,), gammas=2, cv=2),
+        "robust SVM: ": RobustSVC(),
+        "L-BFGS: ": LargeScaleLogisticRegression(n_components=8, random_state=0),
+        "conjugate gradients: ": ConjugateGradientRidge(n_landmarks=5, random_state=0),
+    }
+    for words, machine in machines.items():
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="absentia"):
+            machine.fit(X, y)
+        assert any(words in record.getMessage() for record in caplog.records), words

@@ -15,7 +15,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia.densities import MixtureDensity
+from absentia.comparators import registry
 from absentia.evaluation.datasets import Dataset, Task, guess_task, target_values
 from absentia.machines import SVCCV, SVRCV
 from absentia.persistence import load
@@ -37,16 +37,8 @@ __all__ = [
     "without_columns",
 ]
 
-#: What ``absentia train`` can make: kernel, density, and whether a mask kernel is tried.
-TRAINABLE: dict[str, tuple[str, str, bool]] = {
-    "genrbf": ("genrbf", "gaussian", False),
-    "genrbf-mask": ("genrbf", "gaussian", True),
-    "genrbf-mixture": ("genrbf", "mixture", False),
-    "expected-rbf": ("expected-rbf", "gaussian", False),
-    "esd": ("esd", "gaussian", False),
-    "egk": ("egk", "gaussian", False),
-}
-_MASK_WEIGHTS = (None, 0.1, 0.3, 1.0)
+#: What ``absentia train`` can make: the machines of the registry that do both tasks.
+TRAINABLE = tuple(registry("regression", own=True))
 _FEWEST_OF_A_CLASS = 5
 _MOST_CLASSES = 50
 _NAMED = 20
@@ -206,15 +198,16 @@ def new_model(
     """
     if method not in TRAINABLE:
         raise ValueError(f"There is no method {method!r}; there are {', '.join(TRAINABLE)}.")
-    kernel, density_name, masked = TRAINABLE[method]
-    density: Any = density_name
-    if density_name == "mixture":
-        density = MixtureDensity(n_components=3, random_state=seed)
+    entry = registry()[method]
+    plain = entry.make(task, seed)[-1]
+    # Penalties and mask weights are those of a comparison; widths go by the scale of the table.
+    grid = {name.split("__")[-1]: values for name, values in entry.grid(task).items()}
     search = SVCCV if task == "classification" else SVRCV
     machine = search(
-        kernel=kernel,
-        density=density,
-        mask_weights=_MASK_WEIGHTS if masked else None,
+        kernel=plain.kernel,
+        density=plain.density,
+        Cs=grid["C"],
+        mask_weights=grid.get("mask_weight"),
         progress=progress,
     )
     encoder = TableEncoder(keep_ids=keep_ids)

@@ -115,7 +115,7 @@ class MixtureSearch:
             assert further is not None  # its start has been evaluated before
             prior, rest = further
             objectives = np.concatenate([ascent.objectives, rest.objectives])
-            ascent = Ascent(rest.parameters, objectives, rest.residual, rest.converged)
+            ascent = Ascent(rest.parameters, objectives, rest.residual, rest.ending)
         log_likelihood = (
             float(ascent.objectives[-1]) + penalty.value(prior) + self.training.log_jacobian
         )

@@ -20,7 +20,7 @@ from absentia.kernels.gram.tiles import cut
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [
-    "Moments",
+    "BeliefMoments",
     "inner_product_variance",
     "paired_inner_product_variance",
     "uncertain_columns",
@@ -30,7 +30,7 @@ _FLOATS = 2**22  # of a workspace: 32 MB
 _LARGEST_BLOCK = 256  # rows: the few matrices of a block stay in the cache
 
 
-class Moments:
+class BeliefMoments:
     """Means and covariances of beliefs, of the whole rows or of one component of each.
 
     Parameters
@@ -92,7 +92,7 @@ class Moments:
     def _seen(self, points: FloatArray) -> FloatArray:
         return points if self.root is None else points @ self.root.T
 
-    def differences(self, rows: IntArray, other: Moments, others: IntArray) -> FloatArray:
+    def differences(self, rows: IntArray, other: BeliefMoments, others: IntArray) -> FloatArray:
         """Return the means of some rows less those of as many of another's, mapped afterwards."""
         return self._seen(self.points[rows] - other.points[others])
 
@@ -195,7 +195,9 @@ class Moments:
         return images
 
 
-def inner_product_variance(P: Moments, Q: Moments, rows: slice, columns: slice) -> FloatArray:
+def inner_product_variance(
+    P: BeliefMoments, Q: BeliefMoments, rows: slice, columns: slice
+) -> FloatArray:
     """Return ``var(x'y)`` of some rows of ``P`` against some of ``Q``, drawn independently.
 
     Both must have the same ``columns``, and ``coordinatewise`` alike, in which case the result is
@@ -214,7 +216,7 @@ def inner_product_variance(P: Moments, Q: Moments, rows: slice, columns: slice) 
     return values
 
 
-def paired_inner_product_variance(P: Moments, Q: Moments) -> FloatArray:
+def paired_inner_product_variance(P: BeliefMoments, Q: BeliefMoments) -> FloatArray:
     """Return ``var(x'y)`` of each row of ``P`` against the same row of ``Q``, shape (n,)."""
     values = np.empty(len(P))
     for rows in cut(len(P), P.block_rows):

@@ -11,7 +11,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.engine.slices import bounded_slices
 from absentia.kernels.base import Kernel, check_diagonal, symmetrised
 from absentia.kernels.belief_moments import (
-    Moments,
+    BeliefMoments,
     inner_product_variance,
     paired_inner_product_variance,
     uncertain_columns,
@@ -102,7 +102,7 @@ class ExpectedDistanceRBF(Kernel):
         if self.diagonal == "same":
             return np.ones(len(P))
         P, _, gamma, root = _in_kernel_units(self, P, None)
-        return np.exp(-2 * gamma * Moments(P, root=root).traces())
+        return np.exp(-2 * gamma * BeliefMoments(P, root=root).traces())
 
 
 class GammaRBF(Kernel):
@@ -227,7 +227,7 @@ class GammaRBF(Kernel):
 
     def _moments(
         self, P: Beliefs, Q: Beliefs | None, root: FloatArray | None
-    ) -> tuple[Moments, Moments]:
+    ) -> tuple[BeliefMoments, BeliefMoments]:
         columns = uncertain_columns(P, P if Q is None else Q) if root is None else None
         return _moments(P, Q, root, columns=columns, coordinatewise=self.variance == "independent")
 
@@ -240,7 +240,7 @@ class _Spread:
     ``vectors = 8 A a + 4 thirds`` and ``scalars = 4 a'Aa + 4 a'thirds + quartics``.
     """
 
-    def __init__(self, x: Moments, thirds: FloatArray, quartics: FloatArray):
+    def __init__(self, x: BeliefMoments, thirds: FloatArray, quartics: FloatArray):
         images = x.images()
         self.squares = _squares(x.means)
         self.traces = x.traces()
@@ -250,7 +250,7 @@ class _Spread:
         self.scalars = 4 * np.einsum("ij,ij->i", x.means, images + thirds) + quartics
 
     @classmethod
-    def of(cls, x: Moments) -> _Spread:
+    def of(cls, x: BeliefMoments) -> _Spread:
         """Sum over the components: a Gaussian has no third moment, and ``var |u|² = 2 tr(AA)``."""
         thirds, quartics = np.empty_like(x.means), np.empty(len(x))
         for rows in cut(len(x), x.block_rows):
@@ -306,11 +306,13 @@ def _moments(
     *,
     columns: IntArray | None = None,
     coordinatewise: bool = False,
-) -> tuple[Moments, Moments]:
+) -> tuple[BeliefMoments, BeliefMoments]:
     """Return the moments of both sides, counted from among the rows."""
     centre = centre_of(P.means[:, 0])
     x, *rest = (
-        Moments(some, centre=centre, root=root, columns=columns, coordinatewise=coordinatewise)
+        BeliefMoments(
+            some, centre=centre, root=root, columns=columns, coordinatewise=coordinatewise
+        )
         for some in (P, Q)
         if some is not None
     )
@@ -342,7 +344,7 @@ def _in_parts(
 
 
 def _paired_moments(
-    x: Moments, y: Moments, ours: _Spread, theirs: _Spread, i: IntArray, j: IntArray
+    x: BeliefMoments, y: BeliefMoments, ours: _Spread, theirs: _Spread, i: IntArray, j: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of the squared distance of pairs, from the difference of means."""
     d = x.differences(i, y, j)

@@ -8,7 +8,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, check_diagonal, symmetrised
-from absentia.kernels.belief_moments import Moments
+from absentia.kernels.belief_moments import BeliefMoments
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedLinear"]
@@ -70,4 +70,4 @@ class ExpectedLinear(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         means = P.mean()
         squares: FloatArray = np.einsum("ij,ij->i", means, means)
-        return squares + Moments(P).traces() if self.diagonal == "same" else squares
+        return squares + BeliefMoments(P).traces() if self.diagonal == "same" else squares

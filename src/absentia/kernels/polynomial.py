@@ -10,7 +10,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.engine.gram.third_cumulant import third_cumulants
 from absentia.kernels.base import Kernel, check_diagonal, with_params
 from absentia.kernels.belief_moments import (
-    Moments,
+    BeliefMoments,
     inner_product_variance,
     paired_inner_product_variance,
     uncertain_columns,
@@ -132,23 +132,25 @@ class ExpectedPolynomial(Kernel):
 
     def _parts(
         self, *beliefs: Beliefs
-    ) -> tuple[list[tuple[FloatArray, Moments]], list[tuple[FloatArray, Moments]]]:
+    ) -> tuple[list[tuple[FloatArray, BeliefMoments]], list[tuple[FloatArray, BeliefMoments]]]:
         """Return weights and moments: of the whole rows for degree 2, by components for 3."""
         columns = uncertain_columns(*beliefs)
         parts = []
         for some in beliefs:
             if self.degree == 2 or some.n_components == 1:
-                parts.append([(np.ones(len(some)), Moments(some, columns=columns))])
+                parts.append([(np.ones(len(some)), BeliefMoments(some, columns=columns))])
             else:
                 parts.append(
                     [
-                        (weights, Moments(some, component=c, columns=columns))
+                        (weights, BeliefMoments(some, component=c, columns=columns))
                         for c, weights in enumerate(some.weights().T)
                     ]
                 )
         return parts[0], parts[-1]
 
-    def _of_pairs(self, x: Moments, y: Moments, rows: slice, columns: slice) -> FloatArray:
+    def _of_pairs(
+        self, x: BeliefMoments, y: BeliefMoments, rows: slice, columns: slice
+    ) -> FloatArray:
         gamma, coef0 = float(self.gamma), float(self.coef0)
         u = gamma * (x.means[rows] @ y.means[columns].T) + coef0
         v = inner_product_variance(x, y, rows, columns)
@@ -181,7 +183,7 @@ class ExpectedPolynomial(Kernel):
         gamma, coef0 = float(self.gamma), float(self.coef0)
         total = np.zeros(len(P))
         for c, weights in enumerate(P.weights().T):
-            moments = Moments(P, component=c)
+            moments = BeliefMoments(P, component=c)
             means, images = moments.means, moments.images()
             u = gamma * (np.einsum("ij,ij->i", means, means) + moments.traces()) + coef0
             # Twice the variance of two independent draws: 2 tr(AA) + 4 a'Aa.
@@ -194,13 +196,13 @@ class ExpectedPolynomial(Kernel):
         return total
 
 
-def _third_cumulant(x: Moments, y: Moments, rows: slice, columns: slice) -> FloatArray:
+def _third_cumulant(x: BeliefMoments, y: BeliefMoments, rows: slice, columns: slice) -> FloatArray:
     """Return ``a'B A b``, a sixth of the third cumulant of ``x'y``, for pairs of Gaussians."""
     a, b = x.means[rows][:, x.columns], y.means[columns][:, y.columns]
     return third_cumulants(*x.restricted(rows), a, *y.restricted(columns), b)
 
 
-def _paired_third_cumulant(x: Moments, y: Moments) -> FloatArray:
+def _paired_third_cumulant(x: BeliefMoments, y: BeliefMoments) -> FloatArray:
     values = np.empty(len(x))
     for rows in cut(len(x), x.block_rows):
         A, row_of = x.covariances(rows)
@@ -211,7 +213,7 @@ def _paired_third_cumulant(x: Moments, y: Moments) -> FloatArray:
     return values
 
 
-def _cube_traces(moments: Moments) -> FloatArray:
+def _cube_traces(moments: BeliefMoments) -> FloatArray:
     """Return the trace of the cube of each row's covariance."""
     traces = np.empty(len(moments))
     for rows in cut(len(moments), moments.block_rows):

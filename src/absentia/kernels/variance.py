@@ -7,7 +7,7 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Diagonal, Kernel, check_diagonal, with_params
 from absentia.kernels.belief_moments import (
-    Moments,
+    BeliefMoments,
     inner_product_variance,
     paired_inner_product_variance,
     uncertain_columns,
@@ -163,8 +163,8 @@ def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:
 def _linear(P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
     R = P if Q is None else Q
     columns = uncertain_columns(P, R)
-    x = Moments(P, columns=columns)
-    y = x if Q is None else Moments(Q, columns=columns)
+    x = BeliefMoments(P, columns=columns)
+    y = x if Q is None else BeliefMoments(Q, columns=columns)
     return assembled(
         lambda rows, others: inner_product_variance(x, y, rows, others),
         (len(P), len(R)),
@@ -175,7 +175,7 @@ def _linear(P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
 
 
 def _linear_independent(P: Beliefs) -> FloatArray:
-    x = Moments(P, columns=uncertain_columns(P))
+    x = BeliefMoments(P, columns=uncertain_columns(P))
     return paired_inner_product_variance(x, x)
 
 
@@ -183,7 +183,7 @@ def _linear_same(P: Beliefs) -> FloatArray:
     """Return ``var(x'x)``: within the components, and between them."""
     means, variances = np.empty((2, len(P), P.n_components))
     for c in range(P.n_components):
-        x = Moments(P, component=c)
+        x = BeliefMoments(P, component=c)
         means[:, c] = np.einsum("ij,ij->i", x.means, x.means) + x.traces()
         # var(x'x) = 2 tr(AA) + 4 a'Aa, and for two independent draws half of each.
         variances[:, c] = 2 * paired_inner_product_variance(x, x)

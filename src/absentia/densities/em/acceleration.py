@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from absentia.engine.ending import Ending
+from absentia.progress import report
 from absentia.tables import FloatArray
 
 __all__ = ["Ascent", "Step", "ascend"]
@@ -40,13 +42,19 @@ class Ascent:
         last is that of ``parameters``.
     residual : float
         The largest change that another step would make to any parameter.
-    converged : bool
+    ending : Ending
+        Converged; stalled where double precision goes no further; or out of iterations.
     """
 
     parameters: FloatArray
     objectives: FloatArray
     residual: float
-    converged: bool
+    ending: Ending
+
+    @property
+    def converged(self) -> bool:
+        """Whether no step can improve the parameters by more than the tolerance, or at all."""
+        return self.ending in (Ending.CONVERGED, Ending.STALLED)
 
 
 def ascend(
@@ -97,7 +105,7 @@ def ascend(
         if not found[0] >= objective:
             # A plain step can fall by rounding only: this is as far as double precision goes.
             objectives.append(objective)
-            return Ascent(here, np.array(objectives), _largest(residual), converged=True)
+            return Ascent(here, np.array(objectives), _largest(residual), Ending.STALLED)
         if len(moves) == _ORDER:
             pause = max(1, pause - 1)
             moves.pop(0)
@@ -108,7 +116,9 @@ def ascend(
         here, residual = there, target - there
         objectives.append(objective)
     largest = _largest(residual)
-    return Ascent(here, np.array(objectives), largest, converged=largest <= tol)
+    ending = Ending.CONVERGED if largest <= tol else Ending.EXHAUSTED
+    report("EM: %d steps, objective %.8g, %s", len(objectives), objective, ending.value)
+    return Ascent(here, np.array(objectives), largest, ending)
 
 
 def _correction(

@@ -16,14 +16,14 @@ from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["Expectation", "Moments"]
+__all__ = ["Expectation", "ExpectedMoments"]
 
 _LOG_2_PI = float(np.log(2 * np.pi))
 _ROWS_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class ExpectedMoments:
     """The expected sufficient statistics of the rows, by component, about the old means.
 
     Attributes
@@ -43,9 +43,9 @@ class Moments:
     firsts: FloatArray
     seconds: FloatArray
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: ExpectedMoments) -> ExpectedMoments:
         """Return the statistics of two sets of rows together, taken about the same old means."""
-        return Moments(
+        return ExpectedMoments(
             self.log_likelihood + other.log_likelihood,
             self.totals + other.totals,
             self.firsts + other.firsts,
@@ -122,7 +122,7 @@ class Expectation:
             row_weights = None if weights is None else weights[rows]
             self._blocks.append((block, np.nan_to_num(X[rows]), row_weights))
 
-    def __call__(self, prior: Prior) -> Moments | None:
+    def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Take expectations under a prior; None where a covariance of it is all but singular."""
         if not prior.well_conditioned:  # a climb could be led astray by noise
             return None
@@ -152,7 +152,7 @@ class _Part:
     dual: bool
 
 
-def _joined(parts: list[_Part], prior: Prior) -> Moments:
+def _joined(parts: list[_Part], prior: Prior) -> ExpectedMoments:
     totals = np.zeros(prior.n_components)
     firsts = np.zeros(prior.means.shape)
     seconds = np.zeros(prior.covariances.shape)
@@ -175,7 +175,7 @@ def _joined(parts: list[_Part], prior: Prior) -> Moments:
         firsts += np.einsum("cij,cj->ci", S, dual_firsts)
         seconds -= S @ duals @ S
     seconds = (seconds + seconds.transpose(0, 2, 1)) / 2
-    return Moments(log_likelihood, totals, firsts, seconds)
+    return ExpectedMoments(log_likelihood, totals, firsts, seconds)
 
 
 def _part_of_block(

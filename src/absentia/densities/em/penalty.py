@@ -10,7 +10,7 @@ import numpy as np
 from absentia.beliefs import Prior
 from absentia.densities.em.acceleration import Ascent, ascend
 from absentia.densities.em.coordinates import pack, unpack
-from absentia.densities.em.expectation import Moments
+from absentia.densities.em.expectation import ExpectedMoments
 from absentia.tables import FloatArray
 
 __all__ = ["Penalty", "TakesExpectations", "climb"]
@@ -49,7 +49,7 @@ class Penalty:
         traces = np.einsum("ij,cij->", pull, prior.precisions)
         return 0.5 * float(self.strength * prior.log_determinants.sum() + traces)
 
-    def maximised(self, prior: Prior, moments: Moments) -> Prior:
+    def maximised(self, prior: Prior, moments: ExpectedMoments) -> Prior:
         """Return the parameters that maximise the expected objective: the M-step."""
         shifts, scatter = moments.weighted_means()
         if np.isinf(self.strength):
@@ -68,7 +68,7 @@ class TakesExpectations(Protocol):
 
     n_features: int
 
-    def __call__(self, prior: Prior) -> Moments | None:
+    def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Return their moments; None where a covariance of the prior is all but singular."""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.cluster import kmeans_plusplus
 
 from absentia.beliefs import Prior
-from absentia.densities.em.expectation import Moments
+from absentia.densities.em.expectation import ExpectedMoments
 from absentia.densities.em.penalty import Penalty
 from absentia.tables import FloatArray, IntArray
 
@@ -23,7 +24,12 @@ def clustered_start(
 ) -> Prior:
     """Start from k-means clusters of completed rows, seeded as k-means++ does."""
     shares = np.ones(len(completed)) if weights is None else weights
-    centres = completed[_spread_seeds(completed, shares, n_components, rng)]
+    if len(completed) < n_components:
+        centres = completed[rng.choice(len(completed), n_components, p=shares / shares.sum())]
+    else:
+        centres, _ = kmeans_plusplus(
+            completed, n_components, sample_weight=shares, random_state=rng
+        )
     labels = _nearest(completed, centres)
     for _ in range(_LLOYD_ROUNDS):
         totals = np.bincount(labels, shares, n_components)
@@ -43,7 +49,8 @@ def clustered_start(
         weighted = offsets * shares[labels == c, None]
         firsts[c], seconds[c] = weighted.sum(axis=0), weighted.T @ offsets
     around = Prior(np.full(n_components, 1 / n_components), centres, seconds)
-    start = penalty.maximised(around, Moments(0.0, totals.astype(np.float64), firsts, seconds))
+    moments = ExpectedMoments(0.0, totals.astype(np.float64), firsts, seconds)
+    start = penalty.maximised(around, moments)
     # No component starts without any weight, or EM could never give it some.
     fair = (start.weights * shares.sum() + 1) / (shares.sum() + n_components)
     return Prior(fair, start.means, start.covariances)
@@ -62,22 +69,6 @@ def scattered_start(
     rows = rng.choice(len(completed), n_components, replace=few, p=share)
     covariances = np.repeat(covariance[None], n_components, axis=0)
     return Prior(np.full(n_components, 1 / n_components), completed[rows], covariances)
-
-
-def _spread_seeds(
-    X: FloatArray, shares: FloatArray, n_components: int, rng: np.random.RandomState
-) -> IntArray:
-    """Choose rows far from each other: each with probability by its squared distance."""
-    chosen = [int(np.searchsorted(np.cumsum(shares), rng.uniform() * shares.sum(), side="right"))]
-    distances = ((X - X[chosen[0]]) ** 2).sum(axis=1)
-    for _ in range(1, n_components):
-        pull = distances * shares
-        # Where all rows are alike there is no distance to go by.
-        cumulative = np.cumsum(pull if pull.sum() > 0 else shares)
-        drawn = int(np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right"))
-        chosen.append(min(drawn, len(X) - 1))
-        distances = np.minimum(distances, ((X - X[chosen[-1]]) ** 2).sum(axis=1))
-    return np.array(chosen)
 
 
 def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:

@@ -15,7 +15,7 @@ import numpy as np
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
 from absentia.densities.base import TrainingRows, nothing_to_learn_from, warn_of_lost_columns
-from absentia.densities.em.expectation import Expectation, Moments
+from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
 from absentia.parameters import require
@@ -110,7 +110,7 @@ class SpreadExpectation:
         self.sum_patterns = sum_patterns
         self.n_jobs = n_jobs
 
-    def __call__(self, prior: Prior) -> Moments | None:
+    def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Take expectations under a prior; None where a covariance of it is all but singular."""
         rows = self.rows
         summed: _MomentsOrNone = rows.blocks.map_sum(
@@ -150,7 +150,7 @@ def _pair_sums(
 class _MomentsOrNone:
     """The moments of some rows, or None where they cannot be had; the sum has all or none."""
 
-    moments: Moments | None
+    moments: ExpectedMoments | None
 
     def __add__(self, other: _MomentsOrNone) -> _MomentsOrNone:
         if self.moments is None or other.moments is None:
@@ -170,7 +170,7 @@ def _moments_of_block(
     if not len(Z):
         k = prior.n_components
         zeros = np.zeros(prior.covariances.shape)
-        return _MomentsOrNone(Moments(0.0, np.zeros(k), np.zeros(prior.means.shape), zeros))
+        return _MomentsOrNone(ExpectedMoments(0.0, np.zeros(k), np.zeros(prior.means.shape), zeros))
     return _MomentsOrNone(Expectation(Z, weights, sum_patterns=sum_patterns, n_jobs=n_jobs)(prior))
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from absentia.engine.ending import Ending
+from absentia.progress import report
 from absentia.tables import FloatArray
 
 __all__ = ["Minimum", "minimise"]
@@ -35,7 +37,7 @@ class Minimum:
     point: FloatArray
     slope: float
     n_evaluations: int
-    converged: bool
+    ending: Ending
 
 
 def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: int) -> Minimum:
@@ -54,6 +56,7 @@ def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: i
     value, gradient = objective(point)
     n_evaluations = 1
     pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
+    ending = Ending.EXHAUSTED
     for _ in range(max_iter):
         if np.abs(gradient).max() <= tol:
             break
@@ -68,14 +71,16 @@ def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: i
                 break
             length *= _shrinkage(value, descent, length, tried_value)
         else:
-            break  # no step helps: the gradient is as small as its digits allow
+            ending = Ending.STALLED  # no step helps: the gradient is as small as its digits allow
+            break
         change = tried_gradient - gradient
         curvature = float(step @ change)
         if curvature > 0:
             pairs.append((step, change, curvature))
         point, value, gradient = point + step, tried_value, tried_gradient
     slope = float(np.abs(gradient).max())
-    return Minimum(point, slope, n_evaluations, slope <= tol)
+    report("L-BFGS: %d passes over the rows, largest slope %.2g", n_evaluations, slope)
+    return Minimum(point, slope, n_evaluations, Ending.CONVERGED if slope <= tol else ending)
 
 
 def _accepted(

@@ -25,6 +25,7 @@ from absentia.kernels.base import Kernel
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule
+from absentia.progress import report
 from absentia.tables import FloatArray
 
 __all__ = ["ConjugateGradientRidge"]
@@ -324,4 +325,5 @@ def conjugate_gradients(
         rho = following
         n_steps += 1
         largest = float((np.linalg.norm(residuals, axis=0) / sizes).max())
+        report("conjugate gradients: step %d, residual %.2g", n_steps, largest)
     return solution, n_steps, largest

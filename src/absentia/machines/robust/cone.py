@@ -20,7 +20,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from absentia.engine.ending import Ending
 from absentia.machines.robust.interior_point import InteriorPoint, solve_interior
+from absentia.progress import report
 from absentia.tables import FloatArray
 
 __all__ = ["RobustSolution", "robust_objective", "solve_robust"]
@@ -31,10 +33,18 @@ Solver = Literal["interior", "clarabel"]
 # rounding leaves of a difference, and their roots move a margin by less than a millionth.
 _NEGLIGIBLE = 1e-12
 
-# A gap of so many tolerances is "AlmostSolved" whatever the solver says; one beyond the second
+# A gap of so many tolerances is "almost" whatever the solver says; one beyond the second
 # number, relative to the objective, certifies nothing.
 _ALMOST = 100
 _FALSE = 0.01
+
+
+_CLARABEL_ENDINGS = {
+    "Solved": Ending.CONVERGED,
+    "AlmostSolved": Ending.ALMOST,
+    "MaxIterations": Ending.EXHAUSTED,
+    "InsufficientProgress": Ending.STALLED,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +62,9 @@ class RobustSolution:
         How far the objective is above the solver's lower bound for the minimum, relative to the
         objective. The bound holds up to rounding, so that a gap of nearly zero can be negative.
     n_iter : int
-    status : str
-        The solver's word: "Solved", "AlmostSolved", ...; "FalseCertificate" where it says so but
-        the gap is too large for either.
+    ending : Ending
+        How the solver stopped; :attr:`Ending.UNCERTIFIED` where it claims a solution but the gap is
+        too large for one.
     n_cones : int
         Rows that made a cone.
     n_entries : int
@@ -66,7 +76,7 @@ class RobustSolution:
     objective: float
     relative_gap: float
     n_iter: int
-    status: str
+    ending: Ending
     n_cones: int
     n_entries: int
 
@@ -120,12 +130,13 @@ def solve_robust(
         counted = in_units > _NEGLIGIBLE
         roots = tau * np.sqrt(np.where(counted, in_units, 0.0))
     counted &= tau > 0
-    if verbose:
-        print(
-            f"robust SVM: {len(signs)} rows, {counted.any(axis=1).sum()} cones with "
-            f"{counted.sum()} entries",
-            flush=True,
-        )
+    report(
+        "robust SVM: %d rows, %d cones with %d entries",
+        len(signs),
+        counted.any(axis=1).sum(),
+        counted.sum(),
+        verbose=verbose,
+    )
     if solver == "interior":
         found = solve_interior(
             K_unit, roots, signs, penalties * unit, tol=tol, max_iter=max_iter, verbose=verbose
@@ -144,20 +155,20 @@ def solve_robust(
         objective=objective,
         relative_gap=gap,
         n_iter=found.n_iter,
-        status=_checked_status(found.status, gap, tol),
+        ending=_checked_ending(found.ending, gap, tol),
         n_cones=int(counted.any(axis=1).sum()),
         n_entries=int(counted.sum()),
     )
 
 
-def _checked_status(status: str, gap: float, tol: float) -> str:
-    """Return the solver's word where attained objective and lower bound bear it out.
+def _checked_ending(ending: Ending, gap: float, tol: float) -> Ending:
+    """Return the solver's claim where attained objective and lower bound bear it out.
 
     A bound far above what is attained is as false as one far below.
     """
-    if status not in ("Solved", "AlmostSolved") or abs(gap) <= _ALMOST * tol:
-        return status
-    return "AlmostSolved" if abs(gap) <= _FALSE else "FalseCertificate"
+    if ending not in (Ending.CONVERGED, Ending.ALMOST) or abs(gap) <= _ALMOST * tol:
+        return ending
+    return Ending.ALMOST if abs(gap) <= _FALSE else Ending.UNCERTIFIED
 
 
 def robust_objective(
@@ -231,7 +242,7 @@ def _solve_with_clarabel(
         bias=float(found.x[n]),
         dual_objective=size * float(found.obj_val_dual),
         n_iter=int(found.iterations),
-        status=str(found.status),
+        ending=_CLARABEL_ENDINGS.get(str(found.status), Ending.FAILED),
     )
 
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from absentia.engine.ending import Ending
+from absentia.progress import report
 from absentia.tables import FloatArray
 
 __all__ = ["InteriorPoint", "solve_interior"]
@@ -28,7 +30,7 @@ __all__ = ["InteriorPoint", "solve_interior"]
 _STEP = 0.99
 #: The most times that a solution of the normal equations is refined.
 _REFINEMENTS = 5
-#: Less accurate than asked by up to this factor is "AlmostSolved".
+#: Less accurate than asked by up to this factor is :attr:`Ending.ALMOST`.
 _ALMOST = 100
 
 
@@ -40,7 +42,7 @@ class InteriorPoint:
     bias: float
     dual_objective: float
     n_iter: int
-    status: str
+    ending: Ending
 
 
 @dataclass(eq=False)
@@ -272,7 +274,7 @@ def solve_interior(
     # Relative to the penalties, however small: against 1 + |q| any point would look dual feasible.
     scale_x, scale_z = max(float(np.linalg.norm(q)), np.finfo(float).tiny), 1 + h.norm()
     best: tuple[float, FloatArray, float] = (np.inf, x, -np.inf)
-    status, n_iter = "MaxIterations", 0
+    ending, n_iter = Ending.EXHAUSTED, 0
     for n_iter in range(max_iter + 1):
         residual_x = program.P(x) + q + program.G_transposed(z)
         residual_z = program.G(x).plus(1.0, s).plus(-1.0, h)
@@ -287,12 +289,11 @@ def solve_interior(
             residual_z.norm() / scale_z,
             gap / max(abs(value), np.finfo(float).tiny),
         )
-        if verbose:
-            print(f"step {n_iter:3d}  objective {value:.8g}  residual {worst:.1e}", flush=True)
+        report("step %3d  objective %.8g  residual %.1e", n_iter, value, worst, verbose=verbose)
         if worst < best[0]:
             best = (worst, x, dual)
         if worst <= tol:
-            status = "Solved"
+            ending = Ending.CONVERGED
             break
         # Once rounding rules, residuals grow again: the best point so far is the best there is.
         if n_iter == max_iter or worst > 100 * best[0]:
@@ -301,7 +302,7 @@ def solve_interior(
             scaling = _Scaling(s, z)
             equations = _NormalEquations(program, scaling)
         except (np.linalg.LinAlgError, FloatingPointError):
-            status = "NumericalError"
+            ending = Ending.FAILED
             break
         scaled = scaling.times(z)
         square = scaled.product(scaled)
@@ -318,14 +319,14 @@ def solve_interior(
         while step > 1e-8 and not (s.plus(step, ds).is_inside() and z.plus(step, dz).is_inside()):
             step *= 0.8
         if not step > 1e-8:
-            status = "InsufficientProgress"
+            ending = Ending.STALLED
             break
         x, s, z = x + step * dx, s.plus(step, ds), z.plus(step, dz)
     worst, x, dual = best
-    if status != "Solved" and worst <= _ALMOST * tol:
-        status = "AlmostSolved"
+    if not ending.converged and worst <= _ALMOST * tol:
+        ending = Ending.ALMOST
     c, b, _ = program.split(x)
-    return InteriorPoint(c, b, dual, n_iter, status)
+    return InteriorPoint(c, b, dual, n_iter, ending)
 
 
 def _direction(

@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
 from absentia.densities.believing import believe
+from absentia.engine.ending import Ending
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
@@ -30,7 +31,7 @@ from absentia.tables import FloatArray, IntArray, MemoryRows
 __all__ = ["RobustSVC"]
 
 _FAILED = (
-    "The cone program of RobustSVC was not solved: the solver stopped with status {status!r} after "
+    "The cone program of RobustSVC was not solved: the solver stopped ({ending}) after "
     "{n_iter} steps. It always has a solution, so this is numerical trouble: scale the columns, or "
     "try a smaller C, a wider kernel (smaller gamma), a larger tol or a larger max_iter."
 )
@@ -295,9 +296,11 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
                 max_iter=self.max_iter,
                 verbose=self.verbose,
             )
-            if solution.status not in ("Solved", "AlmostSolved"):
-                raise RuntimeError(_FAILED.format(status=solution.status, n_iter=solution.n_iter))
-            if solution.status == "AlmostSolved":
+            if solution.ending not in (Ending.CONVERGED, Ending.ALMOST):
+                raise RuntimeError(
+                    _FAILED.format(ending=solution.ending.value, n_iter=solution.n_iter)
+                )
+            if solution.ending is Ending.ALMOST:
                 message = _INACCURATE.format(tol=self.tol, gap=abs(solution.relative_gap))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             solutions.append(solution)
