@@ -296,6 +296,7 @@ def test_bad_input(linear):
 
 def test_calibration_rows_that_were_trained_on_are_seen():
     X, y = example(60)
+    X[[1, 2, 50, 51]] = np.nan  # alike, but that says nothing
     model = KernelRidge(density=QUICK).fit(X[:40], y[:40])
     with pytest.warns(UserWarning, match="10 of the 30 calibration rows were used to train"):
         ConformalRegressor(FrozenEstimator(model)).fit(X[30:], y[30:])

@@ -18,13 +18,15 @@ _KEPT_BY_SCIKIT_LEARN = ("_fit_X", "X_fit_", "X_train_")
 def rows_learned_from(model: Any, table: FloatArray) -> BoolArray:
     """Tell which rows of a table (NaN where missing) are among the training rows of a model.
 
-    Only models that keep their rows can be asked; for others no row is found.
+    Only models that keep their rows can be asked; for others no row is found. Rows of which nothing
+    is observed are all alike, and do not count.
     """
     known = _training_rows(model)
     if known is None or known.shape[1:] != table.shape[1:]:
         return np.zeros(len(table), dtype=bool)
     seen = {_key(row) for row in known}
-    return np.array([_key(row) in seen for row in table], dtype=bool)
+    alike = np.array([_key(row) in seen for row in table], dtype=np.bool_)
+    return alike & ~np.isnan(table).all(axis=1)
 
 
 def _training_rows(model: Any) -> FloatArray | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from absentia.evaluation.cells import Protocol
+from absentia.evaluation.experiments.acquisition import ACQUISITION
 from absentia.evaluation.experiments.anderson import ANDERSON
 from absentia.evaluation.experiments.kernel_error import MESQUITA
 from absentia.evaluation.experiments.maintenance import SMIEJA_MAINTENANCE
@@ -32,6 +33,7 @@ PROTOCOLS: dict[str, Protocol] = {
         WILLIAMS,
         REAL_HOLES,
         SHIFT,
+        ACQUISITION,
     )
 }
 

@@ -1,0 +1,282 @@
+"""Which value to measure next: the loss of a model while the values of a row come in one by one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.feature_selection import mutual_info_classif
+
+from absentia.decisions import measure_next
+from absentia.evaluation.cells import Cell, Context, Protocol, Score, derived_seed
+from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.experiments.trial import Result, dataset, holes, outer_fold
+from absentia.machines import LogisticRegressionCV
+from absentia.tables import BoolArray, FloatArray
+
+__all__ = ["ACQUISITION", "area_under_loss", "cube"]
+
+_METHODS = ("random", "mutual-information", "permutation-importance", "one-step", "two-steps")
+_SETS = (
+    "wine",
+    "breast_cancer",
+    "cube",
+    "chronic_kidney_disease",
+    "breast_cancer_wisconsin",
+    "pima",
+    "heart_statlog",
+    "australian",
+    "banknote",
+    "hepatitis",
+)
+_FOLDS = 3
+_RATE = 0.3
+#: Training rows, test rows and values measured per row.
+_ROWS = {"smoke": (60, 10, 2), "small": (250, 60, 6), "full": (1000, 200, 15)}
+#: From a table and its candidate cells to scores, the largest of which is measured.
+Choose = Callable[[FloatArray, BoolArray], FloatArray]
+
+
+def cube(n: int = 600, n_columns: int = 8, *, random_state: int = 0) -> Dataset:
+    """Return rows whose class is the sign of a product: no column tells anything alone.
+
+    Examples
+    --------
+    >>> data = cube(4)
+    >>> bool(((data.X[:, 0] * data.X[:, 1] > 0) == data.y).all())
+    True
+    """
+    X = np.random.RandomState(random_state).normal(size=(n, n_columns))
+    names = tuple(f"x{j}" for j in range(n_columns))
+    return Dataset("cube", "classification", X, (X[:, 0] * X[:, 1] > 0).astype(int), names)
+
+
+def _bundled(load: Callable[..., Any], name: str) -> Dataset:
+    bunch = load()
+    return Dataset(
+        name, "classification", bunch.data, bunch.target, tuple(map(str, bunch.feature_names))
+    )
+
+
+_MADE_HERE: dict[str, Callable[[], Dataset]] = {
+    "wine": lambda: _bundled(load_wine, "wine"),
+    "breast_cancer": lambda: _bundled(load_breast_cancer, "breast_cancer"),
+    "cube": cube,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """A model, the rows that it learned from and those that are to be found out about."""
+
+    model: LogisticRegressionCV
+    X: FloatArray
+    y: np.ndarray
+    X_test: FloatArray
+    y_test: np.ndarray
+
+    def log_losses(self, X: FloatArray, y: np.ndarray) -> FloatArray:
+        """Return the log loss of each row."""
+        p = self.model.predict_proba(X)[np.arange(len(y)), np.searchsorted(self.model.classes_, y)]
+        losses: FloatArray = -np.log(np.maximum(p, 1e-12))
+        return losses
+
+
+def _cells(context: Context) -> list[Cell]:
+    folds, samples, sets, methods = {
+        "smoke": (1, 1, ("heart_statlog",), ("random", "one-step")),
+        "small": (2, 1, _SETS, _METHODS),
+        "full": (_FOLDS, 5, _SETS, _METHODS),
+    }[context.size]
+    settings = [(data, "nothing known") for data in sets]
+    if context.size != "smoke":
+        settings.append(("heart_statlog", "unequal costs"))
+    if context.size == "full":
+        settings += [(data, "70 % missing") for data in sets]
+    return [
+        Cell("acquisition", data, method, "mcar", _RATE, sample, fold, variant)
+        for sample in range(samples)
+        for data, variant in settings
+        for fold in range(folds)
+        for method in methods
+    ]
+
+
+def _run(cell: Cell, context: Context) -> Result:
+    """Measure the values of test rows in the order of the method; record loss against cost."""
+    made = _MADE_HERE.get(cell.dataset)
+    data = dataset(cell, context) if made is None else made()
+    trained = _train(_Key(cell, context, data))
+    truth = trained.X_test
+    d = truth.shape[1]
+    start = np.full_like(truth, np.nan)
+    if cell.variant == "70 % missing":
+        start = holes(truth, "mcar", 0.7, derived_seed(cell.holes_seed(context.seed), cell.fold))
+    costs = np.ones(d)
+    if cell.variant == "unequal costs":
+        rng = np.random.RandomState(derived_seed(context.seed, "costs", cell.dataset))
+        costs = rng.choice([1.0, 2.0, 5.0, 10.0], size=d)
+    n_steps = min(_ROWS[context.size][2], d)
+    budget = n_steps * float(costs.mean())
+    choose = _chooser(cell, context, trained, costs)
+    losses, spent, hits = _measured_one_by_one(trained, choose, start, costs, budget)
+    scores = [
+        Score("log_loss_area", area_under_loss(losses, spent, budget), cell.rate),
+        Score("accuracy", float(hits[-1].mean()), cell.rate),
+    ]
+    facts = {
+        "budget": budget,
+        "log_loss": [round(float(part.mean()), 5) for part in losses],
+        "accuracy": [round(float(part.mean()), 5) for part in hits],
+        "spent": [round(float(part.mean()), 3) for part in spent],
+    }
+    return scores, facts
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What a trained model depends on; equal for all methods, so that it is trained once."""
+
+    cell: Cell
+    context: Context
+    data: Dataset
+
+    def _identity(self) -> tuple[Any, ...]:
+        cell, context = self.cell, self.context
+        return (
+            cell.dataset, cell.sample, cell.fold, context.size, context.seed, context.folder,
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._identity() == other._identity()
+
+
+@lru_cache(maxsize=2)
+def _train(key: _Key) -> _Trained:
+    cell, context, data = key.cell, key.context, key.data
+    n_train, n_test, _ = _ROWS[context.size]
+    data = data.sample(int(n_train * _FOLDS / (_FOLDS - 1)))
+    train, test = outer_fold(
+        data.y, "classification", _FOLDS, cell.fold, cell.split_seed(context.seed)
+    )
+    X, X_test = data.X[train], data.X[test][:n_test]
+    seen = ~np.isnan(X).all(axis=0)
+    X, X_test = X[:, seen], X_test[:, seen]
+    centre, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    spread[spread == 0] = 1.0
+    X, X_test = (X - centre) / spread, (X_test - centre) / spread
+    if not np.isnan(X).any():
+        X = holes(X, "mcar", _RATE, derived_seed(cell.holes_seed(context.seed), cell.fold))
+    penalties = (1.0,) if context.size == "smoke" else (0.1, 1.0, 10.0, 100.0)
+    model = LogisticRegressionCV(kernel="expected_rbf", Cs=penalties, cv=3, scoring="neg_log_loss")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, data.y[train])
+    return _Trained(model, X, data.y[train], X_test, data.y[test][:n_test])
+
+
+def _chooser(cell: Cell, context: Context, trained: _Trained, costs: FloatArray) -> Choose:
+    rng = np.random.RandomState(cell.method_seed(context.seed))
+    if cell.method == "random":
+        return lambda table, candidates: rng.uniform(size=table.shape)
+    if cell.method in ("one-step", "two-steps"):
+        lookahead = 1 if cell.method == "one-step" else 2
+
+        def ours(table: FloatArray, candidates: BoolArray) -> FloatArray:
+            found = measure_next(trained.model, table, costs=costs, lookahead=lookahead)
+            worth: FloatArray = np.nan_to_num(found.gain_per_cost, nan=-np.inf)
+            return worth
+
+        return ours
+    importance = (
+        _mutual_information(trained.X, trained.y)
+        if cell.method == "mutual-information"
+        else _permutation_importance(trained, rng)
+    )
+    return lambda table, candidates: np.broadcast_to(importance / costs, table.shape)
+
+
+def _mutual_information(X: FloatArray, y: np.ndarray) -> FloatArray:
+    """Return the mutual information of each column with the class, where it was observed."""
+    found = np.zeros(X.shape[1])
+    for j, column in enumerate(X.T):
+        rows = ~np.isnan(column)
+        if rows.sum() > 4:
+            found[j] = mutual_info_classif(column[rows, None], y[rows], random_state=0)[0]
+    return found
+
+
+def _permutation_importance(trained: _Trained, rng: np.random.RandomState) -> FloatArray:
+    """Return by how much the log loss of the training rows rises when a column is shuffled."""
+    found = np.empty(trained.X.shape[1])
+    for j in range(len(found)):
+        shuffled = trained.X.copy()
+        shuffled[:, j] = rng.permutation(shuffled[:, j])
+        found[j] = trained.log_losses(shuffled, trained.y).mean()
+    lowest: FloatArray = found - trained.log_losses(trained.X, trained.y).mean()
+    return np.maximum(lowest, 0.0)
+
+
+def _measured_one_by_one(
+    trained: _Trained, choose: Choose, start: FloatArray, costs: FloatArray, budget: float
+) -> tuple[list[FloatArray], list[FloatArray], list[BoolArray]]:
+    """Return losses, costs so far and hits of each row, at the start and after each value."""
+    table, truth, y = start.copy(), trained.X_test, trained.y_test
+    spent = [np.zeros(len(y))]
+    losses = [trained.log_losses(table, y)]
+    hits = [trained.model.predict(table) == y]
+    while True:
+        candidates = np.isnan(table) & ~np.isnan(truth) & (spent[-1][:, None] + costs <= budget)
+        rows = np.flatnonzero(candidates.any(axis=1))
+        if not len(rows):
+            return losses, spent, hits
+        score = np.where(candidates[rows], choose(table[rows], candidates[rows]), -np.inf)
+        columns = score.argmax(axis=1)
+        # Where all are worth nothing, the first that can be had at all.
+        columns = np.where(np.isinf(score.max(axis=1)), candidates[rows].argmax(axis=1), columns)
+        table[rows, columns] = truth[rows, columns]
+        cost = np.zeros(len(y))
+        cost[rows] = costs[columns]
+        spent.append(spent[-1] + cost)
+        losses.append(trained.log_losses(table, y))
+        hits.append(trained.model.predict(table) == y)
+
+
+def area_under_loss(losses: list[FloatArray], spent: list[FloatArray], budget: float) -> float:
+    """Return the mean loss while a budget is spent: the area under loss against cost, per cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> area_under_loss([np.array([3.0]), np.array([1.0])], [np.array([0.0]), np.array([1.0])], 4.0)
+    1.5
+    """
+    ends = [*spent[1:], np.full_like(spent[0], budget)]
+    parts = [loss * (end - begin) for loss, begin, end in zip(losses, spent, ends, strict=True)]
+    return float(np.sum(parts, axis=0).mean() / budget)
+
+
+ACQUISITION = Protocol(
+    name="acquisition",
+    title="Which value to measure next",
+    source="no paper; design of this library",
+    description=(
+        "Kernel logistic regression (expected RBF, tuned by log loss) learns from rows of which "
+        "30 % of the values were removed, or that have holes of their own. Of test rows nothing is "
+        "known at first (or 70 % is missing); values come one at a time in the order of each "
+        "method, and the score is the mean log loss while the budget is spent. Orders that are the "
+        "same for all rows (mutual information, permutation importance) are divided by the costs."
+    ),
+    metric="log_loss_area",
+    cells=_cells,
+    run=_run,
+    lower_is_better=True,
+)
