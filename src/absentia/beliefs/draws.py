@@ -1,7 +1,7 @@
 """Quasi-random draws of what incomplete rows could be, and averages over them.
 
 Scrambled Sobol points fill the unit cube more evenly than random ones, so that an average over
-them converges faster than one over the square root of their number [Owen1997]_. They depend on the
+them converges faster than one over the square root of their number (Owen, 1997). They depend on the
 seed and on the number of columns alone: all rows share them, and a row gets the same answer in
 whatever batch it comes.
 """
