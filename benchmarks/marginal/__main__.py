@@ -1,4 +1,4 @@
-"""Print the tables of the guide: ``python -m benchmarks.marginal [draws|frozen|known|trained]``."""
+"""Print the tables of the guide: ``python -m benchmarks.marginal [part ...]``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.marginal import draw_error, frozen_models, known_patterns, trained_models
+from benchmarks.marginal import (
+    calibration,
+    draw_error,
+    frozen_models,
+    known_patterns,
+    trained_models,
+)
 from benchmarks.marginal.trials import TABLES
 
-PARTS = ("draws", "frozen", "known", "trained")
+PARTS = ("calibration", "draws", "frozen", "known", "trained")
 
 
 def main(chosen: list[str]) -> None:
@@ -21,6 +27,14 @@ def main(chosen: list[str]) -> None:
             for name, errors in draw_error.rows():
                 slope = np.polyfit(np.log(draw_error.NUMBERS), np.log(errors), 1)[0]
                 print(f"{name:<15}", *(f"{error:.5f}" for error in errors), f"n^{slope:.2f}")
+            continue
+        if part == "calibration":
+            for table in calibration.TABLES:
+                for setting in calibration.SETTINGS:
+                    print(f"\n{table}, {setting[0]:.0%} and {setting[1]:.0%} missing")
+                    print(f"{'':<32}spread of z, coverage of 50, 80, 95 %, CRPS")
+                    for name, values in calibration.rows(table, *setting):
+                        print(f"{name:<32}", *(f"{v:.3f}" for v in values), flush=True)
             continue
         for name in TABLES:
             if part == "frozen":
