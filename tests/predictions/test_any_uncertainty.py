@@ -20,6 +20,7 @@ from absentia import (
     SVRCV,
     GaussianDensity,
     KernelRidge,
+    LargeScaleRidge,
     LogisticRegression,
     MarginalClassifier,
     MarginalRegressor,
@@ -141,8 +142,18 @@ def test_a_search_is_asked_for_its_best_machine():
     np.testing.assert_array_equal(one.total, two.total)
 
 
+def test_machines_on_features_have_an_uncertainty_too():
+    X, holes = example(n=60)
+    machine = LargeScaleRidge(n_components=64, random_state=0).fit(holes, X[:, 0])
+    doubt = predict_uncertainty(machine, holes[:14])
+    np.testing.assert_allclose(doubt.prediction[:10], machine.predict(X[:10]), rtol=1e-8)
+    assert doubt.missing[10] > 0
+
+
 def test_what_cannot_be_asked_is_refused():
     X, holes = example()
+    with pytest.raises(ValueError, match="n_draws must be an integer from 2"):
+        predict_uncertainty(KernelRidge().fit(holes, X[:, 0]), holes, n_draws=1)
     with pytest.raises(ValueError, match="SVC has no predict_proba"):
         predict_uncertainty(SVC().fit(holes, X[:, 0] > 0), holes)
     with pytest.raises(ValueError, match="has no density"):

@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from absentia.machines.base import KernelMachine
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.parameters import count_from
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
 
 __all__ = ["predict_uncertainty"]
@@ -60,6 +61,7 @@ def predict_uncertainty(
     >>> bool(doubt.missing[0] < 0.1 * doubt.missing[1])  # only the first column matters
     True
     """
+    count_from(2).check("n_draws", n_draws)
     if hasattr(model, "predict_uncertainty"):
         doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
         return doubt
@@ -68,6 +70,8 @@ def predict_uncertainty(
         return machine_uncertainty(
             model, X, n_draws=n_draws, by_column=by_column, random_state=random_state
         )
+    if density is None:  # machines on features have their density there
+        density = getattr(getattr(model, "features_", None), "density_", None)
     if density is None:
         raise ValueError(
             f"{type(model).__name__} has no density that could say what missing values might be. "
