@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from absentia import amputation
-from absentia.evaluation.cells import SIZES, Context
+from absentia.evaluation.cells import SIZES, Cell, Context
+from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments import COMPARE, PROTOCOLS, protocol_named
+from absentia.evaluation.experiments.acquisition import _Key, _train, area_under_loss
 from absentia.evaluation.experiments.maintenance import (
     _bootstrap,
     _successive_parts,
@@ -146,3 +148,24 @@ def test_protocols_by_name():
         assert protocol.description
         assert protocol.source
     assert all(method.description for method in METHODS.values())
+
+
+def test_rows_of_the_acquisition_experiment_are_of_all_classes():
+    """The first rows of a file that is sorted by class are of one class."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    data = Dataset(
+        "sorted", "classification", rng.normal(size=(180, 3)) + y[:, None], y, ("a", "b", "c")
+    )
+    cell = Cell("acquisition", "sorted", "random", "mcar", 0.45, 0, 0, "nothing known")
+    trained = _train(_Key(cell, Context(size="smoke"), data))
+    assert np.unique(trained.y_test).tolist() == [0, 1, 2]
+    assert len(trained.y_test) == 10
+    assert np.isnan(trained.X).mean() == pytest.approx(0.45, abs=0.15)
+
+
+def test_area_under_loss_counts_cost_and_not_steps():
+    losses = [np.array([2.0, 2.0]), np.array([1.0, 1.0]), np.array([0.0, 0.5])]
+    spent = [np.zeros(2), np.array([1.0, 3.0]), np.array([3.0, 4.0])]
+    # Row 0: 2 for 1, 1 for 2, 0 for 1 of 4; row 1: 2 for 3, 1 for 1.
+    assert area_under_loss(losses, spent, 4.0) == pytest.approx((4 / 4 + 7 / 4) / 2)

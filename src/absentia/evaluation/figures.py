@@ -33,6 +33,7 @@ METRIC_LABELS = {
     "error": "classification error",
     "rmse": "root mean squared error",
     "log_loss": "log loss",
+    "log_loss_area": "mean log loss while the budget is spent",
     "brier": "Brier score",
     "calibration_error": "calibration error",
     "crps": "CRPS, in standard deviations of the target",

@@ -37,6 +37,11 @@ _LONGEST_NAME = 150
 _DESCRIPTIONS = {
     "egk-independent": "the same with the variance as printed, coordinates taken as independent",
     "complete": "the same machine on rows without holes: a bound",
+    "random": "values in a random order, another for each row",
+    "mutual-information": "columns by their mutual information with the class, per cost",
+    "permutation-importance": "columns by the rise of the log loss when shuffled, per cost",
+    "one-step": "measure_next",
+    "two-steps": "measure_next with lookahead=2",
 }
 
 
