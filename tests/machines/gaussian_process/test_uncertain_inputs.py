@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import expit, softmax, xlogy
+from scipy.stats import norm
 
 from absentia import (
     Beliefs,
@@ -14,6 +17,7 @@ from absentia import (
     GenRBF,
     MixtureDensity,
 )
+from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from oracles import uncertain_inputs as oracle
 
 DENSITIES = [GaussianDensity(), MixtureDensity(n_components=2, n_init=1, random_state=0)]
@@ -155,11 +159,39 @@ def test_a_column_that_no_training_row_has_is_left_out():
     assert doubt.by_column.shape == (len(y), 2)
 
 
-def test_classifier_entropies_add_up():
-    _, holes, y = example(n=40)
-    machine = GaussianProcessClassifier(gamma=0.4).fit(holes, y > 0.3)
-    doubt = machine.predict_uncertainty(holes[:6])
+@pytest.mark.parametrize("cuts", [[0.3], [-0.3, 0.7]], ids=["two classes", "three classes"])
+def test_classifier_entropies_add_up(cuts):
+    X, holes, y = example(n=40)
+    machine = GaussianProcessClassifier(gamma=0.4).fit(holes, np.digitize(y, cuts))
+    doubt = machine.predict_uncertainty(np.concatenate([X[:6], holes[1:6]]))
     p = doubt.prediction
     np.testing.assert_allclose(doubt.total, -(p * np.log(p)).sum(axis=1), rtol=1e-10)
-    assert doubt.missing[0] == pytest.approx(0.0, abs=1e-12)
-    assert doubt.missing[1] > 0
+    np.testing.assert_allclose(p[:6], machine.predict_proba(X[:6]), rtol=1e-10)
+    np.testing.assert_allclose(doubt.missing[:6], 0.0, atol=1e-12)
+    assert doubt.missing[6] > 0
+    assert (doubt.model > 0).all()
+    assert (doubt.noise > 0).all()
+
+
+@pytest.mark.parametrize("deviation", [0.01, 0.5, 0.99, 1.0, 3.0, 60.0])
+@pytest.mark.parametrize("mean", [0.0, -2.0, 8.0, 130.0])
+def test_noise_of_a_classifier_is_the_entropy_given_its_log_odds(mean, deviation):
+    def integrand(f):
+        p = expit(f)
+        return -(xlogy(p, p) + xlogy(1 - p, 1 - p)) * norm.pdf(f, mean, deviation)
+
+    low, high = max(-40.0, mean - 9 * deviation), min(40.0, mean + 9 * deviation)
+    wanted = quad(integrand, low, high, points=[0.0], limit=200)[0] if low < high else 0.0
+    found = expected_entropy(np.array([[mean]]), np.array([[deviation**2]]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-10)
+
+
+def test_noise_of_several_classes_is_the_average_over_their_log_odds():
+    rng = np.random.default_rng(0)
+    means, variances = rng.normal(size=(5, 3)), rng.uniform(0.1, 4, size=(5, 3))
+    f = means[:, None] + np.sqrt(variances)[:, None] * rng.normal(size=(5, 100_000, 3))
+    p = softmax(f, axis=2)
+    wanted = -xlogy(p, p).sum(axis=2).mean(axis=1)
+    # 64 quasi-random draws.
+    found = expected_entropy(means, variances)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=0.03)

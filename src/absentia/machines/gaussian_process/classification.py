@@ -20,6 +20,7 @@ from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
+from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
@@ -217,7 +218,11 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        means, variances = self._latents(X)
+        return self._probabilities(*self._latents(X))
+
+    @staticmethod
+    def _probabilities(means: FloatArray, variances: FloatArray) -> FloatArray:
+        """Return probabilities averaged over Gaussian log-odds."""
         of_class = average_sigmoid(means, variances)
         others = average_sigmoid(-means, variances)
         if means.shape[1] == 1:
@@ -240,9 +245,15 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         Returns
         -------
         Uncertainty
-            Averages over 64 draws of the missing values.
+            Averages over 64 draws of the missing values. The model part is the mutual information
+            of the class and the process: what more training rows could remove.
         """
         return machine_uncertainty(self, X, by_column=by_column)
+
+    def _proba_and_noise(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return probabilities, and the entropy that is left once the process is known."""
+        means, variances = self._latents(X)
+        return self._probabilities(means, variances), expected_entropy(means, variances)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the log-odds: of the second class, or of each of more.

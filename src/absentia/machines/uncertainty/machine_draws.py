@@ -51,6 +51,9 @@ def machine_uncertainty(
     noise = machine.noise_ * machine._spread**2 if with_variance else 0.0
 
     def answer(rows: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        if hasattr(machine, "_proba_and_noise"):
+            both: tuple[FloatArray, FloatArray] = machine._proba_and_noise(believe(rows))
+            return both
         if not with_variance:
             return np.reshape(ask(believe(rows)), (len(rows), -1)), None
         mean, std = ask(believe(rows), return_std=True, include_noise=False)

@@ -16,7 +16,8 @@ from absentia.tables import FloatArray
 
 __all__ = ["Answer", "first_order_parts", "uncertainty_over_draws"]
 
-#: From complete rows to answers (n, n_outputs) and their variances, None where not known.
+#: From complete rows to answers (n, n_outputs) and, None where not known, the model's own doubt:
+#: variances of numbers, or (n, 1) the entropies that knowing the model exactly would leave.
 Answer = Callable[[FloatArray], tuple[FloatArray, FloatArray | None]]
 Unit = Literal["variance", "entropy"]
 
@@ -154,7 +155,8 @@ def _parts(values: FloatArray, variances: FloatArray | None, unit: Unit) -> tupl
     mean = values.mean(axis=1)
     if unit == "entropy":
         expected = entropy(values).mean(axis=1)[:, None]
-        return mean, np.zeros_like(expected), expected, entropy(mean)[:, None] - expected
+        noise = expected if variances is None else np.minimum(variances.mean(axis=1), expected)
+        return mean, expected - noise, noise, entropy(mean)[:, None] - expected
     model = np.zeros_like(mean) if variances is None else variances.mean(axis=1)
     return mean, model, np.zeros_like(mean), values.var(axis=1)
 

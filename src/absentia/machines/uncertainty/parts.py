@@ -28,8 +28,8 @@ class Uncertainty:
         total = H(E[p(x)]) = E[H(p(x))] + mutual information of class and missing values
                              noise        missing
 
-    where a model that knows its own uncertainty splits ``E[H]`` further into ``noise`` and
-    ``model``.
+    where a model that knows its own uncertainty (a Gaussian process) splits ``E[H]`` further into
+    ``noise``, the entropy once the model is known exactly, and ``model``.
 
     Attributes
     ----------
