@@ -22,6 +22,7 @@ STAGES = [
     "engine",
     "parameters",
     "progress",
+    "pictures",
     "tables",
     "missingness",
     "amputation",
@@ -37,6 +38,7 @@ STAGES = [
     "evaluation",
     "datasets",
     "persistence",
+    "studio",
     "demo",
     "cli",
 ]

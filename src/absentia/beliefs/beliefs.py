@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
+from absentia.beliefs import belief_table
+from absentia.beliefs.belief_plot import draw_row
 from absentia.beliefs.covariances import (
     ConditionalCovariances,
     CovarianceTable,
@@ -277,9 +279,77 @@ class Beliefs(Stored, MemoryRows):
         else:
             kept, group_of_row = np.unique(self.group_of_row[rows], return_inverse=True)
             table = self.covariances.select(kept)
-        return Beliefs(
+        part = Beliefs(
             self.log_weights[rows], self.means[rows], table, group_of_row, patterns, self.prior
         )
+        return part.labelled(self.__dict__.get("_labels"))
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call the columns: the names that the density was fitted with, if any."""
+        given: list[str] | None = self.__dict__.get("_labels")
+        return super().labels if given is None else given
+
+    def labelled(self, names: Sequence[str] | None) -> Beliefs:
+        """Give the columns names for pictures and frames; returns the same beliefs.
+
+        Names are no part of what is believed: they are not written to model files.
+        """
+        self.__dict__["_labels"] = None if names is None else [str(name) for name in names]
+        return self
+
+    def spread(self) -> FloatArray:
+        """Return the standard deviation of each value, shape (n_samples, n_features).
+
+        The root of the diagonal of :meth:`covariance`; zero where the value was observed.
+        """
+        return belief_table.spread_of(self)
+
+    def to_frame(self, index: Any = None) -> Any:
+        """Return a completed table with error bars, as a pandas frame.
+
+        For each column its mean and, in ``<column> ±``, the standard deviation of what it could
+        be: zero where it was observed.
+
+        Parameters
+        ----------
+        index : sequence of length n_samples, optional
+            Names of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from absentia import GaussianDensity
+        >>> rng = np.random.default_rng(0)
+        >>> X = pd.DataFrame(rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=500))
+        >>> X.columns = ["height", "weight"]
+        >>> density = GaussianDensity().fit(X)
+        >>> X.loc[0, "weight"] = np.nan
+        >>> list(density.condition(X).to_frame().columns)
+        ['height', 'height ±', 'weight', 'weight ±']
+        """
+        return belief_table.completed_frame(self, index)
+
+    def plot(self, row: int, *, max_columns: int = 24) -> Any:
+        """Draw what a row could be: known values as points, missing ones as densities.
+
+        Parameters
+        ----------
+        row : int
+        max_columns : int, default=24
+            Draw only so many columns, those that are missing first.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A panel per column, over the density of all rows in grey.
+        """
+        return draw_row(self, row, max_columns)
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table for notebooks: a missing value as mean ± spread."""
+        return belief_table.html_table(self)
 
     def mean(self) -> FloatArray:
         """Return the mean of each row, shape (n_samples, n_features).

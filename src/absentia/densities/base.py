@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs.belief_plot import draw_prior
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
 from absentia.densities.em.expectation import Expectation
 from absentia.densities.em.scaling import Scaling
@@ -57,7 +58,7 @@ class Density(DensityMixin, BaseEstimator):
             times the number of components.
         """
         table, patterns = self._known_columns(X)
-        return condition(self.prior_, table, self._names(), patterns)[0]
+        return condition(self.prior_, table, self._names(), patterns)[0].labelled(self._names())
 
     def impute(self, X: Any) -> FloatArray:
         """Return the rows with their conditional means in the holes.
@@ -149,6 +150,22 @@ class Density(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         names: np.ndarray = _check_feature_names_in(self, input_features)[self.columns_]
         return names
+
+    def plot(self, *, max_columns: int = 24) -> Any:
+        """Draw the density of each column, and its components where there are several.
+
+        Parameters
+        ----------
+        max_columns : int, default=24
+            Draw only the first so many columns.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        check_is_fitted(self)
+        names = self._names() or [f"x{j}" for j in self.columns_]
+        return draw_prior(self.prior_, names, max_columns)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that NaN is welcome."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.pictures import FAINT, INK, MISSING, pyplot
 from absentia.reports.safe_text import as_plot_labels
 from absentia.tables.columns import counted
 
@@ -14,24 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-_MISSING, _PRESENT, _INK = "#c8553d", "#dfe5ea", "#33415c"
-
 
 def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
     """Draw a report as one figure of three panels; see :meth:`MissingnessReport.plot`."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib, which is not installed: pip install 'absentia[plot]'."
-        ) from error
     columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:max_columns])
     patterns = report.commonest_patterns(max_patterns)
     names = as_plot_labels([report.columns[j] for j in columns])
     width = max(7.5, 2.5 + 0.26 * len(columns))
     # The lower panel is square cells, so its height follows from its width.
     heights = (1.5, max(1.2, 0.24 * len(patterns)), 0.62 * width)
-    figure, (rates, masks, together) = plt.subplots(
+    figure, (rates, masks, together) = pyplot().subplots(
         3,
         1,
         figsize=(width, sum(heights) + 2.4),
@@ -47,7 +40,7 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
     figure.suptitle(
         f"{100 * report.rate:.1f} % missing from {counted(report.n_samples, 'row')} of "
         f"{counted(len(report.columns), 'column')}{shown}",
-        color=_INK,
+        color=INK,
         fontsize="medium",
         fontweight="bold",
     )
@@ -55,7 +48,7 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
 
 
 def _draw_rates(axes: Any, shares: Any) -> None:
-    axes.bar(np.arange(len(shares)), 100 * shares, color=_MISSING, width=0.8)
+    axes.bar(np.arange(len(shares)), 100 * shares, color=MISSING, width=0.8)
     axes.set(xlim=(-0.5, len(shares) - 0.5), xticks=[], ylabel="missing, %")
     axes.set_ylim(0, max(1.0, 110 * float(shares.max())))
     axes.spines[["top", "right"]].set_visible(False)
@@ -69,7 +62,7 @@ def _draw_patterns(
     cells = report.patterns.masks[np.ix_(patterns, columns)]
     axes.pcolormesh(
         cells[::-1],
-        cmap=ListedColormap([_PRESENT, _MISSING]),
+        cmap=ListedColormap([FAINT, MISSING]),
         vmin=0,
         vmax=1,
         edgecolors="white",
@@ -83,7 +76,7 @@ def _draw_patterns(
     axes.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
     hidden = len(report.patterns.masks) - len(patterns)
     rest = f" (and {hidden:,} more)" if hidden else ""
-    axes.set_title(f"commonest patterns{rest}: missing in red", fontsize="small", color=_INK)
+    axes.set_title(f"commonest patterns{rest}: missing in orange", fontsize="small", color=INK)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -93,7 +86,7 @@ def _draw_together(axes: Any, correlation: Any, names: list[str]) -> Any:
     ticks = np.arange(len(names))
     axes.set_xticks(ticks, names, rotation=90, fontsize="small")
     axes.set_yticks(ticks, names, fontsize="small")
-    axes.set_title("which columns go missing together", fontsize="small", color=_INK)
+    axes.set_title("which columns go missing together", fontsize="small", color=INK)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     return image

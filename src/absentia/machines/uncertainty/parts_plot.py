@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.pictures import FAINT, INK, MISSING, MODEL, pyplot, tidy
+
 if TYPE_CHECKING:
     from absentia.machines.uncertainty.parts import Uncertainty
 
 __all__ = ["draw_columns", "draw_parts"]
 
-_COLOURS = {"noise": "#c9d1d9", "model": "#5b7fa6", "missing": "#c8553d"}
+_COLOURS = {"noise": FAINT, "model": MODEL, "missing": MISSING}
 _LABEL = {"variance": "variance of the target", "entropy": "entropy of the class (nats)"}
 
 
 def draw_parts(doubt: Uncertainty) -> Any:
     """Draw one stacked bar per row, one panel per output."""
-    plt = _pyplot()
+    plt = pyplot()
     outputs = 1 if doubt.total.ndim == 1 else doubt.total.shape[1]
     figure, panels = plt.subplots(
         outputs, 1, figsize=(7.5, 2.6 * outputs + 0.6), squeeze=False, layout="constrained"
@@ -30,38 +32,28 @@ def draw_parts(doubt: Uncertainty) -> Any:
             axes.bar(rows, part, bottom=base, color=colour, label=name, width=0.85)
             base = base + part
         axes.set(ylabel=_LABEL[doubt.unit], xlabel="row")
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
     panels[0, 0].legend(frameon=False, ncols=3, loc="upper left", fontsize="small")
     return figure
 
 
 def draw_columns(doubt: Uncertainty, row: int, max_columns: int) -> Any:
     """Draw what each missing column of a row would remove, against all of them together."""
-    plt = _pyplot()
+    plt = pyplot()
     shares = doubt.by_column[row].reshape(len(doubt.columns), -1).sum(axis=1)
     order = [j for j in np.argsort(-shares, kind="stable") if shares[j] > 0][:max_columns]
     figure, axes = plt.subplots(figsize=(6.5, 1.3 + 0.3 * max(1, len(order))), layout="constrained")
     places = np.arange(len(order))[::-1]
     axes.barh(places, shares[order], color=_COLOURS["missing"], height=0.7)
-    axes.set_yticks(places, [doubt.columns[j] for j in order])
+    axes.set_yticks(places, [doubt.columns[j] for j in order], parse_math=False)
     missing = float(np.sum(doubt.missing[row]))
     axes.axvline(missing, color=_COLOURS["missing"], linestyle=":", linewidth=1.2)
-    axes.axvline(float(np.sum(doubt.total[row])), color="#33415c", linestyle=":", linewidth=1.2)
+    axes.axvline(float(np.sum(doubt.total[row])), color=INK, linestyle=":", linewidth=1.2)
     axes.set_xlabel(f"{_LABEL[doubt.unit]} that measuring the column would remove")
     axes.set_title(
         f"row {row}: dotted, all missing values together ({missing:.3g}) and the total "
         f"({float(np.sum(doubt.total[row])):.3g})",
         fontsize="small",
     )
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     return figure
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib, which is not installed: pip install 'absentia[plot]'."
-        ) from error
-    return plt

@@ -1,0 +1,83 @@
+"""One style for every picture: colours, a figure of small panels, text that is shown literally.
+
+The colours are those of Okabe and Ito, which stay apart for colour-blind readers; the three that
+carry meaning (known, missing, model) differ in lightness as well, so that they survive grey print.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "COLOURS",
+    "FAINT",
+    "INK",
+    "KNOWN",
+    "MISSING",
+    "MODEL",
+    "grid_of_panels",
+    "pyplot",
+    "tidy",
+]
+
+#: Text and axes, lines that guide the eye, what was observed, what is missing, what was learned.
+INK, FAINT, KNOWN, MISSING, MODEL = "#33415c", "#c9d1d9", "#0b3954", "#d55e00", "#56b4e9"
+#: For classes and other kinds without an order.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d1f", "#4d4d4d")
+
+
+def pyplot() -> Any:
+    """Return ``matplotlib.pyplot``, or say how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib, which is not installed: pip install 'absentia[plot]'."
+        ) from error
+    return plt
+
+
+def grid_of_panels(
+    number: int, *, across: int = 4, width: float = 2.3, height: float = 1.7
+) -> tuple[Any, list[Any]]:
+    """Return a figure of small panels, and the panels row by row.
+
+    Parameters
+    ----------
+    number : int
+        How many panels; places that are left over stay empty.
+    across : int, default=4
+        At most this many side by side.
+    width, height : float
+        The size of a panel, in inches.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    panels : list of matplotlib Axes
+    """
+    across = min(across, number)
+    down = -(-number // across)
+    figure, grid = pyplot().subplots(
+        down,
+        across,
+        figsize=(max(3.2, width * across), height * down + 0.4),
+        squeeze=False,
+        layout="constrained",
+    )
+    panels = [tidy(axes) for axes in grid.ravel()]
+    for axes in panels[number:]:
+        axes.set_visible(False)
+    return figure, panels[:number]
+
+
+def tidy(axes: Any) -> Any:
+    """Take away the frame of a panel, and set its text in the ink of the family."""
+    axes.spines[["top", "right"]].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize="small", length=3, color=FAINT)
+    for text in (axes.xaxis.label, axes.yaxis.label, axes.title):
+        text.set_color(INK)
+        text.set_fontsize("small")
+    return axes

@@ -1,0 +1,172 @@
+"""What a machine decides over two columns, with incomplete rows drawn as what they could be.
+
+A complete row is a point. A row that misses one of the two columns is a segment: the middle 68 % of
+what the missing value could be. Rows that miss both are one cloud.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from absentia.decisions.model_answers import find_density
+from absentia.pictures import COLOURS, INK, pyplot, tidy
+from absentia.predictions.wrapped_model import RowFormat
+from absentia.reports.safe_text import as_plot_labels
+from absentia.tables import FloatArray, as_table, column_names
+
+__all__ = ["plot_decision_surface"]
+
+_GRID = 90
+#: Half the width of the middle 68 % of a Gaussian, in standard deviations.
+_SEGMENT = 1.0
+
+
+def plot_decision_surface(
+    machine: Any, X: Any, y: Any, *, columns: tuple[int, int] = (0, 1), max_rows: int = 200
+) -> Any:
+    """Draw a machine's decision over two columns, with the rows as points, segments and clouds.
+
+    Where the machine has more columns, the surface is its prediction when only these two are
+    known: the others are missing on the grid.
+
+    Parameters
+    ----------
+    machine : fitted machine of absentia
+        A classifier or a regressor with a density of its own.
+    X : array-like of shape (n_samples, n_features)
+        Rows to draw, NaN where a value is missing.
+    y : array-like of shape (n_samples,)
+        Their classes or values, for the colours.
+    columns : pair of int, default=(0, 1)
+        The columns along the axes.
+    max_rows : int, default=200
+        Draw only the first so many rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression
+    >>> from absentia.reports.decision_surface import plot_decision_surface
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> figure = plot_decision_surface(LogisticRegression().fit(X, y), X, y)
+    """
+    names = column_names(X, as_table(X).shape[1])
+    table, targets = as_table(X)[:max_rows], np.asarray(y)[:max_rows]
+    pair = list(columns)
+    row_format = RowFormat.of(X, np.arange(table.shape[1]))
+    beliefs = find_density(machine).condition(row_format.rows(table))
+    means, spreads = beliefs.mean()[:, pair], beliefs.spread()[:, pair]
+    figure, axes = pyplot().subplots(figsize=(6.4, 4.8), layout="constrained")
+    tidy(axes)
+    limits = _limits(means, spreads)
+    grid_x, grid_y = (np.linspace(*ends, _GRID) for ends in limits)
+    grid = np.full((_GRID * _GRID, table.shape[1]), np.nan)
+    grid[:, pair] = np.stack(np.meshgrid(grid_x, grid_y), axis=2).reshape(-1, 2)
+    rows = row_format.rows(grid)
+    classes = getattr(machine, "classes_", None)
+    if classes is None:
+        _draw_values(figure, axes, grid_x, grid_y, machine.predict(rows))
+        colours = pyplot().get_cmap("viridis")(_unit(targets.astype(np.float64)))
+    else:
+        _draw_classes(axes, grid_x, grid_y, machine, rows, classes)
+        which = np.searchsorted(classes, targets)
+        colours = np.array([COLOURS[k % len(COLOURS)] for k in which])
+    _draw_rows(axes, np.isnan(table[:, pair]), means, spreads, colours)
+    label_x, label_y = as_plot_labels([names[j] for j in pair])
+    axes.set(xlim=limits[0], ylim=limits[1])
+    axes.set_xlabel(label_x, color=INK)
+    axes.set_ylabel(label_y, color=INK)
+    if classes is not None:
+        _label_classes(axes, classes, which, means)
+    return figure
+
+
+def _limits(means: FloatArray, spreads: FloatArray) -> list[tuple[float, float]]:
+    low, high = (means - _SEGMENT * spreads).min(axis=0), (means + _SEGMENT * spreads).max(axis=0)
+    margin = 0.08 * np.maximum(high - low, 1e-12)
+    return [(float(a), float(b)) for a, b in zip(low - margin, high + margin, strict=True)]
+
+
+def _unit(values: FloatArray) -> FloatArray:
+    return (values - values.min()) / max(float(np.ptp(values)), np.finfo(float).tiny)
+
+
+def _draw_values(
+    figure: Any, axes: Any, grid_x: FloatArray, grid_y: FloatArray, values: FloatArray
+) -> None:
+    surface = axes.contourf(
+        grid_x, grid_y, values.reshape(_GRID, _GRID), levels=12, cmap="viridis", alpha=0.55
+    )
+    figure.colorbar(surface, ax=axes, label="prediction")
+
+
+def _draw_classes(
+    axes: Any, grid_x: FloatArray, grid_y: FloatArray, machine: Any, rows: Any, classes: Any
+) -> None:
+    """Tint each class where it is predicted, the stronger the surer, with its border."""
+    predicted = np.searchsorted(classes, machine.predict(rows)).reshape(_GRID, _GRID)
+    sure = np.full(predicted.shape, 0.75)
+    if hasattr(machine, "predict_proba"):
+        sure = machine.predict_proba(rows).max(axis=1).reshape(_GRID, _GRID)
+    least = 1 / len(classes)
+    from matplotlib.colors import to_rgba
+
+    tints = np.array([to_rgba(COLOURS[k % len(COLOURS)]) for k in range(len(classes))])
+    image = tints[predicted]
+    image[..., 3] = 0.06 + 0.34 * np.clip((sure - least) / (1 - least), 0, 1)
+    extent = (grid_x[0], grid_x[-1], grid_y[0], grid_y[-1])
+    axes.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="bilinear")
+    for k in range(len(classes) - 1):
+        inside = (predicted <= k).astype(float)
+        if 0 < inside.mean() < 1:
+            axes.contour(grid_x, grid_y, inside, levels=[0.5], colors=INK, linewidths=0.9)
+
+
+def _draw_rows(
+    axes: Any, missing: Any, means: FloatArray, spreads: FloatArray, colours: Any
+) -> None:
+    complete, both = ~missing.any(axis=1), missing.all(axis=1)
+    axes.scatter(
+        *means[complete].T, c=colours[complete], s=22, edgecolors="white", linewidths=0.6, zorder=4
+    )
+    for i in np.flatnonzero(~complete & ~both):
+        reach = _SEGMENT * np.where(missing[i], spreads[i], 0.0)
+        ends = np.stack([means[i] - reach, means[i] + reach])
+        axes.plot(*ends.T, color=colours[i], linewidth=1.3, alpha=0.75, zorder=3)
+    if both.any():
+        from matplotlib.patches import Ellipse
+
+        first = int(np.flatnonzero(both)[0])
+        width, height = 2 * _SEGMENT * spreads[first]
+        axes.add_patch(
+            Ellipse(means[first], width, height, fill=False, edgecolor=INK, linestyle=":", zorder=3)
+        )
+        text = f"{int(both.sum())} with neither"
+        axes.annotate(text, means[first], color=INK, fontsize="x-small", ha="center", zorder=5)
+
+
+def _label_classes(axes: Any, classes: Any, which: Any, means: FloatArray) -> None:
+    """Write the name of each class beside its rows, where a legend would be."""
+    for k, name in enumerate(as_plot_labels([str(name) for name in classes])):
+        if not (which == k).any():
+            continue
+        middle = np.median(means[which == k], axis=0)
+        axes.annotate(
+            name,
+            middle,
+            color=COLOURS[k % len(COLOURS)],
+            fontweight="bold",
+            fontsize="small",
+            ha="center",
+            zorder=6,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
+        )
