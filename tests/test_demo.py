@@ -24,17 +24,18 @@ def test_all_contests_are_held_and_drawn(small):
         assert contest.results.keys() == contest.seconds.keys()
 
 
-def test_the_density_recovers_more_than_column_means(small):
-    _, (recovered, *_) = small
-    ours = recovered.results["absentia GaussianDensity"]
-    assert np.all(ours < 0.8 * recovered.results["column mean"])
-
-
-def test_holes_that_come_after_training_hurt_boosting_most(small):
-    _, (*_, after_training) = small
-    assert "holes in test rows alone" in str(after_training)
-    ours, boosting = (after_training.results[k] for k in ("absentia SVC", "gradient boosting"))
-    assert ours[0, -1] > boosting[0, -1] + 0.05
+def test_the_contests_are_worth_holding(small):
+    """Nobody is worse than knowing nothing; who wins on one repeat is not for a test to say."""
+    _, (recovered, *accuracies) = small
+    assert "Error" in str(recovered)
+    # A column's mean is wrong by one standard deviation, here estimated from some hundred holes.
+    assert all(np.all(errors < 1.2) for errors in recovered.results.values())
+    for contest, where in zip(
+        accuracies, ("training and test rows", "test rows alone"), strict=True
+    ):
+        assert f"holes in {where}" in str(contest)
+        most_frequent = 71 / 178
+        assert all(np.all(values > most_frequent) for values in contest.results.values())
 
 
 def test_the_table_marks_the_best_at_every_rate(small):
