@@ -70,7 +70,9 @@ class TestLogisticRegression(LargeScaleContract):
 
 def centred(scores):
     """Return scores of more than two classes about their mean, which changes no probability."""
-    return scores - scores.mean(axis=1, keepdims=True) if getattr(scores, "ndim", 1) == 2 else scores
+    if isinstance(scores, np.ndarray) and scores.ndim == 2:
+        return scores - scores.mean(axis=1, keepdims=True)
+    return scores
 
 
 @parametrize_with_checks(

@@ -47,15 +47,15 @@ class TestRobustSVC(MachineContract):
     def test_output_is_that_of_scikit_learn_on_an_explicit_matrix(self):
         """There is no robust machine in scikit-learn: a general optimiser, on explicit matrices."""
         X, new = table(), table(12, seed=1)
-        model = self.fitted(X, gamma=0.4, tol=1e-8)
+        model = self.fitted(X, gamma=0.4, tol=1e-7)
         density = GaussianDensity().fit(X)
         complete, filled = density.impute(X), density.impute(new)
         K, K_new = (rbf_kernel(rows, complete, gamma=0.4) for rows in (complete, filled))
         signs = np.where(self.y == 1, 1.0, -1.0)
         minimum, c, b = robust_minimum(K, np.ones_like(K), signs, np.ones(len(K)), 0.1)
         assert model.objective_[0] == pytest.approx(minimum, rel=ACROSS_METHODS)
-        # An objective within 1e-8 of its minimum fixes the decision function to the root of that.
-        np.testing.assert_allclose(model.decision_function(new), K_new @ c + b, atol=1e-4)
+        # An objective within 1e-7 of its minimum fixes the decision function to the root of that.
+        np.testing.assert_allclose(model.decision_function(new), K_new @ c + b, atol=5e-4)
 
 
 @pytest.fixture(scope="module")
