@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test fuzz bench docs format recompile clean
+.PHONY: demo test test-fast fuzz bench docs format recompile clean
 
 demo: $(VENV)/.ready-demo
 	$(RUN)/python -m absentia.demo
@@ -15,6 +15,11 @@ test: $(VENV)/.ready-dev
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/pytest
+
+# While one works: no slow tests, no types. `make test` runs everything.
+test-fast: $(VENV)/.ready-dev
+	$(RUN)/ruff check .
+	$(RUN)/pytest -m "not slow"
 
 # More of the generated tables that `make test` tries 2000 of: `make fuzz TABLES=100000`.
 TABLES ?= 20000
