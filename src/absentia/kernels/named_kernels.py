@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from absentia.kernels.base import Kernel
 from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
+from absentia.kernels.function import FunctionKernel
 from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.polynomial import ExpectedPolynomial
@@ -75,14 +76,17 @@ def kernel_named(name: Any, gamma: Any = "scale") -> Kernel:
     return kernel.set_params(gamma=gamma) if "gamma" in kernel.get_params() else kernel
 
 
-def make_kernel(kernel: Any, gamma: Any, mask_weight: Any) -> Kernel:
+def make_kernel(kernel: Any, gamma: Any, mask_weight: Any, **polynomial: Any) -> Kernel:
     """Return the kernel of that name and gamma, or a copy of the one given, times the mask kernel.
 
     ``gamma`` is a number or ``"scale"``; a :class:`Kernel` brings its own, so for one of those it
-    must be ``"scale"``, the default.
+    must be ``"scale"``, the default. ``polynomial`` has ``degree`` and ``coef0`` for scikit-learn's
+    ``"poly"``, and is left aside by the others.
     """
     mask = make_mask_kernel(mask_weight)
     unmasked = make_unmasked_kernel(kernel, gamma)
+    if isinstance(kernel, str) and kernel == "poly":
+        unmasked.set_params(**polynomial)
     return unmasked if mask is None else unmasked * mask
 
 
@@ -97,6 +101,8 @@ def make_unmasked_kernel(kernel: Any, gamma: Any) -> Kernel:
             )
         copy: Kernel = clone(kernel)
         return copy
+    if callable(kernel) and not isinstance(kernel, type):
+        return FunctionKernel(kernel)
     if not isinstance(kernel, str):
         known = ", ".join(repr(name) for name in (*KERNELS_BY_NAME, *KERNELS_OF_SCIKIT_LEARN))
         raise TypeError(

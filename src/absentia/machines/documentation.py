@@ -156,7 +156,21 @@ decision_function_shape : {"ovr", "ovo"}, default="ovr"
 break_ties : bool, default=False
     Whether ties in the votes of the pairs are broken by the decision function, which costs a
     little.""",
+    "polynomial_parameters": """\
+degree : {2, 3}, default=3
+    Of ``kernel="poly"``; left aside by the other kernels.
+coef0 : float, default=0.0
+    The constant of ``kernel="poly"``; left aside by the other kernels.""",
+    "seed_parameters": """\
+random_state : int, RandomState instance or None, default=None
+    Draws the starting points of a density that is given by name.
+probability : bool, default=False
+    Not supported, since scikit-learn is removing it: True is answered with what to use instead.""",
     "support_attributes": """\
+support_vectors_ : ndarray of shape (n_support, n_features)
+    Their conditional means.
+coef_ : ndarray
+    The weights of the columns, for the linear kernel only.
 support_ : ndarray of int, shape (n_support,)
     The training rows that are support vectors; ``beliefs_`` is about these.
 n_support_ : ndarray of int

@@ -247,7 +247,7 @@ def test_wrong_parameters_of_processes_get_a_sentence():
         with pytest.raises(ValueError, match=f"{next(iter(params))} must be"):
             GaussianProcessRegressor(**params).fit(X, y)
     model = GaussianProcessRegressor(gamma=0.3).fit(X, y)
-    with pytest.raises(ValueError, match="not for both"):
+    with pytest.raises(RuntimeError, match="At most one"):
         model.predict(X, return_std=True, return_cov=True)
 
 

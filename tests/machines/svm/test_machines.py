@@ -199,12 +199,12 @@ def test_wrong_weights_get_a_sentence():
     X, y = table(), targets_of("classes")
     with pytest.raises(ValueError, match=r"shape \(30,\)"):
         SVC().fit(X, y, sample_weight=np.ones(3))
-    with pytest.raises(ValueError, match="must not be negative, found -2 in row 7"):
-        SVC().fit(X, y, sample_weight=np.where(np.arange(30) == 7, -2.0, 1.0))
-    with pytest.raises(ValueError, match="zero for every row"):
+    with pytest.raises(ValueError, match="zero or negative weights"):
         SVC().fit(X, y, sample_weight=np.zeros(30))
-    with pytest.raises(ValueError, match="got 1 class"):
+    with pytest.raises(ValueError, match="belong to the same class"):
         SVC().fit(X, y, sample_weight=(y == 1).astype(float))
+    with pytest.raises(ValueError, match="must not be negative, found -2 in row 7"):
+        LogisticRegression().fit(X, y, sample_weight=np.where(np.arange(30) == 7, -2.0, 1.0))
 
 
 @pytest.mark.parametrize("machine", [SVC(class_weight="balanced", tol=1e-8), BALANCED_LOGISTIC])
@@ -229,3 +229,21 @@ def test_a_mixture_by_name_can_be_repeated():
     X, y = table(60), targets_of("classes", 60)
     one, other = (SVC(density="mixture").fit(X, y).decision_function(X) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+def test_a_row_of_negative_weight_is_left_out_as_in_libsvm():
+    X, y = table(), targets_of("classes")
+    rows = np.arange(30) != 7
+    negative = SVC().fit(X, y, sample_weight=np.where(rows, 2.0, -3.0))
+    without = SVC(C=2.0).fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        negative.decision_function(X), without.decision_function(X), rtol=1e-10
+    )
+
+
+def test_probabilities_are_refused_with_a_hint():
+    with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
+        SVC().predict_proba(table())
+    assert not hasattr(SVC(), "predict_proba")
+    with pytest.raises(ValueError, match="LogisticRegression"):
+        SVC(probability=True).fit(table(), targets_of("classes"))

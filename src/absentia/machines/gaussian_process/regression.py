@@ -239,7 +239,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
                 ``return_cov``
         """
         if return_std and return_cov:
-            raise ValueError("Ask for return_std or for return_cov, not for both at once.")
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
         if not (return_std or return_cov):
             return self._map_gram(X, self._mean)
         beliefs = self._believe(X)

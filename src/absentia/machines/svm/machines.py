@@ -38,6 +38,8 @@ class SVC(SupportVectorClassifier):
     {vote_parameters}
     {solver_parameters}
     {common_parameters}
+    {polynomial_parameters}
+    {seed_parameters}
 
     Attributes
     ----------
@@ -85,6 +87,10 @@ class SVC(SupportVectorClassifier):
         mask_weight: Any = None,
         n_jobs: int | None = None,
         shift: Any = "ignore",
+        degree: int = 3,
+        coef0: float = 0.0,
+        random_state: Any = None,
+        probability: bool = False,
     ):
         self.C = C
         self.class_weight = class_weight
@@ -101,6 +107,10 @@ class SVC(SupportVectorClassifier):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.probability = probability
 
     _fitted_names = (*SupportVectorClassifier._fitted_names, "class_weight_")
 
@@ -138,6 +148,8 @@ class NuSVC(SupportVectorClassifier):
     {vote_parameters}
     {solver_parameters}
     {common_parameters}
+    {polynomial_parameters}
+    {seed_parameters}
 
     Attributes
     ----------
@@ -171,6 +183,10 @@ class NuSVC(SupportVectorClassifier):
         mask_weight: Any = None,
         n_jobs: int | None = None,
         shift: Any = "ignore",
+        degree: int = 3,
+        coef0: float = 0.0,
+        random_state: Any = None,
+        probability: bool = False,
     ):
         self.nu = nu
         self.decision_function_shape = decision_function_shape
@@ -186,11 +202,21 @@ class NuSVC(SupportVectorClassifier):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.probability = probability
 
     def _solver(self) -> Any:
         return sklearn.svm.NuSVC(
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
+
+    def _check_weighted_targets(self, y: Any) -> None:
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                "specified nu is infeasible: all rows of positive weight belong to one class."
+            )
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
@@ -224,6 +250,7 @@ class SVR(SupportVectorRegressor):
         Errors up to this size cost nothing.
     {solver_parameters}
     {common_parameters}
+    {polynomial_parameters}
 
     Attributes
     ----------
@@ -258,6 +285,8 @@ class SVR(SupportVectorRegressor):
         mask_weight: Any = None,
         n_jobs: int | None = None,
         shift: Any = "ignore",
+        degree: int = 3,
+        coef0: float = 0.0,
     ):
         self.C = C
         self.epsilon = epsilon
@@ -272,6 +301,8 @@ class SVR(SupportVectorRegressor):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.degree = degree
+        self.coef0 = coef0
 
     def _solver(self) -> Any:
         return sklearn.svm.SVR(**self._solver_parameters("C", "epsilon"))
@@ -292,6 +323,7 @@ class NuSVR(SupportVectorRegressor):
         Penalty of errors; the smaller, the smoother.
     {solver_parameters}
     {common_parameters}
+    {polynomial_parameters}
 
     Attributes
     ----------
@@ -326,6 +358,8 @@ class NuSVR(SupportVectorRegressor):
         mask_weight: Any = None,
         n_jobs: int | None = None,
         shift: Any = "ignore",
+        degree: int = 3,
+        coef0: float = 0.0,
     ):
         self.nu = nu
         self.C = C
@@ -340,6 +374,8 @@ class NuSVR(SupportVectorRegressor):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.degree = degree
+        self.coef0 = coef0
 
     def _solver(self) -> Any:
         return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

@@ -28,6 +28,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         In (0, 1]: an upper bound on the part of training rows outside.
     {solver_parameters}
     {common_parameters}
+    {polynomial_parameters}
 
     Attributes
     ----------
@@ -62,6 +63,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         mask_weight: Any = None,
         n_jobs: int | None = None,
         shift: Any = "ignore",
+        degree: int = 3,
+        coef0: float = 0.0,
     ):
         self.nu = nu
         self.shrinking = shrinking
@@ -75,6 +78,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.degree = degree
+        self.coef0 = coef0
 
     _fitted_names = (*SupportVectorMachine._fitted_names, "offset_")
 

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from absentia.kernels.base import Kernel
+from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, number_between
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
 
+_NO_PROBABILITIES = (
+    "A support vector machine has no probabilities of its own: use LogisticRegression, or put the "
+    "machine into sklearn.calibration.CalibratedClassifierCV(machine, ensemble=False)."
+)
 _FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
 
 
@@ -38,6 +46,8 @@ class SupportVectorMachine(KernelMachine):
         "max_iter": COUNT | Rule(("-1",), lambda value: isinstance(value, int) and value == -1),
     }
 
+    degree: int
+    coef0: float
     support_: IntArray
     n_support_: IntArray
     dual_coef_: FloatArray
@@ -54,6 +64,56 @@ class SupportVectorMachine(KernelMachine):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._solver()._validate_params()
+
+    def _make_kernel(self, gamma: Any) -> Kernel:
+        return make_kernel(
+            self.kernel, gamma, self.mask_weight, degree=self.degree, coef0=self.coef0
+        )
+
+    def _check_weights(self, sample_weight: Any, y: Any, n_samples: int) -> FloatArray | None:
+        """Return the weights with zero for negative ones, which leave a row out, as in libsvm."""
+        if sample_weight is None:
+            return None
+        weights: FloatArray = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+        if weights.size and not (weights > 0).any():
+            raise ValueError(
+                "Invalid input - all samples have zero or negative weights. Rows of no weight are "
+                "left out, so nothing is left to learn from."
+            )
+        if y is not None and len(weights) == len(y):
+            self._check_weighted_targets(y[weights > 0])
+        return super()._check_weights(np.maximum(weights, 0.0), y, n_samples)
+
+    def _check_weighted_targets(self, y: Any) -> None:
+        """Raise where the targets of the rows that count leave nothing to learn."""
+
+    @property
+    def support_vectors_(self) -> FloatArray:
+        """The conditional means of the support vectors, (n_support, n_features), read-only.
+
+        A support vector with missing values is a belief: ``beliefs_`` has all of it.
+        """
+        self._check_fitted()
+        return read_only(self.beliefs_.mean())
+
+    @property
+    def coef_(self) -> FloatArray:
+        """The weights of the columns, for the linear kernel only; read-only.
+
+        Shape (1, n_features), or (n_classes * (n_classes - 1) / 2, n_features) for several
+        classes, a row per pair of classes.
+        """
+        self._check_fitted()
+        if not isinstance(self.kernel_, ExpectedLinear):
+            raise AttributeError(
+                f"coef_ is only available for the linear kernel, and this one is {self.kernel_!r}."
+            )
+        return read_only(self._primal_coefficients())
+
+    def _primal_coefficients(self) -> FloatArray:
+        return self.dual_coef_ @ self.support_vectors_
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
@@ -118,6 +178,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
 
     _fitted_names: tuple[str, ...] = (*_FITTED, "classes_")
 
+    probability: bool = False  # of the machines that search there is no such parameter
     classes_: np.ndarray
     break_ties: bool
     decision_function_shape: str
@@ -140,6 +201,13 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         """
         self._fit(X, y, sample_weight)
         return self
+
+    def _check_weighted_targets(self, y: Any) -> None:
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class. "
+                "Give rows of a second class a positive weight."
+            )
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return how far each row is on the side of each class.
@@ -186,6 +254,24 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
             return self.classes_[np.argmax(self.decision_function(X), axis=1)]
         return self.classes_[np.argmax(self._votes(self._decisions_of_pairs(X)), axis=1)]
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.probability:
+            raise ValueError(f"probability must be False. {_NO_PROBABILITIES}")
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """Not there: a support vector machine has no probabilities of its own."""
+        raise AttributeError(f"{type(self).__name__} has no predict_proba. {_NO_PROBABILITIES}")
+
+    predict_log_proba = predict_proba
+
+    def _primal_coefficients(self) -> FloatArray:
+        if len(self.classes_) == 2:
+            return super()._primal_coefficients()
+        products = self._products_by_class(self.support_vectors_.T)
+        return np.stack([products[i][:, j - 1] + products[j][:, i] for i, j in self._pairs()])
+
     def _decisions_of_pairs(self, X: Any) -> FloatArray:
         """Return the decision of each pair of classes, positive for the first of the two.
 
@@ -193,17 +279,21 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         other classes in ascending order; so those against class ``j`` are in row ``j - 1`` where
         ``i < j`` and in row ``j`` where ``i > j``.
         """
-        stops = np.cumsum(self.n_support_)
-        classes = [
-            slice(stop - size, stop) for stop, size in zip(stops, self.n_support_, strict=True)
-        ]
 
         def decisions(K: FloatArray) -> FloatArray:
-            sums = [K[:, rows] @ self.dual_coef_[:, rows].T for rows in classes]
+            sums = self._products_by_class(K)
             pairs = [sums[i][:, j - 1] + sums[j][:, i] for i, j in self._pairs()]
             return np.column_stack(pairs) + self.intercept_
 
         return self._map_gram(X, decisions)
+
+    def _products_by_class(self, values: FloatArray) -> list[FloatArray]:
+        """Return ``values @ dual_coef.T`` class by class of the support vectors (columns)."""
+        stops = np.cumsum(self.n_support_)
+        return [
+            values[:, stop - size : stop] @ self.dual_coef_[:, stop - size : stop].T
+            for stop, size in zip(stops, self.n_support_, strict=True)
+        ]
 
     def _votes(self, pairs: FloatArray) -> IntArray:
         votes = np.zeros((len(pairs), len(self.classes_)), dtype=np.intp)
@@ -215,3 +305,9 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
     def _pairs(self) -> list[tuple[int, int]]:
         k = len(self.classes_)
         return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """Return an array whose entries cannot be set: a change would not reach the machine."""
+    array.setflags(write=False)
+    return array

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import sklearn.decomposition
+from numpy.typing import ArrayLike
+from scipy.linalg import solve
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KernelCenterer
 
-from absentia.machines.base import KernelMachine
+from absentia.beliefs import Beliefs
+from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.tables import FloatArray
 
@@ -39,6 +44,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Power iterations of ``"randomized"``.
     remove_zero_eig : bool, default=False
         Whether components with an eigenvalue of zero go, also where ``n_components`` is given.
+    fit_inverse_transform : bool, default=False
+        Whether to learn the way back as well, by kernel ridge regression from the components to
+        the conditional means of the rows.
+    alpha : float, default=1.0
+        The penalty of that regression.
     random_state : int, RandomState instance or None, default=None
         For ``"arpack"`` and ``"randomized"``.
     {common_parameters}
@@ -50,6 +60,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     eigenvectors_ : ndarray of shape (n_samples, n_components)
     centerer_ : sklearn.preprocessing.KernelCenterer
         Centres the kernel of new rows.
+    X_transformed_fit_ : ndarray of shape (n_samples, n_components)
+        The components of the training rows, with ``fit_inverse_transform``.
+    dual_coef_ : ndarray of shape (n_samples, n_features)
+        The coefficients of the way back, with ``fit_inverse_transform``.
     {common_attributes}
 
     Notes
@@ -65,7 +79,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(50, 4))
     >>> X[rng.random(X.shape) < 0.2] = np.nan
-    >>> KernelPCA(n_components=2).fit_transform(X).shape
+    >>> KernelPCA(n_components=2, kernel="genrbf").fit_transform(X).shape
     (50, 2)
     """
 
@@ -82,9 +96,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         max_iter: int | None = None,
         iterated_power: int | str = "auto",
         remove_zero_eig: bool = False,
+        fit_inverse_transform: bool = False,
+        alpha: float = 1.0,
         random_state: Any = None,
         density: Any = "gaussian",
-        kernel: Any = "genrbf",
+        kernel: Any = "linear",
         gamma: Any = "scale",
         mask_weight: Any = None,
         n_jobs: int | None = None,
@@ -96,6 +112,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.max_iter = max_iter
         self.iterated_power = iterated_power
         self.remove_zero_eig = remove_zero_eig
+        self.fit_inverse_transform = fit_inverse_transform
+        self.alpha = alpha
         self.random_state = random_state
         self.density = density
         self.kernel = kernel
@@ -152,6 +170,49 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.fit(X)
         components: FloatArray = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
         return components
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Return rows whose components are about these.
+
+        ``k(X, X_transformed_fit_) @ dual_coef_``: kernel ridge regression of the training rows'
+        conditional means on their components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        self._check_fitted()
+        if not hasattr(self, "dual_coef_"):
+            raise NotFittedError(
+                "The fit_inverse_transform parameter was not set to True when instantiating and "
+                "hence the inverse transform is not available."
+            )
+        points = Beliefs.from_moments(X, variances=0.0)
+        known = Beliefs.from_moments(self.X_transformed_fit_, variances=0.0)
+        rows: FloatArray = self.kernel_(points, known, n_jobs=self.n_jobs) @ self.dual_coef_
+        return rows
+
+    def _keep(self, rows: Any, training: Training, solution: Mapping[str, Any]) -> Any:
+        if self.fit_inverse_transform:
+            components = solution["eigenvectors_"] * np.sqrt(solution["eigenvalues_"])
+            K = training.kernel(Beliefs.from_moments(components, variances=0.0), n_jobs=self.n_jobs)
+            K[np.diag_indices_from(K)] += self.alpha
+            back = solve(K, training.beliefs.mean(), assume_a="pos")
+            solution = {**solution, "X_transformed_fit_": components, "dual_coef_": back}
+        return super()._keep(rows, training, solution)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if (
+            self.fit_inverse_transform
+            and isinstance(self.kernel, str)
+            and self.kernel == "precomputed"
+        ):
+            raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
