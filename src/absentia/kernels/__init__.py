@@ -3,6 +3,7 @@
 from absentia.kernels.base import Kernel, Product, Scaled, Sum
 from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.embedding import EmbeddingRBF
+from absentia.kernels.function import FunctionKernel, PrecomputedKernel
 from absentia.kernels.gram.tiles import gram_blocks
 from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.mask import MaskKernel
@@ -23,12 +24,14 @@ __all__ = [
     "ExpectedLinear",
     "ExpectedPolynomial",
     "ExpectedRBF",
+    "FunctionKernel",
     "GammaRBF",
     "GenRBF",
     "KERNELS_BY_NAME",
     "Kernel",
     "MaskKernel",
     "NotPositiveDefiniteWarning",
+    "PrecomputedKernel",
     "Product",
     "RepairedMatrix",
     "Scaled",

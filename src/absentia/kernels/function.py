@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from sklearn.metrics.pairwise import pairwise_kernels
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel, symmetrised
 from absentia.tables import FloatArray
 
-__all__ = ["FunctionKernel"]
+__all__ = ["FunctionKernel", "PrecomputedKernel"]
 
 
 class FunctionKernel(Kernel):
@@ -20,21 +22,25 @@ class FunctionKernel(Kernel):
     it enters with its conditional mean. On complete rows the matrix is the function's own.
 
     Parameters
-    ----------
-    function : callable
-        From two arrays, of shapes (n, n_features) and (m, n_features), to a matrix (n, m).
+        ----------
+        function : callable
+            From two arrays, of shapes (n, n_features) and (m, n_features), to a matrix (n, m).
+        of_pairs : bool, default=False
+            Whether the function takes two rows and returns a number instead.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import SVC
-    >>> X = np.array([[-2.0, -1.0], [-1.0, -2.0], [1.0, np.nan], [2.0, 1.0]])
-    >>> SVC(kernel=lambda X, Y: X @ Y.T).fit(X, [0, 0, 1, 1]).predict([[3.0, 1.0]])
-    array([1])
+        Examples
+        --------
+        >>> import numpy as np
+    from sklearn.metrics.pairwise import pairwise_kernels
+        >>> from absentia import SVC
+        >>> X = np.array([[-2.0, -1.0], [-1.0, -2.0], [1.0, np.nan], [2.0, 1.0]])
+        >>> SVC(kernel=lambda X, Y: X @ Y.T).fit(X, [0, 0, 1, 1]).predict([[3.0, 1.0]])
+        array([1])
     """
 
-    def __init__(self, function: Callable[[FloatArray, FloatArray], FloatArray]):
+    def __init__(self, function: Callable[[FloatArray, FloatArray], Any], of_pairs: bool = False):
         self.function = function
+        self.of_pairs = of_pairs
 
     @property
     def positive_definite(self) -> bool:
@@ -44,7 +50,10 @@ class FunctionKernel(Kernel):
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         rows = P.mean()
         columns = rows if Q is None else Q.mean()
-        K = np.array(self.function(rows, columns), dtype=np.float64)
+        if self.of_pairs:
+            K = pairwise_kernels(rows, columns, metric=self.function)
+        else:
+            K = np.array(self.function(rows, columns), dtype=np.float64)
         if K.shape != (len(rows), len(columns)):
             raise ValueError(
                 f"The kernel function must return a matrix of shape {(len(rows), len(columns))} "
@@ -54,3 +63,16 @@ class FunctionKernel(Kernel):
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.array([self._gram(P[i], P[i], None)[0, 0] for i in range(len(P))])
+
+
+class PrecomputedKernel(Kernel):
+    """The kernel of a machine that was given its Gram matrix: it compares no beliefs itself."""
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        raise TypeError(
+            "This machine was fitted with kernel='precomputed', so only its user can compute the "
+            "kernel of new rows with the training rows. Pass that matrix."
+        )
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        return np.diagonal(self._gram(P, None, None))

@@ -37,12 +37,15 @@ def resolve_gamma(gamma: Any, prior: Prior, metric: Any) -> float:
 
     Parameters
     ----------
-    gamma : float or "scale"
+    gamma : float, "scale" or "auto"
+        ``"auto"`` is one over the number of columns, as in scikit-learn.
     prior : Prior
     metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
         In which the kernel measures distances. There is no default: a width belongs to a metric.
     """
-    (GAMMA | words("scale")).check("gamma", gamma)
+    (GAMMA | words("scale", "auto")).check("gamma", gamma)
+    if isinstance(gamma, str) and gamma == "auto":
+        return 1.0 / prior.n_features
     if isinstance(gamma, str):
         matrix, covariance = resolve_metric(metric, prior), prior.covariance()
         total = float(np.trace(covariance) if matrix is None else np.sum(matrix * covariance))

@@ -27,13 +27,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density
+from absentia.densities.named_densities import make_density
 from absentia.kernels.base import Kernel
+from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.gram.tiles import cut
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_kernel
@@ -42,7 +45,15 @@ from absentia.machines.missingness_shift import check_shift
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import GAMMA, THREADS, Rule, check_parameters, words
-from absentia.tables import FloatArray, IntArray, MemoryRows, open_memory, set_fitted
+from absentia.tables import (
+    FloatArray,
+    IntArray,
+    MemoryRows,
+    Table,
+    densified,
+    open_memory,
+    set_fitted,
+)
 
 __all__ = [
     "COMMON",
@@ -132,7 +143,12 @@ class KernelMachine(BaseEstimator):
     n_features_in_: int
 
     #: What parameters may be; a machine adds its own and may replace these.
-    _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale", "loo"), "n_jobs": THREADS}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "gamma": GAMMA | words("scale", "auto", "loo"),
+        "n_jobs": THREADS,
+    }
+    #: Whether ``kernel="precomputed"`` is taken: the rows then are rows of a Gram matrix.
+    _takes_gram_matrices = False
 
     # ------------------------------------------------------------------ what a machine writes
 
@@ -169,6 +185,8 @@ class KernelMachine(BaseEstimator):
 
     def _fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
+        if self._is_precomputed():
+            return self._fit_precomputed(X, y, sample_weight)
         return self._fit_checked(*self._open_training(X, y, sample_weight))
 
     def _fit_checked(
@@ -185,18 +203,46 @@ class KernelMachine(BaseEstimator):
         solution = self._solve(K, y, weights)
         return self._keep(rows, training, solution)
 
+    def _is_precomputed(self) -> bool:
+        named = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return named and self._takes_gram_matrices
+
+    def _fit_precomputed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
+        """Fit on a Gram matrix that the user computed: there is no density and no belief."""
+        rows, y, weights = self._open_training(X, y, sample_weight)
+        K = _gram_matrix(rows)
+        if len(K) != rows.n_features:
+            raise ValueError(
+                f"A precomputed kernel must be a square matrix, the kernel of the training rows "
+                f"with themselves, found shape {K.shape}."
+            )
+        learned = {
+            **self._solve(K, y, weights),
+            "density_": None,
+            "kernel_": PrecomputedKernel(),
+            "beliefs_": None,
+            "missing_rates_": rows.missing_rates(),
+        }
+        set_fitted(self, rows, learned)
+        return self
+
     def _open_training(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[MemoryRows, Any, FloatArray | None]:
         """Check the parameters; return rows, targets and weights, read and checked: the door."""
         self._check_parameters()
-        rows = open_memory(X)
+        rows = self._open(X)
         y = self._check_targets(y, len(rows))
         return rows, y, self._check_weights(sample_weight, y, len(rows))
 
     def _open_new(self, X: Any) -> MemoryRows:
         """Return new rows, read, and checked against those of training: the door."""
-        return open_memory(X).checked(self)
+        return self._open(X).checked(self)
+
+    def _open(self, X: Any) -> MemoryRows:
+        if self._is_precomputed() and issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
+        return open_memory(densified(X))
 
     def _prepare(
         self,
@@ -235,7 +281,13 @@ class KernelMachine(BaseEstimator):
 
         A row of weight two counts as two rows, in the density as in the solver.
         """
-        density = fit_density(self.density, rows, sample_weight)
+        density = self.density
+        seed = getattr(self, "random_state", None)
+        if isinstance(density, str) and seed is not None:
+            density = make_density(density)
+            if "random_state" in density.get_params():
+                density.set_params(random_state=seed)
+        density = fit_density(density, rows, sample_weight)
         return density, believe(density, rows)
 
     def _make_kernel(self, gamma: Any) -> Kernel:
@@ -272,6 +324,8 @@ class KernelMachine(BaseEstimator):
     def _gram_rows(self, X: Any) -> FloatArray:
         """Return the kernel of new rows with the training rows kept, (n_new, n_kept)."""
         self._check_fitted()
+        if self._is_precomputed() and not isinstance(X, GramRows):
+            X = GramRows(_gram_matrix(self._open_new(X)))
         if isinstance(X, GramRows):
             kept = self._kept_rows(vars(self))
             return X.values if kept is None else X.values[:, kept]
@@ -282,9 +336,9 @@ class KernelMachine(BaseEstimator):
 
         ``function`` takes rows of the matrix ``k(new, kept)`` and returns one entry per row.
         """
-        if isinstance(X, GramRows):
-            return function(self._gram_rows(X))
         self._check_fitted()
+        if isinstance(X, GramRows) or self._is_precomputed():
+            return function(self._gram_rows(X))
         parts = [function(K) for _, K in self._gram_tiles(self._believe(X))]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -313,6 +367,8 @@ class KernelMachine(BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise for parameters that can be seen to be wrong before anything is computed."""
         check_parameters(self)
+        if self._is_precomputed():
+            return
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
         self._make_kernel(self.gamma if own_gamma else "scale")
         if self.shift not in ("ignore", "warn", "error"):
@@ -348,8 +404,17 @@ class KernelMachine(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = not self._is_precomputed()
+        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
         return tags
+
+
+def _gram_matrix(rows: MemoryRows) -> FloatArray:
+    """Return the values of rows that are rows of a Gram matrix."""
+    if not isinstance(rows, Table) or rows.mask.any():
+        raise ValueError("A precomputed kernel must be a matrix of numbers without missing values.")
+    return rows.array
 
 
 def weight_of_kept(mask_weight: Any, density: Any) -> Any:

@@ -25,12 +25,15 @@ __all__ = [
     "as_table",
     "as_table_like",
     "column_names",
+    "densified",
     "is_absent",
     "is_frame",
     "remember_columns",
     "table_as",
 ]
 
+#: A sparse matrix may become an array of up to half a gigabyte.
+_MOST_DENSE_CELLS = 2**26
 _FINITE = "expected finite numbers, or NaN where a value is missing"
 _NUMBERS = (
     "Put absentia.TableEncoder before the machine, which reads words, dates and numbers written as "
@@ -82,6 +85,19 @@ def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
     _check_shape(array, minimum_rows)
     _check_finite(array, X)
     return array
+
+
+def densified(X: Any) -> Any:
+    """Return a sparse matrix of moderate size as an array, in which zeros are observed values."""
+    if not issparse(X):
+        return X
+    if X.shape[0] * X.shape[1] > _MOST_DENSE_CELLS:
+        raise ValueError(
+            f"A sparse matrix of shape {X.shape} would take "
+            f"{8e-9 * X.shape[0] * X.shape[1]:.1f} GB as an array, which kernels of beliefs need. "
+            "Use fewer columns, for example after TruncatedSVD."
+        )
+    return X.toarray()
 
 
 def as_table_like(estimator: Any, X: Any) -> FloatArray:

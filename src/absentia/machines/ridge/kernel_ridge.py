@@ -127,6 +127,8 @@ class KernelRidge(KernelRidgeSolver):
     array([ 2., -2.])
     """
 
+    _takes_gram_matrices = True
+
     def __init__(
         self,
         *,

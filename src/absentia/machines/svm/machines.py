@@ -69,6 +69,8 @@ class SVC(SupportVectorClassifier):
     array(['left', 'right'], dtype='<U5')
     """
 
+    _takes_gram_matrices = True
+
     def __init__(
         self,
         *,
@@ -165,6 +167,8 @@ class NuSVC(SupportVectorClassifier):
     >>> NuSVC(nu=0.4).fit(X, [0, 0, 0, 1, 1]).predict([[np.nan, -1.0], [2.0, np.nan]])
     array([0, 1])
     """
+
+    _takes_gram_matrices = True
 
     def __init__(
         self,
@@ -269,6 +273,8 @@ class SVR(SupportVectorRegressor):
     array([ 2., -2.])
     """
 
+    _takes_gram_matrices = True
+
     def __init__(
         self,
         *,
@@ -341,6 +347,8 @@ class NuSVR(SupportVectorRegressor):
     >>> NuSVR(C=10).fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]]).round()
     array([ 2., -2.])
     """
+
+    _takes_gram_matrices = True
 
     def __init__(
         self,

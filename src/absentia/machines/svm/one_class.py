@@ -48,6 +48,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     array([ 1, -1])
     """
 
+    _takes_gram_matrices = True
+
     def __init__(
         self,
         *,

@@ -20,7 +20,7 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, number_between
+from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
@@ -38,7 +38,7 @@ class SupportVectorMachine(KernelMachine):
     _fitted_names: tuple[str, ...] = _FITTED
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "C": POSITIVE,
+        "C": POSITIVE | INFINITE,
         "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
         "epsilon": NOT_NEGATIVE,
         "tol": POSITIVE,

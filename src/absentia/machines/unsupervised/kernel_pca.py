@@ -14,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KernelCenterer
 
 from absentia.beliefs import Beliefs
+from absentia.kernels.base import Kernel
+from absentia.kernels.function import FunctionKernel
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.tables import FloatArray
@@ -86,6 +88,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     eigenvalues_: FloatArray
     eigenvectors_: FloatArray
     centerer_: KernelCenterer
+
+    _takes_gram_matrices = True
 
     def __init__(
         self,
@@ -207,12 +211,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if (
-            self.fit_inverse_transform
-            and isinstance(self.kernel, str)
-            and self.kernel == "precomputed"
-        ):
+        if self.fit_inverse_transform and self._is_precomputed():
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
+
+    def _make_kernel(self, gamma: Any) -> Kernel:
+        if callable(self.kernel) and not isinstance(self.kernel, Kernel):
+            return FunctionKernel(self.kernel, of_pairs=True)  # as in scikit-learn's KernelPCA
+        return super()._make_kernel(gamma)
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
