@@ -111,7 +111,7 @@ def test_the_unscaled_kernel_is_not_positive_definite_and_says_so():
 
 
 @pytest.mark.parametrize("make", [ExpectedRBF, GenRBF])
-@pytest.mark.parametrize("gamma", [0.0, -1.0, np.nan, np.inf, "auto", None])
+@pytest.mark.parametrize("gamma", [0.0, -1.0, np.nan, np.inf, "automatic", None])
 def test_a_gamma_that_makes_no_sense_is_refused(make, gamma):
     with pytest.raises(ValueError, match="gamma must be a positive number"):
         make(gamma)(example("gaussian"))

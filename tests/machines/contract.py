@@ -266,7 +266,7 @@ class MachineContract:
     def test_wrong_gammas_get_a_sentence(self):
         if not self.has_gamma:
             pytest.skip("searches gamma instead")
-        for gamma in (0, -1.0, np.nan, True, "auto", None):
+        for gamma in (0, -1.0, np.nan, True, "automatic", None):
             with pytest.raises(ValueError, match="gamma must be a positive number"):
                 self.fitted(gamma=gamma)
         with pytest.raises(ValueError, match="kernel__gamma"):

@@ -39,8 +39,9 @@ from absentia import (
 QUICK = GaussianDensity(max_iter=3, tol=1e3)
 
 TOLERANCE = {
-    "check_sample_weight_equivalence_on_dense_data": "the solver stops at a tolerance; with a "
+    f"check_sample_weight_equivalence_on_{kind}_data": "the solver stops at a tolerance; with a "
     "tight one the check passes, as tested below"
+    for kind in ("dense", "sparse")
 }
 
 MACHINES: list[tuple[BaseEstimator, dict[str, str]]] = [

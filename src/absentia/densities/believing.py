@@ -33,7 +33,7 @@ def fit_density(density: Any, rows: Rows, sample_weight: FloatArray | None = Non
         return None
     fitted = make_density(density)
     weighs = sample_weight is not None and has_fit_parameter(fitted, "sample_weight")
-    if weighs and np.ptp(sample_weight[sample_weight > 0]) == 0:
+    if sample_weight is not None and np.ptp(sample_weight[sample_weight > 0]) == 0:
         # Rows that all weigh the same count as one each: a solver may make 0.01 of all of them,
         # but the density has seen as many rows as there are.
         sample_weight = np.sign(sample_weight)

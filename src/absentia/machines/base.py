@@ -147,8 +147,9 @@ class KernelMachine(BaseEstimator):
         "gamma": GAMMA | words("scale", "auto", "loo"),
         "n_jobs": THREADS,
     }
-    #: Whether ``kernel="precomputed"`` is taken: the rows then are rows of a Gram matrix.
-    _takes_gram_matrices = False
+    #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as
+    #: by the machines of scikit-learn that this one stands in for.
+    _stands_in_for_scikit_learn = False
 
     # ------------------------------------------------------------------ what a machine writes
 
@@ -205,7 +206,7 @@ class KernelMachine(BaseEstimator):
 
     def _is_precomputed(self) -> bool:
         named = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return named and self._takes_gram_matrices
+        return named and self._stands_in_for_scikit_learn
 
     def _fit_precomputed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
         """Fit on a Gram matrix that the user computed: there is no density and no belief."""
@@ -242,7 +243,7 @@ class KernelMachine(BaseEstimator):
     def _open(self, X: Any) -> MemoryRows:
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
-        return open_memory(densified(X))
+        return open_memory(densified(X) if self._stands_in_for_scikit_learn else X)
 
     def _prepare(
         self,
@@ -405,7 +406,7 @@ class KernelMachine(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = not self._is_precomputed()
-        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.sparse = self._stands_in_for_scikit_learn and not self._is_precomputed()
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
 

@@ -29,7 +29,7 @@ class TestKernelPCA(MachineContract):
     targets = None
 
     def make(self, **params):
-        return KernelPCA(**{"n_components": 3, **params})
+        return KernelPCA(**{"n_components": 3, "kernel": "genrbf", **params})
 
     def oracle(self, K, y, K_new):
         theirs = sklearn.decomposition.KernelPCA(n_components=3, kernel="precomputed")
@@ -172,7 +172,7 @@ def test_no_cluster_is_left_without_rows():
 
 def test_components_reproduce_the_centred_matrix():
     X = table()
-    model = KernelPCA()
+    model = KernelPCA(kernel="genrbf")
     components = model.fit_transform(X)
     K = model.kernel_(model.beliefs_)
     H = np.eye(len(K)) - 1 / len(K)
@@ -183,5 +183,5 @@ def test_components_reproduce_the_centred_matrix():
     gamma = 0.3
     theirs = sklearn.decomposition.KernelPCA(2, kernel="precomputed")
     expected = theirs.fit_transform(rbf_kernel(complete, gamma=gamma))
-    got = KernelPCA(2, gamma=gamma).fit_transform(complete)
+    got = KernelPCA(2, kernel="rbf", gamma=gamma).fit_transform(complete)
     np.testing.assert_allclose(np.abs(got), np.abs(expected), atol=1e-8)

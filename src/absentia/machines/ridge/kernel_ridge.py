@@ -127,7 +127,7 @@ class KernelRidge(KernelRidgeSolver):
     array([ 2., -2.])
     """
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ class SVC(SupportVectorClassifier):
     array(['left', 'right'], dtype='<U5')
     """
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class NuSVC(SupportVectorClassifier):
     array([0, 1])
     """
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,
@@ -273,7 +273,7 @@ class SVR(SupportVectorRegressor):
     array([ 2., -2.])
     """
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,
@@ -348,7 +348,7 @@ class NuSVR(SupportVectorRegressor):
     array([ 2., -2.])
     """
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,

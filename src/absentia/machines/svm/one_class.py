@@ -48,7 +48,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     array([ 1, -1])
     """
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,

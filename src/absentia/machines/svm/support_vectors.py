@@ -82,7 +82,7 @@ class SupportVectorMachine(KernelMachine):
                 "Invalid input - all samples have zero or negative weights. Rows of no weight are "
                 "left out, so nothing is left to learn from."
             )
-        if y is not None and len(weights) == len(y):
+        if y is not None and weights.shape == np.shape(y):
             self._check_weighted_targets(y[weights > 0])
         return super()._check_weights(np.maximum(weights, 0.0), y, n_samples)
 

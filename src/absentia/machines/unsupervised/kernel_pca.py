@@ -89,7 +89,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     eigenvectors_: FloatArray
     centerer_: KernelCenterer
 
-    _takes_gram_matrices = True
+    _stands_in_for_scikit_learn = True
 
     def __init__(
         self,
