@@ -12,6 +12,7 @@ from absentia import (
     SVCCV,
     ConjugateGradientRidge,
     GaussianDensity,
+    GaussianProcessClassifier,
     LargeScaleLogisticRegression,
     RobustSVC,
 )
@@ -62,6 +63,7 @@ def test_long_fits_leave_records(caplog):
         "one per fold": SVCCV(Cs=(1.0,), gammas=2, cv=2),
         "robust SVM: ": RobustSVC(),
         "L-BFGS: ": LargeScaleLogisticRegression(n_components=8, random_state=0),
+        "log evidence": GaussianProcessClassifier(),
         "conjugate gradients: ": ConjugateGradientRidge(n_landmarks=5, random_state=0),
     }
     for words, machine in machines.items():

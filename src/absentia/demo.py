@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 from absentia.densities import GaussianDensity
 from absentia.machines import SVC
 from absentia.missingness.amputation import mcar
+from absentia.progress import Bar, progress_bar
 from absentia.tables import FloatArray
 
 __all__ = ["Contest", "main", "run"]
@@ -118,9 +119,7 @@ def compile_everything(X: FloatArray, y: Any, rates: tuple[float, ...]) -> None:
         SVC().fit(holes[::2], y[::2]).predict(holes[1::2])
 
 
-def recover(
-    X: FloatArray, rates: tuple[float, ...], repeats: int, step: Callable[[str], None]
-) -> Contest:
+def recover(X: FloatArray, rates: tuple[float, ...], repeats: int, bar: Bar) -> Contest:
     """Estimate removed values; the error is in standard deviations of the columns."""
     contest = Contest(
         "Error of recovered values, in standard deviations (lower is better, * is best)",
@@ -132,10 +131,10 @@ def recover(
         errors = np.empty((repeats, len(rates)))
         start = time.perf_counter()
         for repeat, r in np.ndindex(errors.shape):
-            step(name)
             holes = mcar(standard, rates[r], random_state=repeat)
             removed = np.isnan(holes)
             errors[repeat, r] = np.sqrt(np.mean((impute(holes) - standard)[removed] ** 2))
+            bar.advance(name)
         contest.results[name] = errors
         contest.seconds[name] = time.perf_counter() - start
     return contest
@@ -146,7 +145,7 @@ def classify(
     y: Any,
     rates: tuple[float, ...],
     repeats: int,
-    step: Callable[[str], None],
+    bar: Bar,
     *,
     holes_in_training: bool,
 ) -> Contest:
@@ -162,7 +161,6 @@ def classify(
         accuracy = np.empty((repeats, len(rates)))
         start = time.perf_counter()
         for repeat, r in np.ndindex(accuracy.shape):
-            step(name)
             holes = mcar(X, rates[r], random_state=repeat)
             train, test = splits[repeat]
             if holes_in_training:
@@ -170,6 +168,7 @@ def classify(
             elif r == 0:  # the same complete rows at every rate
                 classifier.fit(X[train], y[train])
             accuracy[repeat, r] = classifier.score(holes[test], y[test])
+            bar.advance(name)
         contest.results[name] = accuracy
         contest.seconds[name] = time.perf_counter() - start
     return contest
@@ -234,10 +233,10 @@ def run(
     list of Contest
     """
     try:
-        from tqdm import tqdm
+        import matplotlib  # noqa: F401 (before the work, not after it)
     except ImportError as error:
         raise ImportError(
-            "The demonstration needs tqdm and matplotlib: pip install 'absentia[demo]'."
+            "The demonstration needs matplotlib: pip install 'absentia[demo]'."
         ) from error
 
     X, y = load_wine(return_X_y=True)
@@ -246,24 +245,21 @@ def run(
         f"random, mean of {repeats} runs\n"
     )
     total = repeats * len(rates) * (len(imputers()) + 2 * len(classifiers()))
-    with tqdm(total=total, leave=False, bar_format="{l_bar}{bar:30}{r_bar}") as progress:
-
-        def step(name: str) -> None:
-            progress.set_description(f"{name:<24}")
-            progress.update()
-
-        # One thread for all: the tables are small, and threads that wait for each other on a busy
-        # machine make boosting take minutes.
-        with threadpool_limits(1), warnings.catch_warnings():
-            # Ten rounds are the default of iterative imputation, and rarely enough for it.
-            warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
-            progress.set_description("compiling (once)        ")
-            compile_everything(X, y, rates)
-            contests = [
-                recover(X, rates, repeats, step),
-                classify(X, y, rates, repeats, step, holes_in_training=True),
-                classify(X, y, rates, repeats, step, holes_in_training=False),
-            ]
+    # One thread for all: the tables are small, and threads that wait for each other on a busy
+    # machine make boosting take minutes.
+    with (
+        progress_bar(total, shown=True, title="demo", unit="run") as bar,
+        threadpool_limits(1),
+        warnings.catch_warnings(),
+    ):
+        # Ten rounds are the default of iterative imputation, and rarely enough for it.
+        warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
+        compile_everything(X, y, rates)
+        contests = [
+            recover(X, rates, repeats, bar),
+            classify(X, y, rates, repeats, bar, holes_in_training=True),
+            classify(X, y, rates, repeats, bar, holes_in_training=False),
+        ]
     print("\n\n".join(str(contest) for contest in contests))
     output.mkdir(parents=True, exist_ok=True)
     picture = output / "demo.png"

@@ -6,6 +6,7 @@ from sklearn.svm import SVC
 
 from absentia.comparators import GeometricMarginSVC
 from absentia.comparators.smo import solve_dual
+from absentia.engine.ending import Ending
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
@@ -60,7 +61,7 @@ def test_dual_satisfies_the_optimality_conditions():
     margins = rng.uniform(0.2, 1.0, 50)
     upper = 2 / margins
     solution = solve_dual(K, signs, margins, upper, tol=1e-8)
-    assert solution.converged
+    assert solution.ending.converged
     assert signs @ solution.dual == pytest.approx(0, abs=1e-9)
     excess = signs * (K @ (solution.dual * signs) + solution.bias) - margins
     at_zero, at_upper = solution.dual < 1e-10, solution.dual > upper - 1e-10
@@ -74,7 +75,8 @@ def test_dual_satisfies_the_optimality_conditions():
 def test_a_solver_that_stops_early_says_so():
     K = np.eye(6)
     signs = np.array([1.0, -1.0] * 3)
-    assert not solve_dual(K, signs, np.ones(6), np.ones(6), max_iter=1).converged
+    stopped = solve_dual(K, signs, np.ones(6), np.ones(6), max_iter=1)
+    assert stopped.ending is Ending.EXHAUSTED
 
 
 def test_bias_is_between_its_bounds_when_no_row_is_free():

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia.comparators import registry
-from absentia.evaluation.datasets import Dataset, Task, guess_task, target_values
+from absentia.evaluation.datasets import Dataset, Task, best_constant, guess_task, target_values
 from absentia.machines import SVCCV, SVRCV
 from absentia.persistence import load
 from absentia.tables import BoolArray
@@ -67,10 +67,7 @@ class LearningTable:
 
     def baseline(self) -> tuple[float, str]:
         """Return the score of the best constant answer, and what that answer is."""
-        if self.task == "regression":
-            return 0.0, "always the mean"
-        classes, counts = np.unique(self.target, return_counts=True)
-        return float(counts.max() / counts.sum()), f"always {str(classes[counts.argmax()])!r}"
+        return best_constant(self.task, self.target)
 
 
 def without_columns(frame: Any, ignore: Sequence[str]) -> Any:

@@ -212,7 +212,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         for n_iter in range(1, self.max_iter + 1):
             upper = np.where(counted, self.C / scales, 0.0)
             solution = solve_dual(K, code, scales, upper, tol=self.tol / 10)
-            if not solution.converged:
+            if not solution.ending.converged:
                 warnings.warn(
                     "The solver of geom stopped before its tolerance was met; scale the columns, "
                     "or try a smaller C.",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.engine.compiling import compiled
+from absentia.engine.ending import Ending
 from absentia.tables import FloatArray
 
 __all__ = ["DualSolution", "solve_dual"]
@@ -28,14 +29,14 @@ class DualSolution:
         ``beta``, non-negative; the machine is ``f(x) = sum beta[i] y[i] k(x_i, x) + bias``.
     bias : float
     n_iter : int
-    converged : bool
-        Whether the optimality conditions hold to the tolerance.
+    ending : Ending
+        Converged where the optimality conditions hold to the tolerance.
     """
 
     dual: FloatArray
     bias: float
     n_iter: int
-    converged: bool
+    ending: Ending
 
 
 def solve_dual(
@@ -82,7 +83,9 @@ def solve_dual(
         highest = values[raises].max() if raises.any() else values[lowers].min()
         lowest = values[lowers].min() if lowers.any() else values[raises].max()
         bias = float(highest + lowest) / 2
-    return DualSolution(dual, bias, int(n_iter), bool(converged))
+    return DualSolution(
+        dual, bias, int(n_iter), Ending.CONVERGED if converged else Ending.EXHAUSTED
+    )
 
 
 def _movable(

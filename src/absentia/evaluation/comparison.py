@@ -12,7 +12,7 @@ import numpy as np
 
 from absentia import __version__
 from absentia.evaluation.cells import Context
-from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.datasets import Dataset, best_constant
 from absentia.evaluation.experiments import COMPARE, COMPARE_METHODS
 from absentia.evaluation.experiments.realholes import compare_cells
 from absentia.evaluation.figures import METRIC_LABELS
@@ -125,10 +125,12 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
     """Return the outcome as text: a line to each method, best first, and where the page is."""
     table = outcome.table
     n, d = data.X.shape
+    score, answer = best_constant(data.task, data.y)
+    measure = "accuracy" if data.task == "classification" else "R²"
     lines = [
         f"{data.task} of {target}: {counted(n, 'row')}, {counted(d, 'column')}, "
         f"{100 * data.missing_rate:.1f} % missing",
-        _baseline(data),
+        f"{answer} would have {measure} {score:.3f}",
         "",
     ]
     heads = [*table.columns]
@@ -142,14 +144,6 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
     lines += [f"{name} failed: {error}" for name, error in outcome.errors.items()]
     lines.append(f"The whole report: {outcome.page}")
     return "\n".join(lines)
-
-
-def _baseline(data: Dataset) -> str:
-    if data.task == "regression":
-        return "always the mean would have R² 0.000"
-    classes, counts = np.unique(data.y, return_counts=True)
-    share = counts.max() / counts.sum()
-    return f"always {str(classes[counts.argmax()])!r} would have accuracy {share:.3f}"
 
 
 def _scores_by_method(scores: Any, cells: Any, data: Dataset) -> Any:

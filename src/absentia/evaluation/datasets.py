@@ -24,7 +24,7 @@ from absentia.tables import FloatArray, IntArray
 from absentia.tables.delimited import read_csv
 from absentia.tables.encoder import TableEncoder
 
-__all__ = ["Dataset", "Record", "available", "guess_task", "load", "records"]
+__all__ = ["Dataset", "Record", "available", "best_constant", "guess_task", "load", "records"]
 
 Task = Literal["classification", "regression"]
 
@@ -32,6 +32,21 @@ Task = Literal["classification", "regression"]
 _MOST_CLASSES = 10
 #: Columns of text with more values than this are left out of the experiments.
 _MAX_CATEGORIES = 60
+
+
+def best_constant(task: Task, y: np.ndarray) -> tuple[float, str]:
+    """Return accuracy or R² of the best constant answer, and what that answer is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_constant("classification", np.array(["a", "b", "a", "a"]))
+    (0.75, "always 'a'")
+    """
+    if task == "regression":
+        return 0.0, "always the mean"
+    classes, counts = np.unique(y, return_counts=True)
+    return float(counts.max() / counts.sum()), f"always {str(classes[counts.argmax()])!r}"
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class _Report:
             if comparison.p_value > comparison.level:
                 sentence += ", but Friedman's test does not tell the methods apart."
             elif others:
-                sentence += f". It cannot be told apart from {_listed(others)}."
+                sentence += f". It cannot be told apart from {_in_words(others)}."
             else:
                 sentence += ", and is told apart from all others."
             self.page.verdict(sentence)
@@ -170,7 +170,7 @@ class _Report:
         )
         if comparison.left_out:
             self.page.paragraph(
-                f"Left out of the test, for want of scores: {_listed(comparison.left_out)}."
+                f"Left out of the test, for want of scores: {_in_words(comparison.left_out)}."
             )
         pairwise = comparison.pairwise.loc[comparison.ranks.index, comparison.ranks.index]
         write_csv(pairwise.reset_index(), self.folder / "nemenyi.csv")
@@ -359,7 +359,7 @@ def _description(method: str) -> str:
     return METHODS[method].description if method in METHODS else _DESCRIPTIONS.get(method, "")
 
 
-def _listed(names: list[str] | tuple[str, ...]) -> str:
+def _in_words(names: list[str] | tuple[str, ...]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -42,6 +42,9 @@ gamma_bounds : pair of float, default=(1e-4, 1e4)
     Where to look for ``gamma``, in multiples of ``gamma="scale"``.
 random_state : int, RandomState instance or None, default=None
     For the restarts.
+verbose : bool, default=False
+    Whether to print the evidence at each step of the search; the logger ``"absentia"`` has it
+    in any case.
 density : {"gaussian", "mixture"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used where rows come as :class:`~absentia.Beliefs`.

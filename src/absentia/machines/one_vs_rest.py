@@ -1,21 +1,53 @@
-"""Many classes by a machine that tells two apart: each class against all the others."""
+"""Many classes by a machine that separates two: each class against all the others."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.tables import FloatArray
 
-__all__ = ["class_signs", "decided_classes"]
+__all__ = ["ClassCodes", "class_signs", "decided_classes"]
 
 
-def class_signs(y: Any) -> tuple[np.ndarray, FloatArray]:
-    """Return the classes, and one column of +1 and -1 to each problem of two.
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Class labels as columns of +1 and -1; a value that can be sent to other processes.
 
-    Two classes make one problem, in which the second class is +1, as scikit-learn has it; more
-    classes make one problem each, in which the class is +1 and all others are -1.
+    Two classes make one column, in which the second class is +1, as scikit-learn has it; more
+    classes make one column each, in which the class is +1 and all others are -1.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    """
+
+    classes: np.ndarray
+
+    @property
+    def n_scores(self) -> int:
+        """The number of columns."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def __call__(self, y: ArrayLike) -> FloatArray:
+        """Return the columns of some labels, (n_samples, n_scores)."""
+        labels = np.asarray(y)
+        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        unknown = self.classes[index] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y has the class {labels[unknown][0]!r}, which is not among "
+                f"{self.classes.tolist()}. Pass all classes at the first call of partial_fit."
+            )
+        codes = 2.0 * (index[:, None] == np.arange(len(self.classes))) - 1.0
+        return codes[:, 1:] if len(self.classes) == 2 else codes
+
+
+def class_signs(y: ArrayLike) -> tuple[np.ndarray, FloatArray]:
+    """Return the classes, and one column of +1 and -1 per problem of two.
 
     Examples
     --------
@@ -25,15 +57,14 @@ def class_signs(y: Any) -> tuple[np.ndarray, FloatArray]:
            [ 1.],
            [-1.]]))
     """
-    classes, index = np.unique(y, return_inverse=True)
-    signs = 2.0 * np.eye(len(classes))[index] - 1.0
-    return classes, signs[:, 1:] if len(classes) == 2 else signs
+    classes = np.unique(y)
+    return classes, ClassCodes(classes)(y)
 
 
 def decided_classes(classes: np.ndarray, values: FloatArray) -> np.ndarray:
     """Return the class of each row from its decision function, of one column or of many."""
-    if values.ndim == 1:
-        decided: np.ndarray = classes[(values > 0).astype(np.intp)]
+    if values.ndim == 1 or values.shape[1] == 1:
+        decided: np.ndarray = classes[(values.reshape(len(values)) > 0).astype(np.intp)]
     else:
         decided = classes[np.argmax(values, axis=1)]
     return decided

@@ -9,6 +9,7 @@ from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from absentia.machines.one_vs_rest import class_signs
 from absentia.tables import FloatArray, is_absent
 
 __all__ = [
@@ -38,7 +39,7 @@ class ClassifierTargets:
 
 
 class RegressorTargets:
-    """A base for regressors: ``y`` holds finite numbers, one column or (where told) several."""
+    """A base for regressors: ``y`` holds finite numbers, in one column or several."""
 
     _multi_output = False
 
@@ -100,9 +101,7 @@ def codes_of_classes(y: Any) -> FloatArray:
     Centred, because the ridge regression that they serve has no intercept: without it the most
     frequent class would have to be learned by the kernel.
     """
-    classes, index = np.unique(y, return_inverse=True)
-    codes = np.eye(len(classes))[index]
-    return codes_of_numbers(codes[:, 1:] if len(classes) == 2 else codes)
+    return codes_of_numbers(class_signs(y)[1])
 
 
 def codes_of_numbers(y: Any) -> FloatArray:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables.columns import ColumnReading, Kind, as_frame, counted, read_column
-from absentia.tables.reading import FloatArray
+from absentia.tables.reading import FloatArray, listed
 
 __all__ = ["TableEncoder"]
 
@@ -143,7 +143,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         absent = self.absent_columns(frame)
         if absent:
             warnings.warn(
-                f"The table lacks {_listed(absent)}, which the model was trained with: missing in "
+                f"The table lacks {listed(absent)}, which the model was trained with: missing in "
                 "every row.",
                 stacklevel=2,
             )
@@ -169,7 +169,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(absent) == len(needed):
             raise ValueError(
                 f"The table has none of the columns that the model was trained with, "
-                f"{_listed(needed)}; it has {_listed(sorted(found))}."
+                f"{listed(needed)}; it has {listed(sorted(found))}."
             )
         return absent
 
@@ -198,8 +198,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

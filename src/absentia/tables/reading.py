@@ -28,6 +28,7 @@ __all__ = [
     "densified",
     "is_absent",
     "is_frame",
+    "listed",
     "remember_columns",
     "table_as",
 ]
@@ -188,7 +189,7 @@ def _check_finite(array: FloatArray, X: Any) -> None:
         row = int(np.argmax(infinite.any(axis=1)))
         raise ValueError(
             f"Infinity, or a number too large for float64, was found in column"
-            f"{'s' * (len(columns) > 1)} {_listed([names[j] for j in columns])} (first in row "
+            f"{'s' * (len(columns) > 1)} {listed([names[j] for j in columns])} (first in row "
             f"{row}): {_FINITE}. To take infinities as missing: np.where(np.isinf(X), np.nan, X)."
         )
 
@@ -282,7 +283,7 @@ def _frame_to_array(frame: Any) -> FloatArray:
     unfit = [name for name, column in zip(names, columns, strict=True) if column is None]
     if unfit:
         raise ValueError(
-            f"Every column must be numeric, but {_listed(unfit)} hold{'s' * (len(unfit) == 1)} "
+            f"Every column must be numeric, but {listed(unfit)} hold{'s' * (len(unfit) == 1)} "
             f"text, dates or other objects. {_NUMBERS}"
         )
     if not columns:
@@ -296,14 +297,14 @@ def _check_names(frame: Any) -> None:
     repeated = [str(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(
-            f"Column names must be unique, but {_listed(repeated)} came more than once. "
+            f"Column names must be unique, but {listed(repeated)} came more than once. "
             "Rename or drop the copies."
         )
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         raise TypeError(
             f"Feature names are only supported if all input features have string names, but "
-            f"{_listed([str(name) for name in names if not isinstance(name, str)])} "
+            f"{listed([str(name) for name in names if not isinstance(name, str)])} "
             "has another type. Use X.columns = X.columns.astype(str)."
         )
 
@@ -334,6 +335,7 @@ def _column_to_array(frame: Any, j: int) -> FloatArray | None:
     return values
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return names for a sentence, at most ten of them."""
     shown = ", ".join(repr(name) for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

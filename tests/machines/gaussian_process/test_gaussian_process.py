@@ -267,7 +267,7 @@ def test_propagation_is_that_of_one_row_after_the_other(scale):
     K, signs = noisy_signs(8, scale)
     ours = Propagation.of(K, signs > 0, tol=1e-10)
     mean, variance, log_evidence = oracle.expectation_propagation(K, signs)
-    assert ours.converged
+    assert ours.ending.converged
     got_mean, got_variance = latent(ours.coefficients, ours.root, ours.factor, K, np.diag(K))
     np.testing.assert_allclose(got_mean, mean, rtol=1e-6)
     np.testing.assert_allclose(got_variance, variance, rtol=1e-6)
@@ -392,3 +392,14 @@ def test_indefinite_kernels_are_told_or_refused():
         GaussianProcessRegressor(kernel=Distances(), gamma="scale", scale=9.0, noise=0.01).fit(X, y)
     with pytest.warns(NotPositiveDefiniteWarning):
         GaussianProcessClassifier(kernel=Distances(), gamma="scale", scale=1.0).fit(X, y > 0)
+
+
+@pytest.mark.parametrize("machine", [GaussianProcessRegressor, GaussianProcessClassifier])
+def test_a_verbose_search_prints_the_evidence(machine, capsys):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    y = (X[:, 0] > 0).astype(int)
+    machine().fit(X, y)
+    assert capsys.readouterr().out == ""
+    machine(verbose=True).fit(X, y)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"{machine.__name__}: evaluation 1, log evidence")

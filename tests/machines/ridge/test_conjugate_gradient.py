@@ -86,12 +86,11 @@ def test_no_more_than_a_tile_is_computed_at_once(monkeypatch):
 def test_a_solved_column_does_no_harm():
     A = np.diag(np.arange(1.0, 6.0))
     B = np.column_stack([np.ones(5), np.zeros(5), np.eye(5)[0]])
-    solution, n_steps, residual = conjugate_gradients(
-        lambda V: A @ V, B, lambda V: V, tol=1e-12, max_iter=50
-    )
-    assert_allclose(solution, np.linalg.solve(A, B), atol=1e-10)
-    assert residual <= 1e-12
-    assert n_steps <= 6
+    solved = conjugate_gradients(lambda V: A @ V, B, lambda V: V, tol=1e-12, max_iter=50)
+    assert_allclose(solved.solution, np.linalg.solve(A, B), atol=1e-10)
+    assert solved.ending.converged
+    assert solved.residual <= 1e-12
+    assert solved.n_iter <= 6
 
 
 def test_stopping_early_is_said():

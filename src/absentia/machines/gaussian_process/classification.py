@@ -128,6 +128,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         n_restarts_optimizer: int = 0,
         gamma_bounds: Bounds = (1e-4, 1e4),
         random_state: Any = None,
+        verbose: bool = False,
         density: Any = "gaussian",
         kernel: Any = "expected_rbf",
         gamma: Any = "optimize",
@@ -141,6 +142,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         self.n_restarts_optimizer = n_restarts_optimizer
         self.gamma_bounds = gamma_bounds
         self.random_state = random_state
+        self.verbose = verbose
         self.density = density
         self.kernel = kernel
         self.gamma = gamma
@@ -184,7 +186,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         logarithms, log_scale = self._split(theta, family)
         K, approximations = problems.approximate(logarithms, log_scale)
         check_psd(K, family.kernel)
-        if not all(approximation.converged for approximation in approximations):
+        if not all(approximation.ending.converged for approximation in approximations):
             warnings.warn(
                 "GaussianProcessClassifier did not converge in "
                 f"max_iter_predict={self.max_iter_predict} sweeps of expectation propagation. "
@@ -361,7 +363,7 @@ class _Problems:
             Propagation.of(S, positive, max_iter=self.max_iter, tol=tol, start=start)
             for positive, start in zip(self.positive, self._starts, strict=True)
         ]
-        self._starts = [a.sites if a.converged else None for a in approximations]
+        self._starts = [a.sites if a.ending.converged else None for a in approximations]
         return K, approximations
 
     def evidence(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
+import numpy as np
+
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
 from absentia.kernels.named_kernels import make_kernel
@@ -13,6 +15,7 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free, maximise
 from absentia.parameters import BOUNDS, COUNT_OR_ZERO, GAMMA, POSITIVE, Rule, words
+from absentia.progress import report
 from absentia.tables import FloatArray
 
 __all__ = ["GaussianProcess"]
@@ -29,6 +32,7 @@ class GaussianProcess(KernelMachine):
     gamma_bounds: Bounds
     scale_bounds: Bounds
     random_state: Any
+    verbose: bool
 
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | words("scale", "loo", "optimize"),
@@ -72,7 +76,23 @@ class GaussianProcess(KernelMachine):
     ) -> FloatArray:
         if not len(start):
             return start
+        name, n_evaluations = type(self).__name__, 0
+
+        def reported(theta: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal n_evaluations
+            value, gradient = evidence(theta)
+            n_evaluations += 1
+            report(
+                "%s: evaluation %d, log evidence %.6g at %s",
+                name,
+                n_evaluations,
+                value,
+                " ".join(f"{number:.3g}" for number in np.exp(theta)),
+                verbose=self.verbose,
+            )
+            return value, gradient
+
         # Threads of BLAS pay for matrices of many rows; between those of Gram matrices they cost
         # more than they bring.
         with one_blas_thread() if n_samples <= _SMALL else nullcontext():
-            return maximise(evidence, start, bounds, self.n_restarts_optimizer, self.random_state)
+            return maximise(reported, start, bounds, self.n_restarts_optimizer, self.random_state)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
+from absentia.engine.ending import Ending
 from absentia.machines.gaussian_process.sigmoid_moments import sigmoid_moments
 from absentia.machines.logistic.newton import factor_identity_plus
 from absentia.tables import BoolArray, FloatArray
@@ -56,8 +57,8 @@ class Propagation:
         The lower Cholesky factor of ``B = I + T^(1/2) K T^(1/2)``.
     log_evidence : float
         The approximate log marginal likelihood of the labels.
-    converged : bool
-        Whether the sites agree with one another.
+    ending : Ending
+        Converged where the sites agree with one another.
     """
 
     sites: Sites
@@ -65,7 +66,7 @@ class Propagation:
     root: FloatArray
     factor: FloatArray
     log_evidence: float
-    converged: bool
+    ending: Ending
 
     @classmethod
     def of(
@@ -97,7 +98,7 @@ class Propagation:
         """
         signs = np.where(positive, 1.0, -1.0)
         sites = _sites_of(np.zeros(len(K)), np.diagonal(K), signs)[0] if start is None else start
-        converged, mixing = False, _Mixing()
+        ending, mixing = Ending.EXHAUSTED, _Mixing()
         for sweep in range(max_iter + 1):
             root = np.sqrt(sites.precisions)
             factor = np.tril(factor_identity_plus(K, root)[0])
@@ -118,8 +119,10 @@ class Propagation:
                 float(np.max(np.abs(wanted_means - means) / deviations, initial=0.0)),
                 float(np.max(np.abs(wanted_variances - variances) / deviations**2, initial=0.0)),
             )
-            converged = change <= tol
-            if converged or sweep == max_iter:
+            if change <= tol:
+                ending = Ending.CONVERGED
+                break
+            if sweep == max_iter:
                 break
             sites = mixing.next(sites, wanted, variances)
         T, nu, v, m = sites.precisions, sites.shifts, cavity_variances, cavity_means
@@ -129,7 +132,7 @@ class Propagation:
             + 0.5 * nu @ means
             - np.log(np.diagonal(factor)).sum()
         )
-        return cls(sites, coefficients, root, factor, float(log_evidence), converged)
+        return cls(sites, coefficients, root, factor, float(log_evidence), ending)
 
     def gradient(self, derivatives: Iterable[FloatArray]) -> FloatArray:
         """Return the derivatives of the evidence, given those of ``K``.

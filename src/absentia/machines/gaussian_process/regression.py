@@ -130,6 +130,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         noise_bounds: Bounds = (1e-6, 10.0),
         scale_bounds: Bounds = (1e-3, 1e5),
         random_state: Any = None,
+        verbose: bool = False,
         density: Any = "gaussian",
         kernel: Any = "expected_rbf",
         gamma: Any = "optimize",
@@ -145,6 +146,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         self.noise_bounds = noise_bounds
         self.scale_bounds = scale_bounds
         self.random_state = random_state
+        self.verbose = verbose
         self.density = density
         self.kernel = kernel
         self.gamma = gamma

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,13 +19,12 @@ from absentia.machines.large_scale.losses import (
     SquaredHinge,
 )
 from absentia.machines.large_scale.target_codes import (
-    ClassCodes,
-    ClassOfScores,
     all_columns,
     classes_of,
     first_column,
     probabilities_of,
 )
+from absentia.machines.one_vs_rest import ClassCodes, decided_classes
 from absentia.machines.targets import checked_labels
 from absentia.parameters import POSITIVE, Rule, words
 from absentia.tables.streams import Stream
@@ -90,14 +90,14 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         ndarray of shape (n_samples,), or lazy
         """
         check_is_fitted(self)
-        return self._map_scores(X, ClassOfScores(self.classes_), None)
+        return self._map_scores(X, partial(decided_classes, self.classes_), None)
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
         # A chunk of a stream may have one class only; `_learn_codes` counts those of all rows.
         return checked_labels(self, y, n_samples)
 
-    def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
-        classes = blocks.map_sum(classes_of).labels if classes is None else np.unique(classes)
+    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+        classes = chunks.map_sum(classes_of).labels if classes is None else np.unique(classes)
         if len(classes) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class."

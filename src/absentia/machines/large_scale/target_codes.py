@@ -1,4 +1,4 @@
-"""Targets as codes, block by block, and scores as answers.
+"""Targets as codes, chunk by chunk, and scores as answers.
 
 Functions and values with names of their own, so that they can be sent to other processes.
 """
@@ -15,8 +15,6 @@ from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk
 
 __all__ = [
-    "ClassCodes",
-    "ClassOfScores",
     "NumberCodes",
     "all_columns",
     "classes_of",
@@ -48,29 +46,6 @@ class NumberCodes:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCodes:
-    """Targets that are classes, as columns of +1 and -1: one for two classes, else one each."""
-
-    classes: np.ndarray
-
-    @property
-    def n_scores(self) -> int:
-        return 1 if len(self.classes) == 2 else len(self.classes)
-
-    def __call__(self, y: Any) -> FloatArray:
-        labels = np.asarray(y)
-        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
-        unknown = self.classes[index] != labels
-        if unknown.any():
-            raise ValueError(
-                f"y has the class {labels[unknown][0]!r}, which is not among "
-                f"{self.classes.tolist()}. Pass all classes at the first call of partial_fit."
-            )
-        codes = 2.0 * (index[:, None] == np.arange(len(self.classes))) - 1.0
-        return codes[:, 1:] if len(self.classes) == 2 else codes
-
-
-@dataclass(frozen=True, eq=False)
 class Labels:
     """A set of class labels; the sum is the union."""
 
@@ -80,10 +55,10 @@ class Labels:
         return Labels(np.union1d(self.labels, other.labels))
 
 
-def classes_of(block: Chunk) -> Labels:
-    if block.y is None:
+def classes_of(chunk: Chunk) -> Labels:
+    if chunk.y is None:
         raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
-    return Labels(np.unique(block.y))
+    return Labels(np.unique(chunk.y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,28 +70,16 @@ class Widths:
     def __add__(self, other: Widths) -> Widths:
         if self.widths != other.widths:
             raise ValueError(
-                f"The targets of all blocks must have one shape, found {self.widths} and "
+                f"The targets of all chunks must have one shape, found {self.widths} and "
                 f"{other.widths}."
             )
         return self
 
 
-def widths_of(block: Chunk) -> Widths:
-    if block.y is None:
+def widths_of(chunk: Chunk) -> Widths:
+    if chunk.y is None:
         raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
-    return Widths(tuple(np.shape(block.y)[1:]))
-
-
-@dataclass(frozen=True, eq=False)
-class ClassOfScores:
-    """From scores to the class with the highest."""
-
-    classes: Any
-
-    def __call__(self, scores: FloatArray) -> np.ndarray:
-        if scores.shape[1] == 1:
-            return self.classes[(scores[:, 0] > 0).astype(np.intp)]
-        return self.classes[scores.argmax(axis=1)]
+    return Widths(tuple(np.shape(chunk.y)[1:]))
 
 
 def first_column(scores: FloatArray) -> FloatArray:

@@ -11,9 +11,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
+from absentia.engine.ending import Ending
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
+from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.targets import balanced_weights
 from absentia.parameters import COUNT, POSITIVE, Rule
 from absentia.tables import FloatArray
@@ -205,9 +207,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         ndarray of shape (n_samples,)
         """
         scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels
+        return decided_classes(self.classes_, scores)
 
     def _solve(
         self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
@@ -223,7 +223,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
             tol=self.tol,
             start=self._start(len(K), classes),
         )
-        if not solution.converged:
+        if not solution.ending.converged:
             warnings.warn(
                 f"LogisticRegression did not converge in max_iter={self.max_iter} Newton steps. "
                 "Lower C, raise max_iter, or accept a larger tol.",
@@ -253,4 +253,6 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         if not (self.warm_start and hasattr(self, "dual_coef_")):
             return None
         same = self.dual_coef_.shape[1] == n_samples and np.array_equal(self.classes_, classes)
-        return LogisticSolution(self.dual_coef_, self.intercept_, 0, False) if same else None
+        if not same:
+            return None
+        return LogisticSolution(self.dual_coef_, self.intercept_, 0, Ending.EXHAUSTED)

@@ -24,6 +24,7 @@ from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, logsumexp, softmax
 
+from absentia.engine.ending import Ending
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["LogisticSolution", "fit_binary", "fit_gram", "fit_multinomial"]
@@ -40,19 +41,19 @@ class LogisticSolution:
     Attributes
     ----------
     coefficients : ndarray of shape (n_functions, n_samples)
-        One function for two classes (its value is the log-odds of the second), else one to each
+        One function for two classes (its value is the log-odds of the second), else one per
         class.
     intercept : ndarray of shape (n_functions,)
     n_iter : int
         Newton steps taken.
-    converged : bool
-        Whether the Newton decrement fell to the tolerance.
+    ending : Ending
+        Converged where the Newton decrement fell to the tolerance.
     """
 
     coefficients: FloatArray
     intercept: FloatArray
     n_iter: int
-    converged: bool
+    ending: Ending
 
 
 def fit_gram(
@@ -75,7 +76,7 @@ def fit_gram(
     codes : ndarray of int, shape (n_samples,)
         The class of each row, from 0 to ``n_classes - 1``.
     n_classes : int
-        Two give the binary model with one function, more the softmax with one to each class.
+        Two give the binary model with one function, more the softmax with one per class.
     weights : ndarray of shape (n_samples,)
         What the loss of each row costs: ``C`` times its sample and class weight.
     fit_intercept : bool, default=True
@@ -162,14 +163,14 @@ def fit_binary(
 
         slope = float((c + gradient) @ K_change + gradient.sum() * b_change)
         if np.sqrt(max(-slope, 0.0)) <= tol:
-            return LogisticSolution(c_new[None], np.array([b_new]), step, True)
+            return LogisticSolution(c_new[None], np.array([b_new]), step, Ending.CONVERGED)
         if step == max_iter:
-            break
+            return LogisticSolution(c[None], np.array([b]), step, Ending.EXHAUSTED)
         length = _step_length(loss, (c, Kc, f), (change, K_change, K_change + b_change), slope)
         c, b = c + length * change, b + length * b_change
         Kc = K @ c
         step += 1
-    return LogisticSolution(c[None], np.array([b]), step, False)
+    return LogisticSolution(c[None], np.array([b]), step, Ending.STALLED)
 
 
 def fit_multinomial(
@@ -182,11 +183,11 @@ def fit_multinomial(
     tol: float = 1e-6,
     start: LogisticSolution | None = None,
 ) -> LogisticSolution:
-    """Fit one function to each class by Newton's method with conjugate gradients.
+    """Fit one function per class by Newton's method with conjugate gradients.
 
     Each Newton system is solved in the inner product of the kernel's space, where the Hessian is
-    the identity plus what the loss adds: conjugate gradients then need one product with ``K`` to
-    each step, no factorisation, and about as many steps as there are directions in which the data
+    the identity plus what the loss adds: conjugate gradients then need one product with ``K`` per
+    step, no factorisation, and about as many steps as there are directions in which the data
     outweigh the penalty.
 
     Parameters
@@ -208,7 +209,7 @@ def fit_multinomial(
     def loss(F: FloatArray) -> float:
         return float(weights @ (logsumexp(F, axis=1) - (F * indicators).sum(axis=1)))
 
-    step, length = 0, 1.0
+    step, length, ending = 0, 1.0, Ending.STALLED
     while length > 0.0:
         F = Kc + b
         hessian = _SoftmaxHessian(K, softmax(F, axis=1), weights[:, None], offset_metric)
@@ -217,18 +218,18 @@ def fit_multinomial(
         change, K_change, b_change = hessian.solve(-(c + gradient), -b_gradient)
 
         slope = float(np.vdot(c + gradient, K_change) + offset_metric * (b_gradient @ b_change))
-        converged = bool(np.sqrt(max(-slope, 0.0)) <= tol)
-        if converged or step == max_iter:
-            length = float(converged)
-        else:
-            length = _step_length(loss, (c, Kc, F), (change, K_change, K_change + b_change), slope)
-        c, b = c + length * change, b + length * b_change
-        if converged or step == max_iter:
+        if np.sqrt(max(-slope, 0.0)) <= tol:
+            c, b, ending = c + change, b + b_change, Ending.CONVERGED
             break
+        if step == max_iter:
+            ending = Ending.EXHAUSTED
+            break
+        length = _step_length(loss, (c, Kc, F), (change, K_change, K_change + b_change), slope)
+        c, b = c + length * change, b + length * b_change
         Kc = K @ c
         step += 1
     # The softmax does not see a constant added to all classes: leave the offsets without one.
-    return LogisticSolution(c.T.copy(), b - b.mean(), step, converged)
+    return LogisticSolution(c.T.copy(), b - b.mean(), step, ending)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.engine.ending import Ending
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.features.nystroem import inverse_root
 from absentia.kernels.base import Kernel
@@ -161,30 +163,31 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
             return KV
 
         right = targets if root is None else root * targets
-        solution, n_iter, residual = conjugate_gradients(
+        solved = conjugate_gradients(
             product, right, precondition, tol=self.tol, max_iter=self.max_iter
         )
-        if residual > self.tol:
+        if not solved.ending.converged:
             warnings.warn(
-                f"Conjugate gradients stopped after {n_iter} steps with a relative residual of "
-                f"{residual:.1e} (tol={self.tol:g}). Raise n_landmarks, max_iter or alpha.",
+                f"Conjugate gradients stopped after {solved.n_iter} steps with a relative residual "
+                f"of {solved.residual:.1e} (tol={self.tol:g}). Raise n_landmarks, max_iter or "
+                "alpha.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        coefficients = solution if root is None else root * solution
+        coefficients = solved.solution if root is None else root * solved.solution
         self._keep(
             rows,
             training,
             {
                 "dual_coef_": coefficients.reshape(np.shape(y)),
-                "n_iter_": n_iter,
-                "residual_": residual,
+                "n_iter_": solved.n_iter,
+                "residual_": solved.residual,
             },
         )
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predict the number, or numbers, of each row, a block of rows at a time.
+        """Predict the number, or numbers, of each row, a tile of rows at a time.
 
         Parameters
         ----------
@@ -274,6 +277,25 @@ class GramTiles:
                 yield i, j, tile
 
 
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """The solution of some linear systems, and how good it is.
+
+    Attributes
+    ----------
+    solution : ndarray of shape (n, n_targets)
+    n_iter : int
+    residual : float
+        The largest relative residual over the columns.
+    ending : Ending
+    """
+
+    solution: FloatArray
+    n_iter: int
+    residual: float
+    ending: Ending
+
+
 def conjugate_gradients(
     product: Callable[[FloatArray], FloatArray],
     right: FloatArray,
@@ -281,7 +303,7 @@ def conjugate_gradients(
     *,
     tol: float,
     max_iter: int,
-) -> tuple[FloatArray, int, float]:
+) -> LinearSolution:
     """Solve ``A X = B`` for a positive definite ``A``, all columns of ``B`` side by side.
 
     Parameters
@@ -298,10 +320,7 @@ def conjugate_gradients(
 
     Returns
     -------
-    solution : ndarray of shape (n, n_targets)
-    n_steps : int
-    residual : float
-        The largest relative residual.
+    LinearSolution
     """
     solution = np.zeros_like(right)
     residuals = right.copy()
@@ -326,4 +345,5 @@ def conjugate_gradients(
         n_steps += 1
         largest = float((np.linalg.norm(residuals, axis=0) / sizes).max())
         report("conjugate gradients: step %d, residual %.2g", n_steps, largest)
-    return solution, n_steps, largest
+    ending = Ending.CONVERGED if largest <= tol else Ending.EXHAUSTED
+    return LinearSolution(solution, n_steps, largest, ending)
