@@ -1,7 +1,7 @@
 """The main job on data that scikit-learn bundles: ``python -m absentia.demo``.
 
 Holes are punched into a complete table. First the values that were removed are estimated; then
-rows with holes are classified, once after training on rows with holes, once after training on
+incomplete rows are classified, once after training on incomplete rows, once after training on
 complete rows. Each time absentia stands beside what one would otherwise do, with the same rows, the
 same holes and default settings.
 """
@@ -99,7 +99,7 @@ def imputers() -> dict[str, Callable[[FloatArray], FloatArray]]:
 
 
 def classifiers() -> dict[str, Any]:
-    """Return the ways to classify rows with holes, by name."""
+    """Return the ways to classify incomplete rows, by name."""
     return {
         "column mean, then SVC": make_pipeline(SimpleImputer(), StandardScaler(), svm.SVC()),
         "iterative, then SVC": make_pipeline(
@@ -149,7 +149,7 @@ def classify(
     *,
     holes_in_training: bool,
 ) -> Contest:
-    """Classify rows with holes; training rows miss as much, or nothing at all."""
+    """Classify incomplete rows; training rows miss as much, or nothing at all."""
     where = "training and test rows" if holes_in_training else "test rows alone"
     contest = Contest(
         f"Accuracy on test rows, holes in {where} (higher is better, * is best)",

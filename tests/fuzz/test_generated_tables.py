@@ -61,6 +61,7 @@ LEARNERS = [
 REFUSALS = (
     "Measure it in another unit",  # a column of 1e150
     "widths of the kernel",  # a fixed gamma for a column of 1e100
+    "needs at least one row per component",  # two components for a single row with values
 )
 
 

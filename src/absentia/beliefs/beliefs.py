@@ -1,9 +1,9 @@
 """Beliefs: every row of a table as the distribution of what it could have been.
 
-A complete row is a point. A row with holes is the density of the data conditioned on what was
+A complete row is a point. An incomplete row is the density of the data conditioned on what was
 observed: a Gaussian, or a mixture of Gaussians, on the missing columns. Rows with known
 measurement error are the same kind of thing (:meth:`Beliefs.from_moments`), so every kernel and
-every machine learns from both alike.
+every machine handles both alike.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Beliefs", "covariance_roots"]
 
 @dataclass(frozen=True, eq=False)
 class Beliefs(Stored, MemoryRows):
-    """An array of distributions, one to each row of a table.
+    """An array of distributions, one per row of a table.
 
     Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
     with ``S`` the covariance table, zero on every column that was observed. Make one with
@@ -88,7 +88,7 @@ class Beliefs(Stored, MemoryRows):
             object.__setattr__(self, name, _frozen(getattr(self, name).view()))
 
     def validate(self) -> None:
-        """Raise ValueError unless all parts are consistent, and speak of the same rows and columns.
+        """Raise ValueError unless all parts are consistent and about the same rows and columns.
 
         Compiled code looks up groups of rows in the tables, so every index is checked.
         """
@@ -125,22 +125,22 @@ class Beliefs(Stored, MemoryRows):
         variances: ArrayLike | None = None,
         prior: Prior | None = None,
     ) -> Beliefs:
-        """Make beliefs of rows that were measured with known error.
+        """Make beliefs from rows that were measured with known error.
 
         Parameters
         ----------
         means : array-like of shape (n_samples, n_features)
             What was measured.
         covariances : array-like, optional
-            The covariance of the errors, of shape (n_samples, n_features, n_features) for a
-            matrix to each row, or (1, n_features, n_features) or (n_features, n_features) for one
+            The covariance of the errors, of shape (n_samples, n_features, n_features) for one
+            matrix per row, or (1, n_features, n_features) or (n_features, n_features) for one
             that all rows share. Variances are understood too, where their shape cannot be
             mistaken for that of a matrix.
         variances : array-like, optional
-            In place of ``covariances``, for errors that are independent: anything that broadcasts
+            Instead of ``covariances``, for independent errors: anything that broadcasts
             to (n_samples, n_features).
         prior : Prior, optional
-            The density that ``gamma="scale"`` and ``metric="mahalanobis"`` refer to; unless told,
+            The density that ``gamma="scale"`` and ``metric="mahalanobis"`` refer to; by default
             the Gaussian of all rows together. Give new rows the ``prior`` of the training rows.
 
         Returns

@@ -1,4 +1,4 @@
-"""From a prior and a table with holes to beliefs, and to the likelihood of what was observed."""
+"""From a prior and an incomplete table to beliefs, and to the likelihood of what was observed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class CovarianceTable(Stored):
     @property
     @abstractmethod
     def n_components(self) -> int:
-        """The number of Gaussians to a group."""
+        """The number of Gaussians per group."""
 
     @property
     @abstractmethod
@@ -49,7 +49,7 @@ class CovarianceTable(Stored):
 
     @abstractmethod
     def is_zero(self) -> BoolArray:
-        """Tell which groups are certain (their covariance is zero), shape (n_groups,)."""
+        """Return which groups are certain (their covariance is zero), shape (n_groups,)."""
 
     @abstractmethod
     def select(self, groups: IntArray) -> CovarianceTable:
@@ -130,7 +130,7 @@ class ConditionalCovariances(CovarianceTable):
         return np.ascontiguousarray(out.transpose(1, 0, 2, 3))
 
     def is_zero(self) -> BoolArray:
-        """Tell which patterns are complete."""
+        """Return which patterns are complete."""
         return np.logical_not(self.masks.any(axis=1))
 
     def select(self, groups: IntArray) -> ConditionalCovariances:
@@ -138,7 +138,7 @@ class ConditionalCovariances(CovarianceTable):
         return ConditionalCovariances(self.prior, self.masks[groups])
 
     def in_units(self, units: FloatArray, prior: Prior) -> CovarianceTable:
-        """Return the table of the prior in other units; explicit where those can hold no inverse.
+        """Return the table of the prior in other units; explicit where the inverse would overflow.
 
         That is where the variance of a column is all but zero in them.
         """
@@ -149,7 +149,7 @@ class ConditionalCovariances(CovarianceTable):
 
 @dataclass(frozen=True, eq=False)
 class ExplicitCovariances(CovarianceTable):
-    """Covariances that are given: measurement error, or beliefs after an affine map.
+    """Explicit covariances: measurement error, or beliefs after an affine map.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class ExplicitCovariances(CovarianceTable):
         return dense
 
     def is_zero(self) -> BoolArray:
-        """Tell which groups have a covariance of zero."""
+        """Return which groups have a covariance of zero."""
         return np.logical_not(self.values.any(axis=(1, 2, 3)))
 
     def select(self, groups: IntArray) -> ExplicitCovariances:

@@ -3,7 +3,7 @@
 Scrambled Sobol points fill the unit cube more evenly than random ones, so that an average over
 them converges faster than one over the square root of their number (Owen, 1997). They depend on the
 seed and on the number of columns alone: all rows share them, and a row gets the same answer in
-whatever batch it comes.
+any batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a user may hand over as the uncertainty of rows, brought into one shape."""
+"""The forms in which users can give the uncertainty of rows, brought into one shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def covariances_by_group(
     """Bring what ``Beliefs.from_moments`` accepts into (n_groups, d, d) and a group per row."""
     n, d = shape
     if (covariances is None) == (variances is None):
-        raise ValueError("Give either covariances or variances: one of them, and not both.")
+        raise ValueError("Give either covariances or variances, not both.")
     given = np.asarray(variances if covariances is None else covariances, dtype=np.float64)
     if not np.isfinite(given).all():
         raise ValueError("covariances and variances must be finite, found NaN or infinity.")
@@ -25,8 +25,8 @@ def covariances_by_group(
             matrices = given
         elif given.shape == (n, d) == (d, d) and d > 1 and given.any():
             raise ValueError(
-                f"covariances of shape {given.shape} could be one matrix for all rows or a "
-                f"variance to each value, since there are as many rows as columns. Give "
+                f"covariances of shape {given.shape} could be one matrix for all rows or one "
+                f"variance per value, since there are as many rows as columns. Give "
                 "covariances[None] for the first, variances=... for the second."
             )
         elif given.shape == (d, d):
@@ -35,7 +35,7 @@ def covariances_by_group(
             matrices = given[:, :, None] * np.eye(d)
         else:
             raise ValueError(
-                f"covariances must have shape {(n, d, d)} (a matrix to each row) or {(d, d)} (one "
+                f"covariances must have shape {(n, d, d)} (one matrix per row) or {(d, d)} (one "
                 f"matrix for all), found {given.shape}. For independent errors give variances."
             )
     else:
@@ -43,7 +43,7 @@ def covariances_by_group(
             matrices = np.broadcast_to(given, (n, d))[:, :, None] * np.eye(d)
         except ValueError:
             raise ValueError(
-                f"variances must broadcast to {(n, d)}, one to each value of the table, found "
+                f"variances must broadcast to {(n, d)}, one per value of the table, found "
                 f"shape {given.shape}."
             ) from None
         if given.shape not in ((n, d), (n, 1)):  # all rows alike

@@ -1,4 +1,4 @@
-"""The density of a whole row before one looks at it: one Gaussian, or a mixture."""
+"""The density of a row before any of its values is observed: one Gaussian, or a mixture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
 
 @dataclass(frozen=True, eq=False)
 class Prior(Stored):
-    """What any row could be before one looks at it: a mixture of ``k`` Gaussians.
+    """The distribution of a row before any value is observed: a mixture of ``k`` Gaussians.
 
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_;
     with one component the Gaussian ``F`` of [Smieja2018]_, Section 3.
@@ -91,7 +91,7 @@ class Prior(Stored):
 
     @property
     def well_conditioned(self) -> bool:
-        """Whether no column is all but determined by the others, in any component.
+        """Whether no column is nearly determined by the others, in any component.
 
         True where each column keeps more than 1e-11 of its variance given all others. A
         log-density then has an error below about 1e-4; beyond that a submatrix may fail to be
@@ -118,7 +118,7 @@ class Prior(Stored):
         return Prior(self.weights, self.means / units, covariances)
 
     def equals(self, other: Prior) -> bool:
-        """Tell whether two priors have the same parameters, bit for bit."""
+        """Return whether two priors have the same parameters, bit for bit."""
         return self is other or (
             np.array_equal(self.weights, other.weights)
             and np.array_equal(self.means, other.means)

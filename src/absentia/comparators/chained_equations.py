@@ -1,7 +1,7 @@
 """MICE: multiple imputation by chained equations, with posterior sampling.
 
 Van Buuren and Groothuis-Oudshoorn, *mice: multivariate imputation by chained equations in R*,
-Journal of Statistical Software 45(3), 2011. Each column with holes is regressed on the others; the
+Journal of Statistical Software 45(3), 2011. Each incomplete column is regressed on the others; the
 regression's parameters are drawn from their posterior, the holes from the prediction; the columns
 are visited in turn, several times. Everything that was drawn is kept, so that the same chain can
 be run on rows that training did not see.

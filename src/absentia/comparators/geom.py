@@ -137,7 +137,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         self.tol = tol
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows with holes, shape (n_samples, n_features), and their classes."""
+        """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         table = as_table(X)
         y = self._check_targets(y, len(table))
         self._check_parameters()

@@ -1,4 +1,4 @@
-"""What every imputer here is: a transformer that learns from rows with holes and fills new ones.
+"""What every imputer here is: a transformer that learns from incomplete rows and fills new ones.
 
 scikit-learn has mean and k-NN imputation, and those are used as they are. The papers' other
 rivals share the bookkeeping below: columns that were never observed, tables in and tables out,

@@ -27,7 +27,7 @@ __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
 
 
 def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> FloatArray:
-    """Return the karma kernel of rows with holes.
+    """Return the karma kernel of incomplete rows.
 
     ``k(x, y) = (m^g - 1) / (m - 1) * sum over the m common columns of x[j] y[j]``
 
@@ -197,7 +197,7 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows with holes, shape (n_samples, n_features), and their classes."""
+        """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         machine = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight, tol=self.tol)
         return self._fit_machine(machine, X, y, sample_weight)
 
@@ -260,6 +260,6 @@ class KarmaSVR(RegressorMixin, _KarmaMachine):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows with holes, shape (n_samples, n_features), and their targets."""
+        """Fit to incomplete rows, shape (n_samples, n_features), and their targets."""
         machine = SVR(C=self.C, kernel="precomputed", epsilon=self.epsilon, tol=self.tol)
         return self._fit_machine(machine, X, y, sample_weight)

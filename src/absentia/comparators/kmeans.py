@@ -17,7 +17,7 @@ __all__ = ["KMeansImputer"]
 class KMeansImputer(Imputer):
     """Fill a hole with the value that the centre of the row's cluster has there.
 
-    K-means that works on rows with holes: a row belongs to the centre that is nearest over the
+    K-means that works on incomplete rows: a row belongs to the centre that is nearest over the
     columns that it has, and a centre is, column by column, the mean of what its rows have. Both
     steps lower ``sum over observed x[i,j] of (x[i,j] - centre[label[i], j])^2``. The settings of
     [Struski2016]_ are the defaults: 10 clusters, at most 100 iterations. The clusters start at

@@ -25,7 +25,7 @@ _LARGEST_SEED = np.iinfo(np.int32).max
 class MissForestImputer(Imputer):
     """Fill each column with what a random forest predicts from the others, again and again.
 
-    Starting from column means (the most frequent value of a category), the columns with holes are
+    Starting from column means (the most frequent value of a category), the incomplete columns are
     visited from the fewest holes to the most: a forest learns the column from the others, on the
     rows that have it, and predicts the holes. After each round the change is measured,
     ``sum (new - old)^2 / sum new^2`` over the holes of numeric columns and the share of holes that

@@ -147,7 +147,7 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
         return SVC() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows with holes, shape (n_samples, n_features), and their classes."""
+        """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         return self._fit(X, y)
 
     @property
@@ -233,7 +233,7 @@ class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
         return SVR() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows with holes, shape (n_samples, n_features), and their targets."""
+        """Fit to incomplete rows, shape (n_samples, n_features), and their targets."""
         return self._fit(X, y)
 
     def predict(self, X: Any) -> FloatArray:

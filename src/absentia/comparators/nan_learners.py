@@ -105,7 +105,7 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
         self.estimator = estimator
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows with holes, shape (n_samples, n_features), and their classes."""
+        """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         table = as_table(X)
         classes, codes = np.unique(self._check_targets(y, len(table)), return_inverse=True)
         estimator = clone(self.estimator).fit(table, codes)

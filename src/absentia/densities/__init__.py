@@ -1,4 +1,4 @@
-"""What the data could have been: densities fitted by EM to rows with holes."""
+"""What the data could have been: densities fitted by EM to incomplete rows."""
 
 from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.mixture import MixtureDensity

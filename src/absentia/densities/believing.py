@@ -1,6 +1,6 @@
-"""From rows to a fitted density and to beliefs, whatever the rows and whoever wrote the density.
+"""From rows of any kind to a fitted density and to beliefs, also with third-party densities.
 
-The densities of this library take a table that was read already. A density of somebody else needs
+The densities of this library take a table that was read already. A third-party density needs
 no more than ``fit(X)`` and ``condition(X)`` on arrays.
 """
 
@@ -27,7 +27,7 @@ def fit_density(density: Any, rows: Rows, sample_weight: FloatArray | None = Non
     rows : Table, Stream or Beliefs
         The weights of a stream come with it.
     sample_weight : ndarray of shape (n_samples,), optional
-        Left out where ``density.fit`` knows no weights.
+        Ignored where ``density.fit`` takes no weights.
     """
     if isinstance(rows, Beliefs):
         return None
@@ -54,8 +54,8 @@ def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:
         rows = Table(rows, columns_checked=True)
     if density is None:
         raise ValueError(
-            "This estimator was fitted on Beliefs, so it has no density that could say what the "
-            "missing values of new rows might be. Pass Beliefs here too: density.condition(X) "
+            "This estimator was fitted on Beliefs, so it has no density for the "
+            "missing values of new rows. Pass Beliefs here too: density.condition(X) "
             "with the density that the training beliefs came from, or "
             "Beliefs.from_moments(means, covariances)."
         )

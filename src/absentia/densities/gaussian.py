@@ -1,4 +1,4 @@
-"""One Gaussian for a table with holes, by maximum likelihood."""
+"""One Gaussian for an incomplete table, by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ EM_RULES: dict[str, Rule] = {
     "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
     "reg_covar": number_between(
         0,
-        expected="a number that is not negative, relative to the variance of each column, such as "
-        "1e-6",
+        expected="a non-negative number, relative to the variance of each column, such as 1e-6",
     ),
     "tol": NOT_NEGATIVE,
     "max_iter": COUNT,
@@ -48,7 +47,7 @@ EM_RULES: dict[str, Rule] = {
 
 
 class GaussianDensity(Density):
-    """A multivariate Gaussian, learned from rows with any holes.
+    """A multivariate Gaussian, learned from incomplete rows.
 
     Mean ``m`` and covariance ``S`` maximise the penalised log-likelihood of what was observed,
 
@@ -56,11 +55,11 @@ class GaussianDensity(Density):
           - n/2 (lam / (1 - lam) (log det S + tr(inv(S))) + reg_covar tr(inv(S)))
 
     written for columns in units of their own standard deviation, in which all is computed. It is
-    climbed by EM, extrapolated so that it takes far fewer steps. Each M-step is
+    maximised by EM, accelerated so that it takes far fewer steps. Each M-step is
     ``(1 - lam) (C + reg_covar I) + lam I`` with ``C`` the expected covariance of the completed
     rows: correlations are shrunk, and constant or collinear columns keep a little variance, all
-    relative to the data's own scale. With ``shrinkage=0`` and ``reg_covar=0`` it is maximum
-    likelihood and nothing else. This is the density ``F`` of [Smieja2018]_, Section 3.
+    relative to the data's own scale. With ``shrinkage=0`` and ``reg_covar=0`` it is plain
+    maximum likelihood. This is the density ``F`` of [Smieja2018]_, Section 3.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ class GaussianDensity(Density):
     prior_ : Prior
         Both, as the value that beliefs and kernels work with.
     columns_ : ndarray of int
-        The columns that were observed at least once, which the density is about.
+        The columns that were observed at least once, which the density describes.
     shrinkage_ : float
         The shrinkage used.
     log_likelihoods_ : ndarray of shape (n_iter_,)
@@ -101,8 +100,8 @@ class GaussianDensity(Density):
 
     Notes
     -----
-    A step costs O(d^3) for each pattern with many rows, whatever their number, and O(d^2) for
-    each other row. A column without any observed value is left out, with a warning; a constant
+    A step costs O(d^3) per pattern with many rows, whatever their number, and O(d^2) per
+    remaining row. A column without any observed value is left out, with a warning; a constant
     column gets a variance that is small beside its value.
 
     Examples
@@ -147,12 +146,12 @@ class GaussianDensity(Density):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianDensity:
-        """Fit the density to rows with holes.
+        """Fit the density to incomplete rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. For tables in many places each
+            NaN, ``None`` or ``pd.NA`` where a value is missing. For out-of-core tables each
             step of EM is one pass over the rows, which stay where they are.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
@@ -202,7 +201,7 @@ def fit_gaussian(
     accelerate: bool = True,
     n_jobs: int | None = None,
 ) -> tuple[Prior, Ascent, float]:
-    """Fit one Gaussian in standard units; return it, how it went, and the shrinkage used."""
+    """Fit one Gaussian in standard units; return it, its convergence, and the shrinkage used."""
     d = training.n_columns
     amount = training.automatic_shrinkage() if shrinkage == "auto" else float(shrinkage)
     start = Prior(np.ones(1), np.zeros((1, d)), np.eye(d)[None])

@@ -1,4 +1,4 @@
-"""A mixture of Gaussians for a table with holes."""
+"""A mixture of Gaussians for an incomplete table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MixtureDensity"]
 
 
 class MixtureDensity(Density):
-    """A mixture of Gaussians, learned from rows with any holes.
+    """A mixture of Gaussians, learned from incomplete rows.
 
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_, fitted
     by EM to what was observed. Use it to cluster and to score incomplete rows for its own sake, or
@@ -43,13 +43,13 @@ class MixtureDensity(Density):
     ----------
     n_components : int or "bic", default=2
         "bic" tries 1, 2, ... up to ``max_components`` and keeps the lowest :meth:`bic`; it stops
-        early when two more components in a row have brought nothing.
+        early when two consecutive additions have not lowered it.
     max_components : int, default=10
         Used with ``n_components="bic"`` only.
     shrinkage : "auto" or float from 0 to 1, default="auto"
         ``lam``, as in :class:`GaussianDensity`.
     pooling : "auto" or float, default="auto"
-        For how many rows the covariance of all rows together counts in each component; "auto" is
+        How many rows the covariance of all rows together counts as in each component; "auto" is
         ``d + 2``.
     reg_covar : float, default=1e-6
         Added to each variance, relative to that of the column.
@@ -79,11 +79,11 @@ class MixtureDensity(Density):
         All three, as the value that beliefs and kernels work with.
     n_components_ : int
     columns_ : ndarray of int
-        The columns that were observed at least once, which the density is about.
+        The columns that were observed at least once, which the density describes.
     shrinkage_ : float
         The shrinkage used.
     bics_ : ndarray
-        The criterion of each number of components tried, one for ``n_components`` a number.
+        The criterion for each number of components tried.
     log_likelihoods_ : ndarray of shape (n_iter_,)
         The objective (log-likelihood less penalty, in the table's units) after each step of the
         start that was kept; it never falls.
@@ -94,7 +94,7 @@ class MixtureDensity(Density):
 
     Notes
     -----
-    A step costs O(k d^2) a row and O(k min(missing, observed)^3) a pattern.
+    A step costs O(k d^2) per row and O(k min(missing, observed)^3) per pattern.
 
     Examples
     --------
@@ -160,14 +160,14 @@ class MixtureDensity(Density):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureDensity:
-        """Fit the mixture to rows with holes.
+        """Fit the mixture to incomplete rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. For tables in many places each
-            step of EM is one pass over the rows, which stay where they are; starts are looked
-            for in 20 000 rows at random.
+            NaN, ``None`` or ``pd.NA`` where a value is missing. For out-of-core tables each
+            step of EM is one pass over the rows, which stay where they are; starts are chosen
+            from 20 000 rows at random.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight two counts as two rows. Weights of chunks come with the chunks.

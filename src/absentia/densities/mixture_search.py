@@ -1,4 +1,4 @@
-"""The search for a mixture: several starts, and where asked several numbers of components."""
+"""The search for a mixture: several starts and, with "bic", several numbers of components."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class MixtureSearch:
         self.expectation = training.expectation(sum_patterns=False, n_jobs=n_jobs)
 
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
-        """Try one component, two, ... until two more in a row bring nothing."""
+        """Try one component, two, ... until two consecutive additions bring no improvement."""
         fitted: list[FittedMixture] = []
         best = 0
         for k in range(1, min(max_components, self.n_rows) + 1):
@@ -155,7 +155,7 @@ class MixtureSearch:
             d = len(self.covariance)
             require(
                 self.init.n_features == d,
-                f"init is about {self.init.n_features} columns, but {d} of the table have observed "
+                f"init has {self.init.n_features} columns, but {d} of the table have observed "
                 "values.",
             )
             return [self.training.scaling.forward_prior(self.init)]

@@ -1,4 +1,4 @@
-"""From what a user types to a density: a name, or an estimator, becomes one that can be fitted."""
+"""From the parameter ``density`` of an estimator, a name or an object, to an unfitted density."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DENSITIES: dict[str, Callable[[], Density]] = {
 
 
 def make_density(density: Any) -> Any:
-    """Return an unfitted density: the one of that name, or a copy of the one given.
+    """Return an unfitted density: the one of that name, or a clone of the one given.
 
-    A density that is fitted already is kept as it is when it comes as
+    A density that is fitted already is kept as it is when passed as
     ``sklearn.frozen.FrozenEstimator(density)``.
     """
     if isinstance(density, str):

@@ -1,6 +1,6 @@
 """Where a Gram matrix comes from: the one thing in which kernel methods for holes differ.
 
-A method of this kind is a way from rows with holes to kernel values. What comes after (the
+A method of this kind is a way from incomplete rows to kernel values. What comes after (the
 penalty, the folds, the solver, the score) is done in :mod:`absentia.evaluation.tuning`, the same
 for all, so that two methods differ in their treatment of holes and in nothing else. What does not
 depend on the kernel's width is paid once: a density, an imputation, a table of squared distances.
@@ -62,7 +62,7 @@ class FittedSource(ABC):
 
 @dataclass(frozen=True)
 class GramSource(ABC):
-    """A way from rows with holes to kernel values.
+    """A way from incomplete rows to kernel values.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ _BLOCK_FLOATS = 2**16
 
 
 class FourierFeatures(BeliefFeatures):
-    """Turn rows with holes into features whose inner products approach genRBF.
+    """Turn incomplete rows into features whose inner products approach genRBF.
 
     Put it in front of any linear model, and that model becomes a kernel machine whose cost is
     linear in the rows. For a frequency ``w`` and a row whose belief is the Gaussian ``N(a, A)``
@@ -53,7 +53,7 @@ class FourierFeatures(BeliefFeatures):
     Parameters
     ----------
     n_components : int, default=512
-        The number of features, a cosine and a sine to each frequency. The error of an entry of
+        The number of features, a cosine and a sine per frequency. The error of an entry of
         the kernel falls as ``1 / sqrt(n_components)``.
     gamma : float or "scale", default="scale"
         As in :class:`GenRBF`.
@@ -69,8 +69,8 @@ class FourierFeatures(BeliefFeatures):
     orthogonal : bool, default=True
         Whether to draw the frequencies orthogonal to one another, which lowers the variance.
     mask_weight : float, array of shape (n_features,) or None
-        Multiplies the kernel with :class:`MaskKernel` of that weight, for data in which *what* is
-        missing tells something; see :class:`MaskFeatures` for a sum instead of a product.
+        Multiplies the kernel with :class:`MaskKernel` of that weight, for data in which
+        missingness is informative; see :class:`MaskFeatures` for a sum instead of a product.
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
     random_state : int, RandomState or None
@@ -81,7 +81,7 @@ class FourierFeatures(BeliefFeatures):
     density_ : fitted density, None after a fit on beliefs
     gamma_ : float
     frequencies_ : ndarray of shape (n_features, n_frequencies)
-        One frequency to two features.
+        One frequency per two features.
     mask_frequencies_ : ndarray of shape (n_features, n_frequencies), or None
     last_phase_ : float
         Where the number of features is odd, the last frequency has one, with this phase.
@@ -236,7 +236,7 @@ class FourierFeatures(BeliefFeatures):
 
 
 def _certain(beliefs: Beliefs) -> BoolArray:
-    """Tell which groups are points: complete patterns, whose components all have one mean."""
+    """Return which groups are points: complete patterns, whose components all have one mean."""
     if isinstance(beliefs.covariances, ConditionalCovariances) or beliefs.n_components == 1:
         return beliefs.covariances.is_zero()
     return np.zeros(beliefs.covariances.n_groups, dtype=bool)

@@ -26,7 +26,7 @@ def gaussian_frequencies(
     orthogonal: bool,
     rng: RandomState,
 ) -> FloatArray:
-    """Draw frequencies ``w ~ N(0, 2 gamma M)``, one to a column; shape is (d, n_frequencies).
+    """Draw frequencies ``w ~ N(0, 2 gamma M)``, one per column; shape (d, n_frequencies).
 
     Then ``E[cos(w'(x - y))] = exp(-gamma (x - y)' M (x - y))``. Orthogonal ones come in groups of
     ``d``: the directions from the QR factorisation of a Gaussian matrix (signs put right, so that
@@ -46,13 +46,13 @@ def gaussian_frequencies(
 
 
 def frequencies_for(n_components: Any) -> int:
-    """Return how many frequencies make this many features: a cosine and a sine to each."""
+    """Return how many frequencies make this many features: a cosine and a sine per frequency."""
     COUNT.check("n_components", n_components)
     return -(-int(n_components) // 2)
 
 
 def fold_last_pair(waves: FloatArray, phase: float) -> FloatArray:
-    """Make an odd number of features: one of the last frequency, in place of its pair.
+    """Make an odd number of features: one of the last frequency, instead of its pair.
 
     ``sqrt(2) cos(w'x + b)`` with a random phase ``b`` has the same average as the pair ``cos(w'x)``
     and ``sin(w'x)``, only more variance. ``waves`` holds the cosines, then the sines; the last
@@ -65,7 +65,7 @@ def fold_last_pair(waves: FloatArray, phase: float) -> FloatArray:
 
 
 def mask_frequencies(n_frequencies: int, weights: FloatArray, rng: RandomState) -> FloatArray:
-    """Draw frequencies for the kernel of masks, one to a column, shape (d, n_frequencies).
+    """Draw frequencies for the kernel of masks, one per column, shape (d, n_frequencies).
 
     For masks ``m``, ``n`` of zeros and ones the kernel is ``exp(-sum_j weights[j] [m_j != n_j])``.
     Let ``v_j = +-arccos(exp(-weights[j]))`` with a fair sign. Then, since the signs are independent

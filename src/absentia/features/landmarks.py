@@ -1,4 +1,4 @@
-"""Which rows stand for all others: the landmarks of Nystroem features and of preconditioners."""
+"""Rows that represent all others: the landmarks of Nystroem features and of preconditioners."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["LANDMARK_RULES", "candidate_rows", "choose_landmarks"]
 #: How landmarks may be chosen among the candidates.
 LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
 
-# Candidates to a landmark: enough to choose from, few enough that choosing costs less than using.
+# Candidates per landmark: enough to choose from, few enough that choosing costs less than using.
 _CANDIDATES = 20
 
 
 def candidate_rows(
     patterns: Patterns, n_landmarks: int, prefer_complete: bool, rng: RandomState
 ) -> IntArray:
-    """Return the rows to choose landmarks from, in ascending order; at most 20 to a landmark.
+    """Return the rows to choose landmarks from, in ascending order; at most 20 per landmark.
 
-    With ``prefer_complete`` rows that miss less come first: a belief that is nearly a point tells
-    its neighbours apart, one that is nearly the prior is equally like everything.
+    With ``prefer_complete`` rows that miss less come first: a belief that is nearly a point
+    discriminates between its neighbours, one that is nearly the prior is equally like everything.
     """
     n = len(patterns)
     size = min(n, _CANDIDATES * n_landmarks)
@@ -48,7 +48,7 @@ def choose_landmarks(
     rule : {"kmeans++", "leverage", "uniform"}
         ``"kmeans++"`` spreads landmarks over the conditional means, each new one likely where the
         others are far. ``"leverage"`` draws rows by their approximate ridge leverage under the
-        kernel: how much of the regression a row decides on its own. ``"uniform"`` draws blindly.
+        kernel: how much of the regression a row decides on its own. ``"uniform"`` draws at random.
     kernel : Kernel
         Resolved.
     candidates : Beliefs

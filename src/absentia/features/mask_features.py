@@ -29,23 +29,23 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Append them to :class:`FourierFeatures` with ``FeatureUnion`` and the kernels add up; to
     multiply the kernels, use ``FourierFeatures(mask_weight=...)``. For the mask ``m`` of a row
     (one where a value is missing) and a random vector ``v`` the features are ``cos(v'm)`` and
-    ``sin(v'm)`` with ``v_j = +-arccos(exp(-weight_j))``, each sign by the toss of a coin: the
+    ``sin(v'm)`` with ``v_j = +-arccos(exp(-weight_j))``, with random signs: the
     average of ``cos(v'(m - n))`` is the product of ``exp(-weight_j)`` over the columns in which
     two masks differ, without bias and with less variance than Gaussian frequencies have.
 
     Parameters
     ----------
     n_components : int, default=64
-        The number of features: a cosine and a sine to each frequency.
+        The number of features: a cosine and a sine per frequency.
     weight : float or array of shape (n_features,), default=1.0
         As in :class:`MaskKernel`.
     random_state : int, RandomState or None
-        Tosses the coins.
+        Draws the signs.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features, n_frequencies)
-        One frequency to two features.
+        One frequency per two features.
     last_phase_ : float
         Where the number of features is odd, the last frequency has one, with this phase.
 

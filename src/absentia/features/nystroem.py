@@ -22,17 +22,17 @@ from absentia.tables.streams.base import sample_rows
 __all__ = ["Nystroem"]
 
 _BLOCK_FLOATS = 2**20
-# Rows of a table in many places that are looked at for landmarks, to a landmark.
+# Rows of an out-of-core table that are sampled per landmark.
 _SAMPLED = 40
 
 
 class Nystroem(BeliefFeatures):
-    """Turn rows with holes into features whose inner products approach any kernel of beliefs.
+    """Turn incomplete rows into features whose inner products approach any kernel of beliefs.
 
     Some training rows, the landmarks ``L``, stand for all. The features of a row ``P`` are
     ``k(P, L) inv(K_LL)^(1/2)``; their inner products equal the kernel between landmarks, and
     approach it elsewhere. Where the spectrum of the kernel falls fast, fewer features are needed
-    than with :class:`FourierFeatures`, at the price of kernel values in place of cosines.
+    than with :class:`FourierFeatures`, at the price of kernel values instead of cosines.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class Nystroem(BeliefFeatures):
         pass ``sklearn.frozen.FrozenEstimator(density)``.
     landmarks : {"kmeans++", "leverage", "uniform"}, default="kmeans++"
         How landmarks are chosen: spread over the conditional means, by approximate ridge leverage
-        under the kernel, or blindly.
+        under the kernel, or uniformly at random.
     prefer_complete : bool, default=True
-        Whether landmarks are looked for among the rows that miss least. With a mask kernel, for
+        Whether landmarks are chosen among the rows that miss least. With a mask kernel, for
         which incomplete rows matter as they are, False may serve better.
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
@@ -62,7 +62,7 @@ class Nystroem(BeliefFeatures):
     ----------
     density_ : fitted density, None after a fit on beliefs
     kernel_ : Kernel
-        With numbers in place of words.
+        With all parameters resolved to numbers.
     landmarks_ : Beliefs
     normalization_ : ndarray of shape (n_components, n_components)
         ``inv(K_LL)^(1/2)``, without the directions in which ``K_LL`` is numerically zero (or, for
@@ -70,7 +70,7 @@ class Nystroem(BeliefFeatures):
 
     Notes
     -----
-    Cost: m kernel values and m^2 multiplications to a row for m landmarks; m^3 once, to fit.
+    Cost: m kernel values and m^2 multiplications per row for m landmarks; m^3 once, in ``fit``.
 
     Examples
     --------

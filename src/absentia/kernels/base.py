@@ -55,7 +55,7 @@ class Kernel(BaseEstimator, ABC):
 
     @property
     def positive_definite(self) -> bool:
-        """Whether every Gram matrix is positive semidefinite, as a theorem and not as a hope."""
+        """Whether every Gram matrix is positive semidefinite, by theorem and not by experience."""
         return True
 
     #: NumPy's numbers leave ``np.float64(2) * kernel`` to the kernel.
@@ -99,7 +99,7 @@ class Kernel(BaseEstimator, ABC):
         """Return the diagonal of ``_gram(P, None, ...)``."""
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with numbers in place of words such as ``gamma="scale"``.
+        """Return this kernel with words such as ``gamma="scale"`` resolved to numbers.
 
         A machine does this once, with the prior that was fitted to the training rows, so that
         training and new rows are measured alike. Parameters that make no sense are refused here.
@@ -244,7 +244,7 @@ def check_factor(factor: Any) -> float:
 
 
 def check_diagonal(diagonal: Any) -> None:
-    """Refuse a word for the diagonal that is neither of the two."""
+    """Raise ValueError unless the diagonal is one of the two choices."""
     if diagonal not in ("independent", "same"):
         raise ValueError(
             "diagonal must be 'independent' (two independent draws of a row) or 'same' (one and "

@@ -5,8 +5,8 @@ The variance of an inner product of two independent rows,
     var(x'y) = tr(AB) + b'Ab + a'Ba = <A, B + bb'> + <aa', B>,
 
 depends on their means ``a``, ``b`` and covariances ``A``, ``B`` alone, also for mixtures. Written
-with ``<.,.>`` the sum of the products of all entries, it is an inner product of vectors that each
-row makes by itself, so that BLAS does the pairs; and no term is subtracted, so that it is exactly
+with ``<.,.>`` the sum of the products of all entries, it is an inner product of one vector
+per row, so that BLAS computes all pairs; and no term is subtracted, so that it is exactly
 zero between complete rows. The polynomial kernels, the variance of the linear kernel and the
 variance of a squared distance are made of it.
 """

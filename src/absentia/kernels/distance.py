@@ -1,4 +1,4 @@
-"""Kernels of the squared distance of two uncertain rows, from its mean (ESD) and variance (EGK)."""
+"""Kernels of the squared distance of incomplete rows, from its mean (ESD) and variance (EGK)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ExpectedDistanceRBF(Kernel):
     metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
         The matrix of the squared distance; ``"mahalanobis"`` whitens by the density's covariance.
     diagonal : {"same", "independent"}, default="same"
-        What ``kernel(P)`` has on its diagonal: 1, for a row is at no distance from itself; or
+        What ``kernel(P)`` has on its diagonal: 1, since a row is at distance zero from itself; or
         two independent draws of a row, ``exp(-2 gamma tr A)``. The faded diagonal cancels the
         fading: once rows are weighed by it, what is left is imputation. Both are positive
         definite.
@@ -77,7 +77,7 @@ class ExpectedDistanceRBF(Kernel):
         self.diagonal = diagonal
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with numbers in place of words."""
+        """Return this kernel with all parameters resolved to numbers."""
         check_diagonal(self.diagonal)
         return with_gamma_and_metric(self, prior)
 
@@ -135,8 +135,8 @@ class GammaRBF(Kernel):
         The paper takes the columns as independent, which is ``A + B`` cut to its diagonal in
         the variance; ``"independent"`` is that, the columns being those after the metric's map.
     diagonal : {"same", "independent"}, default="same"
-        What ``kernel(P)`` has on its diagonal: 1, for a row is at no distance from itself; or the
-        formula for two independent draws of a row.
+        What ``kernel(P)`` has on its diagonal: 1, since a row is at distance zero from
+        itself; or the formula for two independent draws of a row.
 
     Notes
     -----
@@ -170,7 +170,7 @@ class GammaRBF(Kernel):
         self.diagonal = diagonal
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with numbers in place of words."""
+        """Return this kernel with all parameters resolved to numbers."""
         check_diagonal(self.diagonal)
         if self.variance not in ("exact", "independent"):
             raise ValueError(
@@ -275,7 +275,7 @@ class _Spread:
 
 
 def _gamma_transform(mean: FloatArray, variance: FloatArray, gamma: float) -> FloatArray:
-    """Return ``E exp(-gamma z)`` of a Gamma variable with these moments, in place of ``variance``.
+    """Return ``E exp(-gamma z)`` of a Gamma variable with these moments, overwriting ``variance``.
 
     Where the mean is zero so is ``z``, and where the variance is zero, ``z`` is its mean.
     """
@@ -307,7 +307,7 @@ def _moments(
     columns: IntArray | None = None,
     coordinatewise: bool = False,
 ) -> tuple[BeliefMoments, BeliefMoments]:
-    """Return the moments of both sides, counted from among the rows."""
+    """Return the moments of both sides, centred among the rows."""
     centre = centre_of(P.means[:, 0])
     x, *rest = (
         BeliefMoments(
@@ -327,10 +327,10 @@ def _squared_distances(
     scale: float,
     close: float = 1e-14,
 ) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
-    """Return ``|a - b|²`` in place of ``a'b``, and the pairs for which it must be taken anew."""
+    """Overwrite ``a'b`` with ``|a - b|²``; return the pairs that must be recomputed."""
     far = far_pairs(products, row_squares, column_squares, scale=scale, close=close)
     products *= -2
-    # One rounding to an entry after this, and none that could leave the sum below zero.
+    # One rounding per entry after this, and none that could leave the sum below zero.
     products += row_squares[:, None]
     products += column_squares
     return np.maximum(products, 0, out=products), far

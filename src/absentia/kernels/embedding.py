@@ -68,7 +68,7 @@ class EmbeddingRBF(Kernel):
         return self.kernel.positive_definite
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with numbers in place of words, inside and out."""
+        """Return this kernel and its inner kernel with all parameters resolved to numbers."""
         if not isinstance(self.kernel, Kernel):
             raise TypeError(
                 f"kernel must be a Kernel such as ExpectedRBF(), found {self.kernel!r}."

@@ -1,4 +1,4 @@
-"""Similarity of what is missing, for data in which absence says something."""
+"""Similarity of missingness patterns, for data in which missingness is informative."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _BLOCK = 512
 
 
 class MaskKernel(Kernel):
-    """How alike two rows are in *what* they miss, whatever their values.
+    """How similar two rows are in *which* values they miss, whatever their values are.
 
     ``exp(-sum_j weight_j [exactly one of the two rows misses column j])``
 
     One for rows with the same pattern; each column that one of them misses and the other has
     takes a factor of ``exp(-weight)``. Multiplied with another kernel it lets a model use *that*
-    a value is missing, which decides the matter when data is not missing at random: a customer
-    who leaves the income blank is not an average customer. Where absence says nothing it costs a
-    little accuracy, so choose the weight by cross-validation; 0 switches it off.
+    a value is missing, which is decisive when data are not missing at random: a customer who
+    leaves the income blank is not an average customer. Where missingness is uninformative it
+    costs a little accuracy, so choose the weight by cross-validation; 0 switches it off.
 
     A product over columns of positive definite kernels on two points, so positive definite. Its
     diagonal is one, for two draws of a row miss the same columns.
@@ -37,7 +37,7 @@ class MaskKernel(Kernel):
     ----------
     weight : float or array-like of shape (n_features,), default=1.0
         Non-negative. An array gives each column its own weight, so that only the columns whose
-        absence says something count.
+        absence is informative count.
 
     Notes
     -----

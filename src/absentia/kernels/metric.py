@@ -1,4 +1,4 @@
-"""In which metric distances are measured: the columns as they are, whitened, or the user's own."""
+"""The metric of distances: Euclidean, Mahalanobis, or a matrix given by the user."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
     if M.shape != (d, d):
         raise ValueError(
             f"A metric for {d} columns must be a matrix of shape {(d, d)}, found {M.shape}. For "
-            "a weight to each column give numpy.diag(weights)."
+            "one weight per column pass numpy.diag(weights)."
         )
     if not np.isfinite(M).all():
         raise ValueError("A metric must be a finite, symmetric matrix.")

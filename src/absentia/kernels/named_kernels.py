@@ -1,4 +1,4 @@
-"""From what a user types to a kernel: a name and a few numbers, or a kernel, become one kernel."""
+"""From the parameters of an estimator (a name and a few numbers, or a kernel) to a kernel."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def kernel_named(name: Any, gamma: Any = "scale") -> Kernel:
         scikit-learn's ``"rbf"``, ``"linear"`` or ``"poly"`` (of degree 3 and without constant, as
         there), for the kernels that equal them on complete rows.
     gamma : float or "scale", default="scale"
-        For the kernels that have one. The linear kernel has none and leaves it aside, so that a
-        grid over kernels and gammas can include it.
+        For the kernels that have one. The linear kernel ignores it, so that a grid over kernels
+        and gammas can include it.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def make_unmasked_kernel(kernel: Any, gamma: Any) -> Kernel:
 
 
 def make_mask_kernel(mask_weight: Any) -> Kernel | None:
-    """Return the mask kernel of that weight, or None for no weight at all."""
+    """Return the mask kernel of that weight, or None without a weight."""
     if mask_weight is None or not np.any(mask_weight):
         return None
     return MaskKernel(mask_weight)

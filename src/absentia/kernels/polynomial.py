@@ -88,7 +88,7 @@ class ExpectedPolynomial(Kernel):
         return self.coef0 >= 0
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with a number in place of ``gamma="scale"``."""
+        """Return this kernel with ``gamma="scale"`` resolved to a number."""
         check_diagonal(self.diagonal)
         if self.degree not in (2, 3):
             raise ValueError(

@@ -41,10 +41,10 @@ class ExpectedRBF(Kernel):
         [Smieja2018]_); an array must be symmetric and positive definite.
     scaled : bool, default=True
         Without scaling the determinants are left out: the unscaled form of [Anderson2011]_, which
-        has a unit diagonal but is **not positive definite**, whatever the paper says.
+        has a unit diagonal but is **not positive definite**, contrary to the paper.
     diagonal : {"independent", "same"}, default="independent"
-        What ``kernel(P)`` has on its diagonal: two independent draws of the row, as everywhere
-        else in the matrix, or one and the same draw, which makes it 1. Both are positive definite.
+        What ``kernel(P)`` has on its diagonal: two independent draws of the row, as
+        off the diagonal, or one and the same draw, which makes it 1. Both are positive definite.
 
     Notes
     -----
@@ -84,11 +84,11 @@ class ExpectedRBF(Kernel):
 
     @property
     def positive_definite(self) -> bool:
-        """The unscaled form is not."""
+        """True for the scaled form only."""
         return bool(self.scaled)
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with numbers in place of words."""
+        """Return this kernel with all parameters resolved to numbers."""
         check_diagonal(self.diagonal)
         if not isinstance(self.scaled, bool | np.bool_):
             raise ValueError(f"scaled must be True or False, found {self.scaled!r}.")
@@ -109,7 +109,7 @@ class ExpectedRBF(Kernel):
 
 
 class GenRBF(Kernel):
-    """The generalised RBF kernel: the expected RBF, normalised so that each row is like itself.
+    """The generalised RBF kernel: the expected RBF, normalised to a unit diagonal.
 
     ``E[k](P, Q) / sqrt(E[k](P, P) E[k](Q, Q))`` with independent draws in the self-terms: Eq.
     (20)-(21) of [Smieja2018]_, where it is the inner product of smoothed densities in L2. It is
@@ -142,7 +142,7 @@ class GenRBF(Kernel):
         self.metric = metric
 
     def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with numbers in place of words."""
+        """Return this kernel with all parameters resolved to numbers."""
         return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

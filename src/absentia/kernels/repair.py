@@ -1,4 +1,4 @@
-"""Kernel matrices that are not positive semidefinite: found, named, and repaired."""
+"""Kernel matrices that are not positive semidefinite: detection, warning and repair."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NotPositiveDefiniteWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class RepairedMatrix:
-    """What :func:`repair_psd` did, to be done to the rows of new data.
+    """The repair made by :func:`repair_psd`, to be applied to new rows as well.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class RepairedMatrix:
 def repair_psd(
     K: Any, method: Literal["clip", "flip", "shift"] = "clip"
 ) -> tuple[FloatArray, RepairedMatrix]:
-    """Return the nearest use one can make of a kernel matrix that is not positive semidefinite.
+    """Return a positive semidefinite matrix close to a kernel matrix that is not.
 
     With ``K = V diag(l) V'``:
 
@@ -151,10 +151,10 @@ def repair_psd(
 
 
 def check_psd(K: FloatArray, kernel: Kernel) -> bool:
-    """Tell whether a training matrix is positive semidefinite, and warn where it is not.
+    """Return whether a training matrix is positive semidefinite, and warn where it is not.
 
     Machines call this on the matrix they are about to solve with. A kernel that is positive
-    definite by theorem passes unlooked at; for the others a Cholesky factorisation decides, with
+    definite by theorem is not checked; for the others a Cholesky factorisation decides, with
     a tolerance of ``1e-8`` of the trace, and only a matrix that fails pays for its smallest
     eigenvalue.
 

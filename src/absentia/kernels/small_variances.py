@@ -14,7 +14,7 @@ __all__ = ["certain_rows", "rbf_variances"]
 
 
 def certain_rows(P: Beliefs) -> BoolArray:
-    """Tell which rows are points, shape (n,)."""
+    """Return which rows are points, shape (n,)."""
     certain: BoolArray = P.covariances.is_zero()[P.group_of_row]
     return certain & (P.means == P.means[:, :1]).all(axis=(1, 2))
 

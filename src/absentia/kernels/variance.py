@@ -1,4 +1,4 @@
-"""How uncertain a similarity is: the variance of the kernel of two rows that are uncertain."""
+"""How uncertain a similarity is: the variance of the kernel of two incomplete rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kernel_variance(
 
     - :class:`ExpectedLinear`: ``var(x'y) = tr(AB) + a'Ba + b'Ab``, Eq. (6) of [Anderson2011]_,
       for mixtures through their overall moments, which is exact;
-    - :class:`ExpectedRBF`: ``E[k with 2 gamma] - E[k]²``, for the square of an RBF is an RBF of
+    - :class:`ExpectedRBF`: ``E[k with 2 gamma] - E[k]²``, since the square of an RBF is an RBF of
       twice the gamma, Eq. (7) of [Anderson2011]_; for mixtures both terms are the mixture's.
 
     Between complete rows it is zero. Where the variance is small beside the square of the kernel
@@ -50,8 +50,8 @@ def kernel_variance(
     Parameters
     ----------
     kernel : ExpectedLinear or ExpectedRBF
-        Others have no closed form here. The unscaled RBF is not the mean of anything, so it has
-        no variance either.
+        Others have no closed form here. The unscaled RBF is not an expectation, so it has no
+        variance.
     P : Beliefs of n rows
     Q : Beliefs of m rows, optional
     diagonal : {"same", "independent"}, default="same"
@@ -128,7 +128,7 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
 def _mend_small(
     V: FloatArray, K_squared: FloatArray, kernel: ExpectedRBF, P: Beliefs, Q: Beliefs | None
 ) -> None:
-    """Compute anew what subtraction has left few digits of; zero between rows that are certain."""
+    """Recompute variances that lost their digits to cancellation; zero between complete rows."""
     doubtful = _SMALL * K_squared > V
     others = P if Q is None else Q
     sure, sure_others = certain_rows(P), certain_rows(others)

@@ -1,4 +1,4 @@
-"""scikit-learn estimators that accept rows with holes, and beliefs in place of rows."""
+"""scikit-learn estimators that accept incomplete rows, and beliefs instead of rows."""
 
 from absentia.machines.gaussian_process.classification import GaussianProcessClassifier
 from absentia.machines.gaussian_process.regression import GaussianProcessRegressor

@@ -1,4 +1,4 @@
-"""The words that the docstrings of all machines share, written once.
+"""The parts that the docstrings of all machines share, written once.
 
 ``@documented`` puts them where a docstring says ``{common_parameters}``, ``{common_attributes}``
 or one of the parameters of the SVM solver.
@@ -29,7 +29,7 @@ gamma : float, "scale" or "loo", default="scale"
     chosen on the training rows by the closed-form leave-one-out error of kernel ridge regression.
 mask_weight : float, array-like of shape (n_features,) or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
-    miss the same columns are more alike; for data that is not missing at random. None and 0
+    miss the same columns are more alike; for data that are not missing at random. None and 0
     leave it out.
 n_jobs : int, default=None
     Threads for the Gram matrix; by default as many as BLAS would use.
@@ -37,7 +37,7 @@ shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
     "process_parameters": """\
 n_restarts_optimizer : int, default=0
-    Further searches for the highest evidence, from random places within the bounds.
+    Further searches for the highest evidence, from random points within the bounds.
 gamma_bounds : pair of float, default=(1e-4, 1e4)
     Where to look for ``gamma``, in multiples of ``gamma="scale"``.
 random_state : int, RandomState instance or None, default=None
@@ -58,8 +58,8 @@ gamma : float, "optimize", "scale" or "loo", default="optimize"
     chosen by the closed-form leave-one-out error of kernel ridge regression.
 mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
-    miss the same columns are more alike; for data that is not missing at random.
-    ``"optimize"`` lets the evidence say whether absence tells something.
+    miss the same columns are more alike; for data that are not missing at random.
+    ``"optimize"`` lets the evidence decide whether missingness is informative.
 n_jobs : int, default=None
     Threads for the Gram matrix; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
@@ -70,7 +70,7 @@ gammas : int, sequence of float or None, default=7
     leaves the kernel as it is. Where ``kernel`` is an object, they go into the object.
 mask_weights : sequence or None, default=None
     Weights of the mask kernel to try, each a number or an array; include 0 to see whether
-    absence says anything. None is without mask kernel.
+    missingness is informative. None means no mask kernel.
 cv : int, splitter or iterable, default=5
     As in :class:`sklearn.model_selection.GridSearchCV`.
 scoring : str, callable or None, default=None
@@ -106,7 +106,7 @@ n_splits_ : int
 density_ : density or None
     Fitted on the training rows; None after fitting on beliefs.
 kernel_ : Kernel
-    The kernel in use, with numbers in place of words such as ``"scale"``.
+    The kernel in use, with words such as ``"scale"`` resolved to numbers.
 beliefs_ : Beliefs
     About the training rows that predictions need.
 missing_rates_ : ndarray of shape (n_features,)
@@ -117,7 +117,7 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
     Their names, where training rows came as a frame with names.""",
     "solver_parameters": """\
 shrinking : bool, default=True
-    Whether the solver drops rows from the problem that look settled.
+    Whether to use the shrinking heuristic of the solver.
 tol : float, default=1e-3
     Tolerance of the solver's stopping rule.
 cache_size : float, default=200
@@ -125,7 +125,7 @@ cache_size : float, default=200
 verbose : bool, default=False
     Whether the solver prints.
 max_iter : int, default=-1
-    Most steps of the solver; -1 for no limit.""",
+    Maximum number of steps of the solver; -1 for no limit.""",
     "feature_parameters": """\
 features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
     How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns
@@ -140,12 +140,12 @@ mask_weight : float, array of shape (n_features,) or None
     Multiplies the kernel with :class:`MaskKernel`, for features given by name.""",
     "lbfgs_parameters": """\
 fit_intercept : bool, default=True
-    Whether to add a constant, which is not penalised.
+    Whether to add an intercept, which is not penalised.
 tol : float, default=1e-6
     L-BFGS stops when no entry of the gradient, per row and in the metric of the normal
     equations, is larger.
 max_iter : int, default=200
-    The largest number of steps of L-BFGS.""",
+    Maximum number of steps of L-BFGS.""",
     "feature_cache_parameters": """\
 cache_size : float, default=1000
     Megabytes up to which the features of a table in memory are kept between passes.
@@ -155,20 +155,21 @@ random_state : int, RandomState or None
     Draws frequencies or landmarks.""",
     "vote_parameters": """\
 decision_function_shape : {"ovr", "ovo"}, default="ovr"
-    For more than two classes: one column to each class, or to each pair of classes.
+    For more than two classes: one column per class, or per pair of classes.
 break_ties : bool, default=False
-    Whether ties in the votes of the pairs are broken by the decision function, which costs a
-    little.""",
+    Whether ties in the votes of the pairs are broken by the decision function, at a small
+    cost.""",
     "polynomial_parameters": """\
 degree : {2, 3}, default=3
-    Of ``kernel="poly"``; left aside by the other kernels.
+    Of ``kernel="poly"``; ignored by the other kernels.
 coef0 : float, default=0.0
-    The constant of ``kernel="poly"``; left aside by the other kernels.""",
+    The constant of ``kernel="poly"``; ignored by the other kernels.""",
     "seed_parameters": """\
 random_state : int, RandomState instance or None, default=None
     Draws the starting points of a density that is given by name.
 probability : bool, default=False
-    Not supported, since scikit-learn is removing it: True is answered with what to use instead.""",
+    Not supported, since scikit-learn is removing it: True raises an error that names the
+    alternatives.""",
     "support_attributes": """\
 support_vectors_ : ndarray of shape (n_support, n_features)
     Their conditional means.
@@ -190,7 +191,7 @@ fit_status_ : int
 
 
 def documented(cls: _Class) -> _Class:
-    """Fill in the shared parts of a class's docstring, indented as the place that asks for them."""
+    """Fill in the shared parts of a class's docstring, indented as their placeholders are."""
     lines = []
     for line in (cls.__doc__ or "").splitlines():
         name = line.strip().removeprefix("{").removesuffix("}")

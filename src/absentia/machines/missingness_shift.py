@@ -1,9 +1,9 @@
-"""Holes that appear only after training: compare the missingness of new rows with that before.
+"""Missingness shift: columns that are missing in new rows and never were in training.
 
 A density knows what a missing value could have been whether or not it was ever missing in
 training, so machines of beliefs predict well from such rows where learners that split on
-missingness fail silently. Yet a column that was never missing before is news: a sensor that broke,
-a form that changed. ``shift="warn"`` or ``"error"`` makes a machine tell.
+missingness fail silently. Yet a column that was never missing before deserves attention: a sensor
+that broke, a form that changed. ``shift="warn"`` or ``"error"`` makes a machine report it.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def check_shift(
     more = f" and {len(new) - 10} more" if len(new) > 10 else ""
     message = (
         f"Columns that were never missing in training are missing now: {shown}{more}. The density "
-        "knows what they could have been, so predictions stand on what is left; but the way "
+        "still gives their distribution, so predictions use what is left; but the way "
         "values go missing has changed since training. Check where the new rows come from, or "
-        "train on rows with such holes; shift='ignore' says that this is expected."
+        "train on rows that miss these columns; use shift='ignore' if this is expected."
     )
     if policy == "error":
         raise ValueError(message)

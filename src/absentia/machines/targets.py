@@ -1,4 +1,4 @@
-"""What machines do with ``y``: check it, and write it as numbers for the leave-one-out error."""
+"""Targets: checked, and encoded as numbers for the leave-one-out error."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def codes_of_classes(y: Any) -> FloatArray:
 
 
 def codes_of_numbers(y: Any) -> FloatArray:
-    """Return each target centred and of unit variance, so that all weigh alike."""
+    """Return each target centred and of unit variance, so that all have equal weight."""
     columns = np.reshape(y, (len(y), -1)).astype(np.float64)
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)

@@ -26,7 +26,7 @@ def predict_uncertainty(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Uncertainty:
-    """Predict rows with holes, with the uncertainty of the predictions taken apart.
+    """Predict incomplete rows, with the uncertainty of the predictions taken apart.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Any model on rows with holes: its answers averaged over what the missing values could be."""
+"""Any model on incomplete rows: its answers averaged over what the missing values could be."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ class MarginalModel(BaseEstimator):
 
 
 class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
-    """Probabilities of any classifier for rows with holes, averaged over what is missing.
+    """Probabilities of any classifier for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's
     ``predict_proba`` and ``x`` drawn from the density conditioned on ``o``. That is the best
@@ -396,7 +396,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
 
 
 class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
-    """Predictions of any regressor for rows with holes, averaged over what is missing.
+    """Predictions of any regressor for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the regressor's
     ``predict`` and ``x`` drawn from the density conditioned on ``o``: the best prediction of

@@ -1,4 +1,4 @@
-"""Training a model on rows with holes: every incomplete row becomes several weighted draws."""
+"""Training a model on incomplete rows: every incomplete row becomes several weighted draws."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRAINING_DRAWS = 8
 def stacked_draws(
     density: Any, table: FloatArray, n_draws: int, seed: int
 ) -> tuple[FloatArray, Any, FloatArray]:
-    """Return complete rows that stand for rows with holes.
+    """Return complete rows that stand for incomplete rows.
 
     Returns
     -------

@@ -235,7 +235,7 @@ def test_empty_grids_and_wrong_values_get_a_sentence():
         with pytest.raises(TypeError, match="must be a list of values to try, found"):
             SVCCV(**params).fit(X, y)
     sorted_folds = [(np.flatnonzero(y == label), np.flatnonzero(y != label)) for label in (0, 1)]
-    with pytest.raises(ValueError, match=r"Fold 0 of 2 has nothing to learn: .* got 1 class"):
+    with pytest.raises(ValueError, match=r"Fold 0 of 2 cannot be fitted: .* got 1 class"):
         SVCCV(gammas=GAMMAS, cv=sorted_folds).fit(X, y)
     with pytest.raises(TypeError, match="scoring must be one score"):
         SVCCV(gammas=GAMMAS, scoring=["accuracy", "f1"]).fit(X, y)

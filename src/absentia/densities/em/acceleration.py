@@ -32,7 +32,7 @@ _LONGEST_PAUSE = 8
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """Where an ascent ended, and how it went.
+    """The result of an ascent, and its convergence.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def ascend(
 def _correction(
     moves: list[FloatArray], changes: list[FloatArray], residual: FloatArray
 ) -> FloatArray:
-    """Return what to take from the next step so that the residual is as small as can be told."""
+    """Return what to take from the next step so that the residual becomes as small as possible."""
     D = np.array(changes)
     left, singular, right = np.linalg.svd(D, full_matrices=False)
     damped = singular / (singular**2 + _RIDGE * max(singular[0] ** 2, np.finfo(float).tiny))

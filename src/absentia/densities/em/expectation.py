@@ -1,4 +1,4 @@
-"""The E-step: what rows with holes contribute to the moments of a mixture of Gaussians."""
+"""The E-step: what incomplete rows contribute to the moments of a mixture of Gaussians."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class _SummedPatterns:
 
 
 class Expectation:
-    """A table with holes, arranged once so that every E-step on it is quick.
+    """An incomplete table, arranged once for fast E-steps.
 
-    Rows stand by pattern. Where there is one Gaussian, a pattern with more than ``2 d`` rows is
-    kept as the sums of its rows and of their products, so that a step on it costs ``O(d^2 |L|)``
-    whatever the number of rows; complete rows are the plainest case of that. All other rows are
-    completed a block at a time, on the smaller of the two sides of their pattern, and enter
-    through one product of matrices: per row ``O(d^2)``, per pattern ``O(min(|L|, |O|)^3)``.
+    Rows are sorted by pattern. For one Gaussian, a pattern with more than ``2 d`` rows is kept as
+    the sums of its rows and of their products, so that a step on it costs ``O(d^2 |L|)`` whatever
+    the number of rows; complete rows are the simplest case of that. All other rows are completed
+    a block at a time, on the smaller of the two sides of their pattern, and enter through one
+    product of matrices: per row ``O(d^2)``, per pattern ``O(min(|L|, |O|)^3)``.
     Memory is that of one copy of the table, and of a few blocks.
 
     Parameters
@@ -89,7 +89,7 @@ class Expectation:
         NaN where a value is missing; scaled so that every column is of order one.
     weights : ndarray of shape (n_samples,), optional
     sum_patterns : bool
-        Whether to reduce patterns to sums, which is of use with one component only.
+        Whether to reduce patterns to sums, which is useful with one component only.
     n_jobs : int, optional
         Threads over chunks of rows; by default as many as BLAS would use.
     patterns : Patterns, optional
@@ -123,7 +123,7 @@ class Expectation:
             self._blocks.append((block, np.nan_to_num(X[rows]), row_weights))
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Take expectations under a prior; None where a covariance of it is all but singular."""
+        """Take expectations under a prior; None where a covariance is nearly singular."""
         if not prior.well_conditioned:  # a climb could be led astray by noise
             return None
         parts = self._of_blocks(prior)

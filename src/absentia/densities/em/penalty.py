@@ -1,4 +1,4 @@
-"""Maximisation under a conjugate penalty: shrinkage that EM can climb."""
+"""Maximisation under a conjugate penalty: shrinkage within EM."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class Penalty:
 
 
 class TakesExpectations(Protocol):
-    """Rows, wherever they are, that can be expected under a prior."""
+    """Rows, in memory or not, whose expected moments under a prior can be computed."""
 
     n_features: int
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Return their moments; None where a covariance of the prior is all but singular."""
+        """Return their moments; None where a covariance of the prior is nearly singular."""
 
 
 def climb(
@@ -83,7 +83,7 @@ def climb(
 ) -> tuple[Prior, Ascent] | None:
     """Run EM from a prior, or from where another ascent ended.
 
-    Returns None where the start, or a step of EM, has a covariance that is all but singular: the
+    Returns None where the start, or a step of EM, has a covariance that is nearly singular: the
     likelihood then has no maximum, or none that double precision can find.
     """
     d = expectation.n_features

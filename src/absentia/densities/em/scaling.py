@@ -53,7 +53,7 @@ class Scaling:
         return cls(anchors + means, np.where(constant, substitute, spreads))
 
     def check_units(self, names: list[str]) -> None:
-        """Refuse columns of which double precision cannot hold the variance or its inverse."""
+        """Raise ValueError for columns whose variance, or its inverse, would overflow."""
         fit = (self.scales > _SMALLEST) & (self.scales < _LARGEST)
         if not fit.all():
             j = int(np.argmin(fit))

@@ -10,7 +10,7 @@ __all__ = ["automatic_shrinkage", "pair_sums", "shrinkage_from_sums"]
 
 
 def automatic_shrinkage(Z: FloatArray, weights: FloatArray | None = None) -> float:
-    """Choose how far to shrink the correlations of a table with holes towards zero.
+    """Choose how far to shrink the correlations of an incomplete table towards zero.
 
     Shrinking every correlation ``r`` to ``(1 - lam) r`` has the least expected squared error at
 

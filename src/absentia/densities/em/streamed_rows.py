@@ -1,4 +1,4 @@
-"""Training rows in many places: chunks of files, partitions on many machines.
+"""Out-of-core and distributed training rows: chunks of files, partitions on many machines.
 
 What a fit needs of its rows are sums: the moments of the columns, to bring them to standard units;
 the moments of pairs of columns, to choose the shrinkage; and at each step of EM the expected
@@ -38,7 +38,7 @@ def training_rows(rows: Table | Stream, sample_weight: Any) -> TrainingRows | St
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows:
-    """As :class:`TrainingRows`, for rows that are in many places and stay there.
+    """As :class:`TrainingRows`, for out-of-core and distributed rows.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class StreamedRows:
 
 
 class SpreadExpectation:
-    """As :class:`Expectation`, for rows that are in many places: moments summed over blocks."""
+    """As :class:`Expectation`, for out-of-core rows: moments summed over blocks."""
 
     def __init__(self, rows: StreamedRows, sum_patterns: bool, n_jobs: int | None):
         self.rows = rows
@@ -111,7 +111,7 @@ class SpreadExpectation:
         self.n_jobs = n_jobs
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Take expectations under a prior; None where a covariance of it is all but singular."""
+        """Take expectations under a prior; None where a covariance is nearly singular."""
         rows = self.rows
         summed: _MomentsOrNone = rows.blocks.map_sum(
             _moments_of_block, rows.columns, rows.scaling, prior, self.sum_patterns, self.n_jobs
@@ -122,7 +122,7 @@ class SpreadExpectation:
 def standard_rows(
     block: Chunk, columns: IntArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the rows of a block that say something, in standard units, and their weights."""
+    """Return the rows of a block with any observed value, in standard units, and their weights."""
     X, weights, _ = _used_rows(block)
     return scaling.forward(np.ascontiguousarray(X[:, columns])), weights
 
@@ -130,7 +130,7 @@ def standard_rows(
 def _used_rows(block: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
     weights = block.sample_weight
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sample_weight must hold finite numbers that are not negative.")
+        raise ValueError("sample_weight must hold finite, non-negative numbers.")
     observed = ~np.isnan(block.X)
     used = observed.any(axis=1)
     if weights is not None:
@@ -148,7 +148,7 @@ def _pair_sums(
 
 @dataclass(frozen=True, eq=False)
 class _MomentsOrNone:
-    """The moments of some rows, or None where they cannot be had; the sum has all or none."""
+    """The moments of some rows, or None where they are not available; the sum has all or none."""
 
     moments: ExpectedMoments | None
 

@@ -1,4 +1,4 @@
-"""How well a kernel matrix is estimated from rows with holes: the experiments of [Mesquita]_."""
+"""How well a kernel matrix is estimated from incomplete rows: the experiments of [Mesquita]_."""
 
 from __future__ import annotations
 

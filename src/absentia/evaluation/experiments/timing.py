@@ -65,7 +65,7 @@ SMIEJA_TIMING = Protocol(
     source="Figure 8 of Smieja2018",
     description=(
         "Ionosphere, holes in five columns drawn at random, the two settings of penalty and width "
-        "of the paper. Measured is the whole training, from rows with holes to the machine: "
+        "of the paper. Measured is the whole training, from incomplete rows to the machine: "
         "filling in or fitting a density, the kernel, and the solver, on one thread. The best of "
         "three, after a fifth of the rows to warm up (what takes over two seconds is measured "
         "once); run it with one job on a quiet machine."

@@ -42,7 +42,7 @@ def expected_gram(
         and isinstance(P.covariances, ConditionalCovariances)
         and not isinstance(Q.covariances, ConditionalCovariances)
     ):
-        # The fast road wants the conditioned side as columns.
+        # The fast path takes the conditioned side as columns.
         return expected_gram(
             Q,
             P,

@@ -28,7 +28,7 @@ class Ordering:
     popular : list of (group, start, stop)
         The popular groups and the places of their rows; they fill the first ``n_popular`` places.
     identity : bool
-        Whether the order is that of the beliefs, so that nothing need be moved back.
+        Whether the order is that of the beliefs, so that nothing has to be moved back.
     """
 
     rows: IntArray

@@ -1,8 +1,8 @@
 """The regions of a Gram matrix of expected RBFs, each filled in the way that suits it.
 
 A region is rows of one component against columns of one component, in the order of computation.
-Popular groups against popular groups: one factorisation to a pair of groups and a matrix product
-for the rows. Everything else: the lanes of ``absentia.engine``, a factorisation to a pair of rows.
+Popular groups against popular groups: one factorisation per pair of groups and a matrix product
+for the rows. Everything else: the lanes of ``absentia.engine``, one factorisation per pair of rows.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def fill_lanes(
             *column_arguments,
         )
         return
-    # A general metric, or covariances that are given: information matrices by LAPACK, for as many
+    # A general metric, or explicit covariances: information matrices by LAPACK, for as many
     # rows at a time as the workspace holds.
     row_constants = rows.constants.copy()
     for block in bounded_slices(last_row - first_row, d * d):
@@ -328,7 +328,7 @@ def fill_lanes(
 
 
 def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
-    """Tell whether rounding lets the precisions of a density stand in for its covariances."""
+    """Return whether rounding allows precisions of a density to be used instead of covariances."""
     prior = beliefs.prior
     variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
     spread = variances * np.diagonal(smoothing.information)
@@ -353,7 +353,7 @@ def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]
 
 
 def _use_observed_side(rows: Side, masks: BoolArray, prior: Prior) -> BoolArray:
-    """Tell for which patterns of the columns the observed side is the cheaper one."""
+    """Return for which patterns of the columns the observed side is cheaper."""
     if not prior.inflation < _LARGEST_INFLATION_OBSERVED:
         return np.zeros(len(masks), dtype=bool)
     d = masks.shape[1]

@@ -35,7 +35,7 @@ def gram_blocks(
     Q : Beliefs of m rows, optional
         Without it the rows of ``P`` are compared with each other.
     block_rows : int, default=1024
-        Rows to a block; the memory in use is that of one block, ``8 * block_rows * m`` bytes,
+        Rows per block; the memory in use is that of one block, ``8 * block_rows * m`` bytes,
         and the kernel's bounded workspace.
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
@@ -92,7 +92,7 @@ def assembled(
 
     ``block(I, J)`` returns the entries of rows ``I`` and columns ``J``. A symmetric matrix is
     computed on and below the diagonal and mirrored, so that it is symmetric to the last bit.
-    Blocks are shared out among threads; each writes its own part of the matrix.
+    Blocks are distributed over threads; each writes its own part of the matrix.
     """
     out = np.empty(shape)
 

@@ -1,4 +1,4 @@
-"""Gaussian process classification for rows with holes, by expectation propagation."""
+"""Gaussian process classification for incomplete rows, by expectation propagation."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     scale : float or "optimize", default="optimize"
         Variance of the process.
     scale_bounds : pair of float, default=(1e-2, 1e4)
-        Where to look for ``scale``.
+        Bounds of the search for ``scale``.
     max_iter_predict : int, default=100
-        The largest number of sweeps of expectation propagation for one value of the
+        Maximum number of sweeps of expectation propagation for one value of the
         hyperparameters.
     {process_parameters}
 
@@ -62,9 +62,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     ----------
     classes_ : ndarray of shape (n_classes,)
     scale_ : float
-        Given, or found.
+        As given, or optimised.
     hyperparameter_names_ : list of str
-        What was free: parameters of the kernel, then ``"scale"``.
+        The free hyperparameters: those of the kernel, then ``"scale"``.
     theta_ : ndarray of shape (n_hyperparameters,)
         Their logarithms.
     log_marginal_likelihood_value_ : float
@@ -73,7 +73,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         The coefficients of the posterior mean, ``f = scale K dual_coef``, of each problem of two
         classes.
     root_curvatures_ : ndarray of the same shape
-        Square roots of the precisions ``W`` that the Gaussian stand-ins of the likelihoods have.
+        Square roots of the precisions ``W`` of the Gaussian sites that approximate the likelihoods.
     L_ : ndarray of shape (n_problems, n_samples, n_samples)
         The lower Cholesky factors of ``I + W^(1/2) scale K W^(1/2)``.
     {common_attributes}
@@ -151,7 +151,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         self.shift = shift
 
     def fit(self, X: Any, y: Any) -> GaussianProcessClassifier:
-        """Fit density, kernel and process to training rows with holes.
+        """Fit density, kernel and process to incomplete training rows.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             warnings.warn(
                 "GaussianProcessClassifier did not converge in "
                 f"max_iter_predict={self.max_iter_predict} sweeps of expectation propagation. "
-                "Raise it, or lower the upper one of scale_bounds.",
+                "Raise it, or lower the upper bound in scale_bounds.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -236,13 +236,13 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         return probabilities
 
     def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
-        """Return probabilities with the entropy of the class taken apart.
+        """Return probabilities with the entropy of the class decomposed.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
         by_column : bool, default=True
-            Whether to say what each missing column alone would remove.
+            Whether to compute what each missing column alone would remove.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         return (means[:, 0], variances[:, 0]) if means.shape[1] == 1 else (means, variances)
 
     def _latents(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the log-odds, a column to each problem of two classes."""
+        """Return mean and variance of the log-odds, one column per binary problem."""
         beliefs = self._believe(X)
         diagonal = self.scale_ * self.kernel_.diag(beliefs)
         problems = list(zip(self.dual_coef_, self.root_curvatures_, self.L_, strict=True))
@@ -304,7 +304,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         Parameters
         ----------
         theta : array-like of shape (n_hyperparameters,), optional
-            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` unless told.
+            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` by default.
         eval_gradient : bool, default=False
             Whether to return the derivatives by ``theta`` as well.
 

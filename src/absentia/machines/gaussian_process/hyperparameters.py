@@ -1,4 +1,4 @@
-"""The parameters of a kernel that a Gaussian process chooses by its evidence."""
+"""The hyperparameters of a kernel that a Gaussian process chooses by its evidence."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class KernelFamily:
         """Yield the derivative of the Gram matrix by each free parameter, one at a time.
 
         By finite differences, for any kernel: with the Gram matrix ``K`` at this point forward
-        ones (one further matrix to each parameter, six digits: enough to climb by), without it
+        ones (one further matrix per parameter, six digits: enough for the search), without it
         central ones (two matrices, nine digits).
         """
         step = 1e-4 if K is None else 1e-6
@@ -120,7 +120,7 @@ class KernelFamily:
 
 
 def is_free(parameter: Any) -> bool:
-    """Tell whether a parameter is to be chosen by the evidence."""
+    """Return whether a parameter is to be chosen by the evidence."""
     return isinstance(parameter, str) and parameter == "optimize"
 
 

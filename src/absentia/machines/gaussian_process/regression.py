@@ -1,4 +1,4 @@
-"""Gaussian process regression for rows with holes."""
+"""Gaussian process regression for incomplete rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
 
         ``mean = scale k inv(S) y``,   ``variance = scale k(x, x) - scale^2 k inv(S) k' + noise``.
 
-    What is not said (``"optimize"``) is chosen where the evidence, the probability of the
+    What is left open (``"optimize"``) is chosen where the evidence, the probability of the
     training targets, is highest. On complete rows this is the process with the covariance
     ``scale * RBF + WhiteKernel(noise)`` of :mod:`sklearn.gaussian_process`.
 
@@ -48,7 +48,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         Whether targets are centred and brought to unit variance first. ``noise``, ``scale`` and
         the evidence then refer to these targets; predictions are in the user's units.
     noise_bounds : pair of float, default=(1e-6, 10.0)
-        Where to look for ``noise``, in multiples of the mean square of the targets.
+        Bounds of the search for ``noise``, in multiples of the mean square of the targets.
     scale_bounds : pair of float, default=(1e-3, 1e5)
         The same for ``scale``.
     {process_parameters}
@@ -56,9 +56,9 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     Attributes
     ----------
     noise_, scale_ : float
-        Given, or found.
+        As given, or optimised.
     hyperparameter_names_ : list of str
-        What was free: parameters of the kernel, then ``"scale"`` and ``"noise"``.
+        The free hyperparameters: those of the kernel, then ``"scale"`` and ``"noise"``.
     theta_ : ndarray of shape (n_hyperparameters,)
         Their logarithms.
     log_marginal_likelihood_value_ : float
@@ -68,12 +68,12 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     L_ : ndarray of shape (n_samples, n_samples)
         The lower Cholesky factor of ``S``.
     targets_ : ndarray of shape (n_samples, n_targets)
-        The training targets, normalised where asked for.
+        The training targets, normalised with ``normalize_y=True``.
     {common_attributes}
 
     Notes
     -----
-    Why ``ExpectedRBF(diagonal="same")``, and not genRBF, is the kernel unless told otherwise: with
+    Why ``ExpectedRBF(diagonal="same")``, and not genRBF, is the default kernel: with
     ``X`` the true values of an uncertain row, ``f(X)`` has the variance ``scale``, and the
     covariance ``scale E k(X, Y)`` with the ``f(Y)`` of another row. So the mean is the best linear
     prediction of ``f`` at the true row, and the variance its mean squared error: a row that
@@ -87,7 +87,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
 
     One eigendecomposition for each value of the kernel's parameters settles scale and noise, and a
     search by L-BFGS-B with as many dimensions as the kernel has free parameters does the rest:
-    some ten Gram matrices twice and O(n^3). A prediction costs O(n) a row, its variance O(n^2).
+    some ten Gram matrices twice and O(n^3). A prediction costs O(n) per row, its variance O(n^2).
 
     Examples
     --------
@@ -155,7 +155,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         self.shift = shift
 
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
-        """Fit density, kernel and process to training rows with holes.
+        """Fit density, kernel and process to incomplete training rows.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         Parameters
         ----------
         theta : array-like of shape (n_hyperparameters,), optional
-            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` unless told.
+            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` by default.
         eval_gradient : bool, default=False
             Whether to return the derivatives by ``theta`` as well. Those by scale and noise are
             exact; those by parameters of the kernel use central differences of Gram matrices.

@@ -29,7 +29,7 @@ __all__ = ["Bumps", "has_closed_form", "squared_function"]
 
 
 def has_closed_form(kernel: Kernel) -> bool:
-    """Tell whether second moments of the kernel are known: an expected RBF, perhaps with masks."""
+    """Return whether the kernel has known second moments: an expected RBF, perhaps with masks."""
     if isinstance(kernel, Product):
         return isinstance(kernel.right, MaskKernel) and has_closed_form(kernel.left)
     return isinstance(kernel, ExpectedRBF) and bool(kernel.scaled)
@@ -66,7 +66,7 @@ class Bumps:
         metric = None if isinstance(kernel.metric, str) else kernel.metric
         smoothing = Smoothing(float(kernel.gamma), metric, beliefs.n_features)
         k = beliefs.n_components
-        # Components of a complete row coincide: one bump of its whole weight does for them.
+        # Components of a complete row coincide: one bump of its whole weight replaces them.
         certain = beliefs.covariances.is_zero()
         groups = [(g, c) for g, zero in enumerate(certain) for c in range(1 if zero else k)]
         table = beliefs.covariances.dense()
@@ -143,7 +143,7 @@ def squared_function(
 
     Notes
     -----
-    O(n^2 size) a row where the training rows share few patterns, O(n^2 size^3) where all differ,
+    O(n^2 size) per row where the training rows share few patterns, O(n^2 size^3) where all differ,
     ``size`` being the number of missing values of the row.
     """
     # Compiled loops trust the shapes, and these arrays may have come out of a file.

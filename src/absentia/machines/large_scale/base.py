@@ -31,8 +31,8 @@ class LargeScaleMachine(BaseEstimator):
     """Base of the machines whose cost is linear in the rows.
 
     A machine writes ``__init__``, ``_loss`` (of the codes that it learned), ``_penalty_weight``,
-    and ``_learn_codes``, which returns how targets become codes and the fitted attributes that
-    say so.
+    and ``_learn_codes``, which returns the encoding of the targets and the fitted attributes that
+    describe it.
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -62,7 +62,7 @@ class LargeScaleMachine(BaseEstimator):
     n_iter_: int
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit density, features and coefficients to training rows with holes.
+        """Fit density, features and coefficients to incomplete training rows.
 
         Parameters
         ----------
@@ -92,12 +92,12 @@ class LargeScaleMachine(BaseEstimator):
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
-        """Learn from some more rows, then forget them.
+        """Update the model with more rows, which are not kept.
 
         What was learned before stays as a quadratic: ``H``, the sum of the losses' curvatures so
-        far, around the coefficients so far. For squared error that is all there is to know, and
-        the outcome is that of one fit to all rows; for other losses it is the approximation of
-        Laplace, renewed with every call.
+        far, around the coefficients so far. For squared error this is sufficient, and the
+        outcome is that of one fit to all rows; for other losses it is Laplace's approximation,
+        updated with every call.
         """
         self._check_parameters()
         known = getattr(self, "_curvature", None)
@@ -133,19 +133,19 @@ class LargeScaleMachine(BaseEstimator):
 
     def _loss(self, codes_of: Any) -> Loss:
         """Return the loss that is summed over rows."""
-        raise TypeError(f"{type(self).__name__} does not say what it minimises.")
+        raise TypeError(f"{type(self).__name__} does not define its loss.")
 
     def _penalty_weight(self) -> float:
         """Return ``alpha`` of the penalty ``alpha |b|^2 / 2``."""
-        raise TypeError(f"{type(self).__name__} does not say how it penalises.")
+        raise TypeError(f"{type(self).__name__} does not define its penalty.")
 
     def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
         """Return how targets become codes, and the fitted attributes that say so."""
-        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+        raise TypeError(f"{type(self).__name__} does not define its targets.")
 
     def _known_codes(self) -> Any:
         """Return how targets became codes when the stream began."""
-        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+        raise TypeError(f"{type(self).__name__} does not define its targets.")
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
         """Return targets in memory, checked."""
@@ -197,7 +197,7 @@ class LargeScaleMachine(BaseEstimator):
         elif hasattr(self.features, "fit") and hasattr(self.features, "transform"):
             if self.mask_weight is not None or self.gamma != "scale":
                 raise ValueError(
-                    f"gamma or mask_weight was given beside features={self.features!r}, which has "
+                    f"gamma or mask_weight was given besides features={self.features!r}, which has "
                     "parameters of its own. Set them there."
                 )
             return clone(self.features)
@@ -275,7 +275,7 @@ class LargeScaleMachine(BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """From rows to what is wanted of their scores; small enough to be sent to workers."""
+    """From rows to a function of their scores; small enough to be sent to workers."""
 
     design_of: DesignOf
     coefficients: FloatArray
@@ -283,7 +283,7 @@ class _Scored:
     of_scores: Any
 
     def __call__(self, rows: Any) -> Any:
-        # In slices, so that the features of all rows need not stand at once.
+        # In slices, so that the features of all rows are never held at once.
         slices = MemoryStream(rows, block_rows=SLICE_ROWS)
         return slices.map_rows(self._of_slice, None) if len(rows) else self._of_slice(rows)
 

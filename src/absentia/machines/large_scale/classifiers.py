@@ -41,11 +41,11 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
     C: float
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from some more rows of a stream.
+        """Update the model with the next rows of a stream.
 
         The first call fits density and features to its rows, later ones keep them; a ``fit``
-        before the first call is forgotten. What earlier rows said is kept as a quadratic around
-        the coefficients, exactly for squared error and in the approximation of Laplace for other
+        before the first call is forgotten. Earlier rows are summarised by a quadratic around the
+        coefficients, which is exact for squared error and Laplace's approximation for other
         losses; there is no learning rate to choose.
 
         Parameters
@@ -53,7 +53,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), optional
-            All classes of the stream; needed at the first call unless its rows have them all.
+            All classes of the stream; required at the first call unless its rows have them all.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -63,7 +63,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         return self._partial_fit(X, y, sample_weight, classes)
 
     def decision_function(self, X: Any) -> Any:
-        """Return how much each row speaks for the classes.
+        """Return the score of each row for each class.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
     """Support vector classification on features of beliefs, for any number of rows.
 
     ``min_b |b|^2 / 2 + C sum_i weight_i loss(y_i, z_i'b + b_0)`` with ``z`` the expected Fourier
-    or Nystroem features of a row and one score to each class (one against the rest). The loss is
+    or Nystroem features of a row and one score per class (one against the rest). The loss is
     the squared hinge ``max(0, 1 - y f)^2``, or for the least-squares SVM ``(y - f)^2 / 2``, which
     takes a single pass over the data.
 
@@ -124,7 +124,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
     ----------
     {feature_parameters}
     C : float, default=1.0
-        How much errors weigh beside the penalty.
+        Weight of the errors relative to the penalty.
     loss : {"squared_hinge", "least_squares"}, default="squared_hinge"
     {lbfgs_parameters}
     {feature_cache_parameters}
@@ -204,7 +204,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     ----------
     {feature_parameters}
     C : float, default=1.0
-        How much the likelihood weighs beside the penalty.
+        Weight of the likelihood relative to the penalty.
     {lbfgs_parameters}
     {feature_cache_parameters}
 

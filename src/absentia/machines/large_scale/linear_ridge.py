@@ -38,7 +38,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     alpha : float, default=1.0
         Strength of the penalty.
     fit_intercept : bool, default=True
-        Whether to add a constant, which is not penalised.
+        Whether to add an intercept, which is not penalised.
     {feature_cache_parameters}
 
     Attributes
@@ -99,10 +99,10 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     max_iter = 1
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LargeScaleRidge:
-        """Learn from some more rows of a stream; the outcome is that of one fit to all of them.
+        """Update the model with the next rows of a stream; equals one fit to all of them.
 
-        The first call fits density and features to its rows, later ones keep them; give a
-        ``FrozenEstimator`` of a density that knows more for the first rows to matter less. A
+        The first call fits density and features to its rows, later ones keep them; pass a
+        ``FrozenEstimator`` of a density fitted to more rows if the first ones are few. A
         ``fit`` before the first call is forgotten.
 
         Parameters
@@ -119,7 +119,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Predict the number, or numbers, of each row.
+        """Predict the target, or targets, of each row.
 
         Parameters
         ----------

@@ -1,10 +1,10 @@
 """L-BFGS for smooth convex functions whose every evaluation is a pass over the data.
 
-Written out, and not left to a library, for the last digits. Those of a sum of a million losses are
-noise: where two values differ by no more than that, the slopes decide (the approximate condition of
-Hager and Zhang, 2005), so that the gradient can be lowered as far as its own digits reach. SciPy's
-L-BFGS-B takes as many passes over the data, but stops at a gradient of about 1e-9, where this one
-reaches 1e-11.
+Implemented here rather than taken from a library, for the sake of the last digits. Those of a sum
+of a million losses are noise: where two values differ by no more than that, the slopes decide (the
+approximate condition of Hager and Zhang, 2005), so that the gradient can be lowered as far as its
+own digits reach. SciPy's L-BFGS-B takes as many passes over the data, but stops at a gradient of
+about 1e-9, where this one reaches 1e-11.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where a search ended: the point, the largest entry of the gradient, and the price."""
+    """The result of a search: the point, the largest entry of the gradient, and the cost."""
 
     point: FloatArray
     slope: float

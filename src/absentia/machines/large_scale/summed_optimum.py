@@ -1,9 +1,9 @@
-"""Linear models on tables in many places: everything they need is a sum over blocks of rows.
+"""Linear models on out-of-core and distributed tables, by sums over blocks of rows.
 
 The coefficients minimise ``sum_i weight_i loss(codes_i, z_i'B) + penalty(B)``, with a quadratic
 penalty. For squared error that takes one pass, which sums the normal equations. For other losses
-the same pass gives a metric in which the problem is nearly round and a start, the solution of
-least squares; L-BFGS needs a few passes from there, each of which sums one gradient.
+the same pass gives a metric in which the problem is well conditioned and a start, the solution
+of least squares; L-BFGS needs a few passes from there, each of which sums one gradient.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _lifted(A: FloatArray) -> FloatArray:
 
 
 def _backward(roots: list[FloatArray], U: FloatArray) -> FloatArray:
-    """Return coefficients from the variables in which the problem is round, ``inv(R') u``."""
+    """Return coefficients from the well-conditioned variables, ``inv(R') u``."""
     if len(roots) == 1:
         return solve_triangular(roots[0], U, lower=True, trans="T")
     columns = [
@@ -241,7 +241,7 @@ def _backward(roots: list[FloatArray], U: FloatArray) -> FloatArray:
 
 
 def _forward(roots: list[FloatArray], G: FloatArray) -> FloatArray:
-    """Return the gradient by the round variables, ``inv(R) g``."""
+    """Return the gradient by the well-conditioned variables, ``inv(R) g``."""
     if len(roots) == 1:
         return solve_triangular(roots[0], G, lower=True)
     columns = [solve_triangular(root, G[:, s], lower=True) for s, root in enumerate(roots)]

@@ -1,6 +1,6 @@
 """Targets as codes, chunk by chunk, and scores as answers.
 
-Functions and values with names of their own, so that they can be sent to other processes.
+Module-level functions and values, so that they can be sent to other processes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NumberCodes:
 
     def __call__(self, y: Any) -> FloatArray:
         if y is None:
-            raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
+            raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
         columns = np.asarray(y, dtype=np.float64)
         columns = columns[:, None] if columns.ndim == 1 else columns
         if columns.shape[1] != self.n_scores:
@@ -57,7 +57,7 @@ class Labels:
 
 def classes_of(chunk: Chunk) -> Labels:
     if chunk.y is None:
-        raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
+        raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
     return Labels(np.unique(chunk.y))
 
 
@@ -78,7 +78,7 @@ class Widths:
 
 def widths_of(chunk: Chunk) -> Widths:
     if chunk.y is None:
-        raise ValueError("The table has no targets: let each chunk be a tuple (X, y).")
+        raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
     return Widths(tuple(np.shape(chunk.y)[1:]))
 
 

@@ -1,4 +1,4 @@
-"""Kernel logistic regression for rows with holes."""
+"""Kernel logistic regression for incomplete rows."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         ``1/2 dual_coef' K dual_coef + C sum_i weight_i log(1 + exp(-y_i f(x_i)))``;
 
     more classes have one function each, and probabilities by the softmax. A row with little
-    observed is similar to many others, so its probabilities are the less certain.
+    observed is similar to many others, so its probabilities are less certain.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the data against the penalty; the smaller, the smoother.
     fit_intercept : bool, default=True
-        Whether there is a constant, which is not penalised.
+        Whether to add an intercept, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
     tol : float, default=1e-6
         Stop when the fitted function is this close to the best one, in the norm of the kernel's
         space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
     max_iter : int, default=100
-        Most Newton steps.
+        Maximum number of Newton steps.
     warm_start : bool, default=False
-        Whether to begin at the coefficients of the last fit, where it had as many rows.
+        Whether to start from the coefficients of the last fit, if it had as many rows.
     {common_parameters}
 
     Attributes
@@ -73,8 +73,8 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
     [Williams2005]_ maximises the likelihood of ``w'[1, k(x, x_1), ..., k(x, x_n)]`` without a
     penalty; on as many parameters as rows that has no finite solution when the kernel matrix is
     invertible, so the norm of the kernel's space is added here, as is usual; ``C`` large comes
-    close to it. Newton's method, O(n^3 / 3) a step for two classes and O(n^2 k) a conjugate
-    gradient step for more; ten steps or so.
+    close to it. Newton's method, O(n^3 / 3) per step for two classes and O(n^2 k) per conjugate
+    gradient step for more; about ten steps.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         self.shift = shift
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
-        """Fit density, kernel and coefficients to training rows with holes.
+        """Fit density, kernel and coefficients to incomplete training rows.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second class, or a score to each of more classes.
+        """Return the log-odds of the second class, or one score per class for more than two.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
             return self.C * of_class
         if (sample_weight < 0).any():
             raise ValueError(
-                "sample_weight must not be negative: the loss of a row cannot be a gain."
+                "sample_weight must not be negative: a loss cannot have a negative weight."
             )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             of_class = balanced_weights(y, sample_weight)

@@ -5,8 +5,8 @@ By the representer theorem the function that minimises
     1/2 |f|^2 + sum_i weight_i * loss(y_i, f(x_i) + b)
 
 is ``f = sum_i c_i k(x_i, .)``, so that everything happens in the coefficients ``c`` of the
-training rows, with ``|f|^2 = c'Kc``. The solvers know nothing of rows or kernels: model selection
-hands the same matrix to many of them.
+training rows, with ``|f|^2 = c'Kc``. The solvers are independent of rows and kernels: model
+selection passes the same matrix to many of them.
 
 Both stop on the *Newton decrement*, the length of the Newton step in the norm of the Hessian. The
 Hessian is at least the identity of the kernel's space, so the decrement bounds the distance to
@@ -92,7 +92,7 @@ def fit_gram(
 
     Notes
     -----
-    Two classes cost O(n^3 / 3) a step (a Cholesky factor), more classes O(n^2 k) a conjugate
+    Two classes cost O(n^3 / 3) per step (a Cholesky factor), more classes O(n^2 k) per conjugate
     gradient step; neither needs ``K`` to be invertible.
     """
     options: dict[str, Any] = {
@@ -228,7 +228,7 @@ def fit_multinomial(
         c, b = c + length * change, b + length * b_change
         Kc = K @ c
         step += 1
-    # The softmax does not see a constant added to all classes: leave the offsets without one.
+    # The softmax is invariant to a constant added to all classes: centre the offsets.
     return LogisticSolution(c.T.copy(), b - b.mean(), step, ending)
 
 
@@ -262,7 +262,7 @@ class _SoftmaxHessian:
         size = float(np.vdot(residual, K_residual) + metric * (e_residual @ e_residual))
         direction, K_direction, e_direction = residual, K_residual, e_residual
         # A rough step is as good as an exact one far from the optimum, and near it this accuracy
-        # gains two digits a step: asking for more would fight the rounding of large weights.
+        # gains two digits per step: asking for more would fight the rounding of large weights.
         enough = size * _RELATIVE_RESIDUAL**2
         for _ in range(10 * len(right)):
             if size <= enough:

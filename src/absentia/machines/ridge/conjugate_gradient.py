@@ -2,8 +2,8 @@
 
 Between the exact machines, whose matrix must fit into memory, and the features, which approximate
 the kernel: here the kernel is exact and its matrix exists only in tiles, made as they are needed.
-A few landmarks say nearly all about the matrix, and take the role of a preconditioner; the idea is
-that of Falkon (Rudi, Carratino and Rosasco, 2017), kept to all rows.
+A few landmarks approximate the matrix well enough for a preconditioner; the idea is that of Falkon
+(Rudi, Carratino and Rosasco, 2017), applied to all rows.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
     Solves ``(K + alpha I) a = y`` by conjugate gradients. Each step needs the product of ``K`` with
     a vector, for which the matrix is computed in tiles, each used twice (it is symmetric) and
     dropped. The preconditioner is ``alpha I + K_nm inv(K_mm) K_mn`` with ``m`` landmarks: what it
-    leaves out of ``K`` is small beside ``alpha`` when there are enough of them, and then a dozen
-    steps suffice. The outcome is that of :class:`KernelRidge` to the tolerance.
+    leaves out of ``K`` is small relative to ``alpha`` when there are enough of them, and then a
+    dozen steps suffice. The outcome is that of :class:`KernelRidge` to the tolerance.
 
     Parameters
     ----------
     alpha : float, default=1.0
         The penalty, positive.
     n_landmarks : int, default=500
-        Rows that the preconditioner is made of. More of them, fewer steps; none of this changes
-        the outcome.
+        Rows that the preconditioner is made of. More of them mean fewer steps; the outcome
+        is the same.
     landmarks : {"kmeans++", "leverage", "uniform"}, default="kmeans++"
         How they are chosen, as in :class:`Nystroem`.
     tol : float, default=1e-6
-        Stop when the residual is this small beside the targets.
+        Stop when the residual is this small relative to the targets.
     max_iter : int, default=200
     cache_size : float, default=1000
         Megabytes of tiles to keep between steps; the rest are computed at each step.
@@ -135,7 +135,7 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         self.shift = shift
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConjugateGradientRidge:
-        """Fit density, kernel and coefficients to training rows with holes.
+        """Fit density, kernel and coefficients to incomplete training rows.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predict the number, or numbers, of each row, a tile of rows at a time.
+        """Predict the target, or targets, of each row, a tile of rows at a time.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class GramTiles:
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """The solution of some linear systems, and how good it is.
+    """The solution of some linear systems, and its residual.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ def conjugate_gradients(
     precondition : callable
         From ``V`` to an approximation of ``inv(A) V``.
     tol : float
-        Stop when the residual of every column is this small beside the column.
+        Stop when the residual of every column is this small relative to the column.
     max_iter : int
 
     Returns

@@ -1,4 +1,4 @@
-"""Kernel ridge regression for rows with holes."""
+"""Kernel ridge regression for incomplete rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _are_ridges(alpha: Any) -> bool:
 
 
 class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
-    """What :class:`KernelRidge` does, whoever chooses its parameters."""
+    """Base of :class:`KernelRidge` and :class:`KernelRidgeCV`."""
 
     _multi_output = True
     _rules: ClassVar[dict[str, Rule]] = {
@@ -36,7 +36,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
     dual_coef_: FloatArray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeSolver:
-        """Fit density, kernel and coefficients to training rows with holes.
+        """Fit density, kernel and coefficients to incomplete training rows.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predict the number, or numbers, of each row.
+        """Predict the target, or targets, of each row.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if len(alphas) not in (1, targets.shape[1]):
             raise ValueError(
-                f"alpha must be one number or one to each target, found {len(alphas)} for "
+                f"alpha must be one number or one per target, found {len(alphas)} for "
                 f"{targets.shape[1]} targets."
             )
         if sample_weight is None:
@@ -102,7 +102,7 @@ class KernelRidge(KernelRidgeSolver):
     Parameters
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
-        The penalty, non-negative; one for all targets, or one to each.
+        The penalty, non-negative; one for all targets, or one per target.
     {common_parameters}
 
     Attributes
@@ -150,7 +150,7 @@ class KernelRidge(KernelRidgeSolver):
 
 
 def _ridge(K: FloatArray, targets: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Solve ``(K + alpha I) coefficients = targets``, for one alpha or one to each column."""
+    """Solve ``(K + alpha I) coefficients = targets``, for one alpha or one per column."""
     if len(alphas) == 1:
         return _solve_symmetric(K, alphas[0], targets)
     columns = zip(alphas, targets.T, strict=True)

@@ -162,7 +162,7 @@ def solve_robust(
 
 
 def _checked_ending(ending: Ending, gap: float, tol: float) -> Ending:
-    """Return the solver's claim where attained objective and lower bound bear it out.
+    """Return the solver's claim where attained objective and lower bound confirm it.
 
     A bound far above what is attained is as false as one far below.
     """
@@ -266,7 +266,7 @@ def _with_row_cones(K: FloatArray, roots: FloatArray, signs: FloatArray) -> _Pro
     margins = _margins(K, signs)
     uncertain = np.flatnonzero(roots.any(axis=1))
     certain = np.setdiff1d(np.arange(n), uncertain)
-    # Rows of the cones, each the margin and then its tail; tails have one entry to a row.
+    # Rows of the cones, each the margin and then its tail; tails have one entry per row.
     cone_of, column = np.nonzero(roots[uncertain])
     sizes = 1 + np.bincount(cone_of, minlength=len(uncertain))
     starts = np.concatenate([[0], np.cumsum(sizes)])

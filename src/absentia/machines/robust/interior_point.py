@@ -1,7 +1,7 @@
 """An interior-point method made for the robust support vector machine.
 
 A general solver sees a sparse program of ``n^2`` cone entries and factorises it as such. But every
-cone ``(margin_i, tau sqrt(V_i) c)`` adds the same few things to the normal equations, a diagonal
+cone ``(margin_i, tau sqrt(V_i) c)`` adds the same few terms to the normal equations, a diagonal
 and two outer products, of its margin's gradient and of its tail. Over all rows these are two
 products of dense ``(n, n)`` matrices and one Cholesky factor of size ``n + 1``: what an ordinary
 least-squares step costs, whatever the number of cones.
@@ -10,7 +10,7 @@ The method is the primal-dual one of Mehrotra with the scaling of Nesterov and T
 Vandenberghe, *The CVXOPT linear and quadratic cone program solvers* (2010). In its notation
 ``minimise 1/2 x'Px + q'x`` subject to ``Gx + s = h``, ``s`` in a product of cones, with the
 multiplier ``z``. All cones are handled at once: ``heads (n,)`` and ``tails (n, n)`` hold one cone
-to a row, ``slacks (n,)`` the half-lines ``xi >= 0``.
+per row, ``slacks (n,)`` the half-lines ``xi >= 0``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class InteriorPoint:
 
 @dataclass(eq=False)
 class _Cones:
-    """A vector in the product of all cones: one second-order cone and one half-line to a row."""
+    """A vector in the product of all cones: one second-order cone and one half-line per row."""
 
     heads: FloatArray
     tails: FloatArray
@@ -73,7 +73,7 @@ class _Cones:
         return (self.heads - lengths) * (self.heads + lengths)
 
     def is_inside(self) -> bool:
-        """Tell whether all cones are left inside by more than rounding."""
+        """Return whether the point is inside all cones by more than rounding."""
         inside = self.determinants() > np.finfo(float).eps * self.heads**2
         return bool(inside.all() and (self.heads > 0).all() and (self.slacks > 0).all())
 

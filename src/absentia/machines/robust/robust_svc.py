@@ -64,20 +64,20 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     taus : sequence of float, default=(0, 0.1, 0.3, 1)
         What ``tau="cv"`` chooses from.
     cv : int, splitter or iterable, default=5
-        The folds of ``tau="cv"``. The density is fitted anew in each, on its training rows only.
+        The folds of ``tau="cv"``. The density is refitted in each, on its training rows only.
     uncertainty : {"kernel", "spherical"}, default="kernel"
         ``"kernel"``: ``K`` is the expected kernel and ``S_i`` the diagonal of the kernel's
         variances, Eq. (6) and (7) of [Anderson2011]_. ``"spherical"``: rows are imputed by their
         conditional mean and every ``S_i`` is the identity, the setting of Shivaswamy and others
         (2006) as [Anderson2011]_ ran it.
     solver : {"interior", "clarabel"}, default="interior"
-        ``"interior"``: an interior-point method made for this program, dense, of O(n^3) a step.
+        ``"interior"``: an interior-point method made for this program, dense, with O(n^3) per step.
         ``"clarabel"``: the general conic solver Clarabel, which comes with ``absentia[robust]``;
-        slower, and the independent check of the other.
+        slower, an independent check of the other.
     tol : float, default=1e-6
-        Of feasibility and duality gap, to the solver.
+        Tolerance on feasibility and duality gap.
     max_iter : int, default=200
-        Most steps of the solver.
+        Maximum number of steps of the solver.
     verbose : bool, default=False
         Print the size of each program and a line for each step of the solver.
     density : {"gaussian", "mixture"} or density, default="gaussian"
@@ -91,7 +91,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     mask_weight : float, array-like of shape (n_features,) or None, default=None
         Multiply the kernel by :class:`~absentia.MaskKernel` with this weight.
     n_jobs : int, default=None
-        Threads for the Gram matrix; the solver has one.
+        Threads for the Gram matrix; the solver uses one.
     shift : {"ignore", "warn", "error"}, default="ignore"
         What to do when new rows miss a column that no training row missed.
 
@@ -99,10 +99,10 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_problems, n_samples)
-        ``c``: one row for two classes, one row to a class (against the rest) for more.
+        ``c``: one row for two classes, else one row per class (against the rest).
     intercept_ : ndarray of shape (n_problems,)
     tau_ : float
-        The ``tau`` in use.
+        The ``tau`` used.
     tau_scores_ : ndarray of shape (n_taus,), or None
         Mean accuracy of each of ``taus``, where ``tau="cv"``.
     objective_ : ndarray of shape (n_problems,)
@@ -134,7 +134,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
     A step of the solver multiplies and factorises matrices of n rows, O(n^3), and there are some
     10 to 20; memory is O(n^2). Clarabel factorises a sparse system of n^2 cone entries instead; a
     pair of complete rows has no variance and leaves no entry, and ``uncertainty="spherical"`` has a
-    single cone. More than two classes are told apart each against the rest.
+    single cone. More than two classes are separated one against the rest.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         self.shift = shift
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RobustSVC:
-        """Fit density, kernel and machine to training rows with holes.
+        """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class _Fold:
 
 
 def _variances(kernel: Kernel, beliefs: Beliefs, n_jobs: int | None) -> FloatArray:
-    """Return the variance of each kernel value; a mask kernel multiplies and is certain."""
+    """Return the variance of each kernel value; a mask kernel is a known factor."""
     if isinstance(kernel, Product) and isinstance(kernel.right, MaskKernel):
         return _variances(kernel.left, beliefs, n_jobs) * kernel.right(beliefs) ** 2
     diagonal: Any = getattr(kernel, "diagonal", "independent")
@@ -378,7 +378,7 @@ def _variances(kernel: Kernel, beliefs: Beliefs, n_jobs: int | None) -> FloatArr
 
 
 def _imputed(beliefs: Beliefs) -> Beliefs:
-    """Return beliefs that are sure of their means; patterns and prior stay."""
+    """Return beliefs with zero covariance at the same means; patterns and prior stay."""
     n, d = beliefs.shape
     return replace(
         beliefs,

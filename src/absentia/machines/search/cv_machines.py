@@ -1,4 +1,4 @@
-"""Machines that choose their own parameters by cross-validation."""
+"""Machines that choose their own hyperparameters by cross-validation."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class SVRCV(GramSearch, SupportVectorRegressor):
     Cs : sequence of float, default=(1/32, 1/8, ..., 512)
         Penalties to try.
     epsilons : sequence of float, default=(0.1,)
-        Sizes of free errors to try, in units of ``y``.
+        Widths of the epsilon tube to try, in units of ``y``.
     {search_parameters}
     {solver_parameters}
     {search_common_parameters}
@@ -260,16 +260,16 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
     Parameters
     ----------
     Cs : sequence of float, default=(1/32, 1/8, ..., 512)
-        Weights of the data against the penalty to try.
+        Inverse penalties to try.
     {search_parameters}
     fit_intercept : bool, default=True
-        Whether there is a constant, which is not penalised.
+        Whether to add an intercept, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
     tol : float, default=1e-6
         When Newton's method stops, as in :class:`LogisticRegression`.
     max_iter : int, default=100
-        Most Newton steps.
+        Maximum number of Newton steps.
     {search_common_parameters}
 
     Attributes

@@ -1,8 +1,8 @@
 """The one search on Gram matrices: of the ``*CV`` machines, of the robust one, of the experiments.
 
-What is dear is paid once. A fold is prepared once (its density fitted, its holes filled in); a
-Gram matrix is computed once per fold and width; what multiplies a matrix (a mask kernel) is
-applied once per extra; and all candidates (penalties) are solved on that one matrix.
+What is expensive is computed once. A fold is prepared once (its density fitted, its missing values
+imputed); a Gram matrix is computed once per fold and width; what multiplies a matrix (a mask
+kernel) is applied once per extra; and all candidates (penalties) are solved on that one matrix.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class GramGrid(Generic[_Grams, _Model]):
     threads : int
         How many threads share the folds and widths.
     bar : Bar
-        Told of each score.
+        Advanced with each score.
     """
 
     folds: Sequence[Fold[_Grams]]

@@ -1,4 +1,4 @@
-"""Machines that choose their parameters by cross-validation on shared Gram matrices.
+"""Machines that choose their hyperparameters by cross-validation on shared Gram matrices.
 
 A grid search over a plain machine fits the density and computes the Gram matrix for every
 candidate and every fold. Here the density is fitted once per fold and once for the machine that is
@@ -50,7 +50,7 @@ _GAMMA_STEPS = count_from(1, 400)
 
 
 class GramSearch(KernelMachine):
-    """A machine that chooses parameters of a plain machine by cross-validation, then is it.
+    """A machine whose hyperparameters are chosen by cross-validation over a plain machine.
 
     A leaf names its plain machine (``_plain_class``) and which of its own parameters are lists of
     values for which parameter of the plain one (``_grids``); ``gammas`` and ``mask_weights`` are
@@ -79,7 +79,7 @@ class GramSearch(KernelMachine):
             NaN where a value is missing.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in fitting, and in the score where it knows weights.
+            Weights of the rows in fitting, and in the score where it takes weights.
         groups : array-like of shape (n_samples,), optional
             For splitters such as :class:`sklearn.model_selection.GroupKFold`.
 
@@ -102,7 +102,7 @@ class GramSearch(KernelMachine):
                 self._check_targets(targets[train], len(targets[train]))
             except ValueError as error:
                 raise ValueError(
-                    f"Fold {fold} of {len(splits)} has nothing to learn: {error} Shuffle or "
+                    f"Fold {fold} of {len(splits)} cannot be fitted: {error} Shuffle or "
                     "stratify the folds, or use fewer."
                 ) from error
         believed = None
@@ -114,7 +114,7 @@ class GramSearch(KernelMachine):
             grid[_gamma_name(plain.kernel)] = list(scale * 4.0**steps)
         candidates = list(ParameterGrid(grid))
         with warnings.catch_warnings():
-            # Once is enough: the density of all rows says it by name.
+            # Once is enough: the density of all rows warns by name.
             warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
             scores = self._search(plain, scorer, grid, rows, targets, weights, splits)
         results = _formatted(candidates, scores)
@@ -137,8 +137,8 @@ class GramSearch(KernelMachine):
     def _check_fitted(self, attribute: str | None = None) -> None:
         if hasattr(self, "cv_results_") and not hasattr(self, "kernel_"):
             raise NotFittedError(
-                f"This {type(self).__name__} was fitted with refit=False: it knows best_params_, "
-                "but has no machine to predict with. Use refit=True, or fit a machine with them."
+                f"This {type(self).__name__} was fitted with refit=False: it has best_params_, "
+                "but no machine to predict with. Use refit=True, or fit a machine with them."
             )
         super()._check_fitted(attribute)
 

@@ -1,8 +1,8 @@
 """Choosing gamma on the training rows by the leave-one-out error of kernel ridge regression.
 
-What one would get by leaving out each row in turn, training on the others and predicting it,
-kernel ridge regression gives in closed form from one factorisation. So a gamma can be judged for
-the price of its Gram matrix and a few Cholesky factorisations, and the search walks downhill from
+The error of predicting each row after training on all others has a closed form for kernel ridge
+regression, from one factorisation. So a gamma can be evaluated at
+the cost of its Gram matrix and a few Cholesky factorisations, and the search walks downhill from
 ``"scale"`` instead of trying a whole grid.
 """
 
@@ -18,7 +18,7 @@ from absentia.tables import FloatArray
 
 __all__ = ["choose_gamma", "leave_one_out_error"]
 
-#: More rows than this are not looked at: the best gamma changes slowly with their number, and the
+#: At most this many rows are used: the best gamma changes slowly with their number, and the
 #: factorisations would soon cost more than the Gram matrix that training needs.
 MOST_ROWS = 400
 
@@ -45,8 +45,8 @@ def leave_one_out_error(
     ridge : float
         Added to the diagonal.
     sample_weight : ndarray of shape (n_samples,), optional
-        Positive. A row of more weight is held to its target more firmly by the regression, and
-        counts for more in the mean.
+        Positive. A row of larger weight is fitted more closely by the regression, and counts for
+        more in the mean.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The support vector machines of scikit-learn, for rows with holes."""
+"""The support vector machines of scikit-learn, for incomplete rows."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class SVC(SupportVectorClassifier):
     See Also
     --------
     SVCCV : chooses ``C``, ``gamma`` and ``mask_weight`` by cross-validation.
-    NuSVC : the same with a bound on the part of support vectors.
+    NuSVC : the same with a bound on the fraction of support vectors.
 
     Notes
     -----
     For probabilities use :class:`sklearn.calibration.CalibratedClassifierCV`. Training takes a
     Gram matrix of all rows and the solver, between ``n^2`` and ``n^3``; a prediction takes one
-    kernel value for each support vector.
+    kernel value per support vector.
 
     Examples
     --------
@@ -139,9 +139,9 @@ class SVC(SupportVectorClassifier):
 class NuSVC(SupportVectorClassifier):
     """Support vector classifier with a bound on support vectors, for rows with missing values.
 
-    As :class:`SVC`, with ``nu`` in place of ``C``: at most the part ``nu`` of the training rows
-    is on the wrong side of the margin, and at least that part are support vectors. There is no
-    ``class_weight``: the solver ignores it here; weigh the rows with ``sample_weight``.
+    As :class:`SVC`, with ``nu`` instead of ``C``: at most a fraction ``nu`` of the training
+    rows is on the wrong side of the margin, and at least that fraction are support vectors. There
+    is no ``class_weight``: the solver ignores it here; weigh the rows with ``sample_weight``.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class NuSVC(SupportVectorClassifier):
                 raise
             counts = np.unique(y, return_counts=True)[1]
             raise ValueError(
-                f"nu={self.nu!r} is infeasible: of two classes with m and n rows at most the part "
+                f"nu={self.nu!r} is infeasible: of two classes with m and n rows at most a share "
                 f"2 min(m, n) / (m + n) can be support vectors, and the smallest class here has "
                 f"{counts.min()} rows, the largest {counts.max()}. Use a smaller nu, or SVC."
             ) from error
@@ -242,8 +242,8 @@ class NuSVC(SupportVectorClassifier):
 class SVR(SupportVectorRegressor):
     """Support vector regression for rows with missing values.
 
-    ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, with errors below ``epsilon`` free of
-    charge; the method of [Struski2016]_, and of Section 6 of [Smieja2018]_, in which the kernel
+    ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, where errors below ``epsilon`` cost
+    nothing; the method of [Struski2016]_, and of Section 6 of [Smieja2018]_, in which the kernel
     compares what the rows could have been.
 
     Parameters
@@ -318,8 +318,8 @@ class SVR(SupportVectorRegressor):
 class NuSVR(SupportVectorRegressor):
     """Support vector regression with a bound on support vectors, for rows with missing values.
 
-    As :class:`SVR`, with ``nu`` in place of ``epsilon``: the width of the free zone is found such
-    that at most the part ``nu`` of the training rows lies outside.
+    As :class:`SVR`, with ``nu`` instead of ``epsilon``: the width of the epsilon tube is chosen
+    such that at most a fraction ``nu`` of the training rows lies outside.
 
     Parameters
     ----------

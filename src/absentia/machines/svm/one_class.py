@@ -1,4 +1,4 @@
-"""Rows unlike the others: the one-class support vector machine, for rows with holes."""
+"""Novelty and outlier detection in incomplete rows: the one-class support vector machine."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["OneClassSVM"]
 
 @documented
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
-    """Find rows unlike the others, among rows with missing values.
+    """Novelty and outlier detection for rows with missing values.
 
-    The smallest region, in the kernel's space, that holds all but the part ``nu`` of the training
+    The smallest region, in the kernel's space, that holds all but a fraction ``nu`` of the training
     rows; ``decision_function`` is positive inside.
 
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]: an upper bound on the part of training rows outside.
+        In (0, 1]: an upper bound on the fraction of training rows outside.
     {solver_parameters}
     {common_parameters}
     {polynomial_parameters}
@@ -89,7 +89,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
-        """Fit density, kernel and region to training rows with holes.
+        """Fit density, kernel and region to incomplete training rows.
 
         Parameters
         ----------

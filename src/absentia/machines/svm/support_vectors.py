@@ -1,6 +1,6 @@
-"""What the support vector machines share: scikit-learn's solver, and a dual of our own to predict.
+"""What the support vector machines share: scikit-learn's solver, and prediction from the dual.
 
-The solver works on the precomputed Gram matrix. Prediction does not go back to it: it would want
+The solver works on the precomputed Gram matrix. Prediction does not go through it: that would need
 the kernel of a new row with *every* training row, while only the support vectors count. So the
 decision function is evaluated here, from the columns of the support vectors alone.
 """
@@ -80,7 +80,7 @@ class SupportVectorMachine(KernelMachine):
         if weights.size and not (weights > 0).any():
             raise ValueError(
                 "Invalid input - all samples have zero or negative weights. Rows of no weight are "
-                "left out, so nothing is left to learn from."
+                "left out, so there is nothing left to learn from."
             )
         if y is not None and weights.shape == np.shape(y):
             self._check_weighted_targets(y[weights > 0])
@@ -141,7 +141,7 @@ class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMach
     """A support vector machine that predicts numbers."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SupportVectorRegressor:
-        """Fit density, kernel and machine to training rows with holes.
+        """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
     decision_function_shape: str
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SupportVectorClassifier:
-        """Fit density, kernel and machine to training rows with holes.
+        """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
 
     @property
     def predict_proba(self) -> NoReturn:
-        """Not there: a support vector machine has no probabilities of its own."""
+        """Not available: a support vector machine has no probabilities of its own."""
         raise AttributeError(f"{type(self).__name__} has no predict_proba. {_NO_PROBABILITIES}")
 
     predict_log_proba = predict_proba

@@ -42,8 +42,8 @@ def machine_uncertainty(
     method = "predict_proba" if is_classifier(machine) else "predict"
     if not hasattr(machine, method):
         raise ValueError(
-            f"{type(machine).__name__} has no {method}, from which an uncertainty could be worked "
-            "out. Use LogisticRegression, or wrap the machine in "
+            f"{type(machine).__name__} has no {method}, from which an uncertainty could be "
+            "computed. Use LogisticRegression, or wrap the machine in "
             "sklearn.calibration.CalibratedClassifierCV and that in MarginalClassifier."
         )
     ask = getattr(machine, method)

@@ -1,4 +1,4 @@
-"""The parts of an uncertainty by averages over draws, for any model that can be asked."""
+"""The parts of an uncertainty by averages over draws, for any model that can predict."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def uncertainty_over_draws(
     noise : float or array of shape (n_outputs,), default=0
         Variance of the target about the model, where known.
     by_column : bool, default=True
-        Whether to work out the parts of single columns too, which takes about as many predictions
+        Whether to compute the parts of single columns too, which takes about as many predictions
         for each missing value as the rest.
     n_jobs : int, optional
 
     Returns
     -------
     Uncertainty
-        With a last axis for outputs, for numbers as for one.
+        With a last axis for outputs, also where there is only one.
     """
     holes = np.isnan(table).any(axis=1)
     plain, drawn = np.flatnonzero(~holes), np.flatnonzero(holes)

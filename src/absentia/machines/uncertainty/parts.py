@@ -1,4 +1,4 @@
-"""How uncertain a prediction is, in parts that add up."""
+"""The uncertainty of a prediction, in parts that add up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Uncertainty", "entropy"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uncertainty:
-    """Predictions, how uncertain they are, and which part of that is due to missing values.
+    """Predictions, their uncertainty, and which part of it is due to missing values.
 
     Regression, by the law of total variance, with ``x`` the true row and ``o`` what was observed::
 
@@ -45,7 +45,7 @@ class Uncertainty:
         What measuring all missing values would remove, on average.
     by_column : ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
         What measuring that column alone would remove, on average; zero where it was observed,
-        NaN where it was not asked for. Columns share information, so that these first-order parts
+        NaN where it was not requested. Columns share information, so that these first-order parts
         need not add up to ``missing``.
     columns : tuple of str
         The names of the columns.

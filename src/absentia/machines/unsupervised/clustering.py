@@ -1,4 +1,4 @@
-"""Clusters of rows with holes: spectral clustering, and k-means in the space of the kernel."""
+"""Clusters of incomplete rows: spectral clustering, and k-means in the space of the kernel."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ __all__ = ["KernelKMeans", "SpectralClustering"]
 class SpectralClustering(ClusterMixin, KernelMachine):
     """Spectral clustering of rows with missing values.
 
-    The kernel matrix is the graph: rows that are alike pull together. Its normalised Laplacian's
-    first eigenvectors are coordinates in which clusters of any shape fall apart, and are cut there
-    by scikit-learn's :class:`~sklearn.cluster.SpectralClustering`. There is no ``predict``: for
-    new rows see :class:`KernelKMeans`.
+    The kernel matrix is the affinity matrix of a graph. Its normalised Laplacian's
+    first eigenvectors are coordinates in which clusters of any shape separate, and are
+    partitioned by scikit-learn's :class:`~sklearn.cluster.SpectralClustering`. There is no
+    ``predict``: for new rows see :class:`KernelKMeans`.
 
     Parameters
     ----------
     n_clusters : int, default=8
     n_components : int or None, default=None
-        Eigenvectors to use; as many as clusters unless told.
+        Number of eigenvectors; by default the number of clusters.
     eigen_solver : {"arpack", "lobpcg", "amg"} or None, default=None
     eigen_tol : float or "auto", default="auto"
     assign_labels : {"kmeans", "discretize", "cluster_qr"}, default="kmeans"
-        How the coordinates are cut.
+        How the coordinates are partitioned.
     n_init : int, default=10
-        Runs of ``"kmeans"``, of which the best counts.
+        Runs of ``"kmeans"``, of which the best is kept.
     random_state : int, RandomState instance or None, default=None
     {common_parameters}
 
@@ -95,7 +95,7 @@ class SpectralClustering(ClusterMixin, KernelMachine):
         self.shift = shift
 
     def fit(self, X: Any, y: Any = None) -> SpectralClustering:
-        """Find the clusters of rows with holes.
+        """Find the clusters of incomplete rows.
 
         Parameters
         ----------
@@ -134,15 +134,15 @@ class KernelKMeans(ClusterMixin, KernelMachine):
 
     Each cluster is the mean of its members in the kernel's space, each row belongs to the nearest:
     ``|x - m|^2 = k(x, x) - 2 mean_i k(x, x_i) + mean_ij k(x_i, x_j)`` over the members ``i, j``.
-    Starts are drawn as by k-means++, and the best of several runs counts.
+    Starts are drawn as in k-means++, and the best of several runs is kept.
 
     Parameters
     ----------
     n_clusters : int, default=8
     n_init : int, default=10
-        How many runs.
+        Number of runs.
     max_iter : int, default=300
-        Most steps of a run; it ends when no row moves.
+        Maximum number of steps per run; it ends when no row moves.
     random_state : int, RandomState instance or None, default=None
     {common_parameters}
 
@@ -162,7 +162,7 @@ class KernelKMeans(ClusterMixin, KernelMachine):
 
     Notes
     -----
-    O(n^2 n_clusters) a step, after the Gram matrix.
+    O(n^2 n_clusters) per step, after the Gram matrix.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class KernelKMeans(ClusterMixin, KernelMachine):
         self.shift = shift
 
     def fit(self, X: Any, y: Any = None) -> KernelKMeans:
-        """Find the clusters of rows with holes.
+        """Find the clusters of incomplete rows.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ def _distances(
 
 
 def _nearest(distances: FloatArray) -> IntArray:
-    """Return the nearest cluster of each row, where no cluster stays without one.
+    """Return the nearest cluster of each row; no cluster is left empty.
 
     An empty cluster takes the row that is farthest from the mean of its own.
     """
@@ -323,13 +323,13 @@ def _plus_plus(K: FloatArray, n_clusters: int, rng: np.random.RandomState) -> In
         total = nearest.sum()
         if total > 0:
             seeds.append(int(rng.choice(len(K), p=nearest / total)))
-        else:  # all that is left equals a seed
+        else:  # all remaining rows equal a seed
             seeds.append(int(np.setdiff1d(np.arange(len(K)), seeds)[0]))
     return np.array(seeds)
 
 
 def check_similarities(K: FloatArray, machine: KernelMachine) -> None:
-    """Raise where a kernel matrix cannot be the weights of a graph."""
+    """Raise ValueError where a kernel matrix cannot be the weights of a graph."""
     if (K < 0).any():
         raise ValueError(
             f"{type(machine).__name__} takes the kernel as the weights of a graph, but some are "
@@ -341,5 +341,6 @@ def check_similarities(K: FloatArray, machine: KernelMachine) -> None:
 def _check_enough_rows(K: FloatArray, n_clusters: Any) -> None:
     if isinstance(n_clusters, Integral) and len(K) < int(n_clusters):
         raise ValueError(
-            f"n_samples={len(K)} should be at least n_clusters={n_clusters}: a cluster needs a row."
+            f"n_samples={len(K)} should be at least n_clusters={n_clusters}: each cluster needs at "
+            "least one row."
         )

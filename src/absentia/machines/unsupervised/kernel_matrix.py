@@ -22,9 +22,9 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
 
     ``fit`` learns the density and remembers the training rows; ``transform`` gives the kernel of
     new rows with each training row, ``K[i, j] = k(new row i, training row j)``. In a pipeline it
-    puts every kernel method of scikit-learn with ``kernel="precomputed"`` (or
-    ``affinity="precomputed"``) within reach of rows with holes, also under cross-validation:
-    there each fold fits its own.
+    makes every kernel method of scikit-learn with ``kernel="precomputed"`` (or
+    ``affinity="precomputed"``) applicable to incomplete rows, also under cross-validation:
+    each fold fits its own density.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         self.shift = shift
 
     def fit(self, X: Any, y: Any = None) -> KernelMatrix:
-        """Fit density and kernel to training rows with holes.
+        """Fit density and kernel to incomplete training rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
             NaN where a value is missing.
         y : array-like of shape (n_samples,), optional
-            Used by ``gamma="loo"`` alone.
+            Used only by ``gamma="loo"``.
 
         Returns
         -------

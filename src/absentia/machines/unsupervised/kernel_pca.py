@@ -1,4 +1,4 @@
-"""Kernel principal components of rows with holes."""
+"""Kernel principal components of incomplete rows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
     The directions in the kernel's space along which the rows differ most: with ``Kc`` the kernel
     matrix centred in that space and ``Kc v = l v``, component ``j`` of a row is
-    ``sum_i v[i, j] kc(x, x_i) / sqrt(l[j])``. Coordinates of rows with holes, for pictures, or for
-    any method that wants complete tables.
+    ``sum_i v[i, j] kc(x, x_i) / sqrt(l[j])``. Coordinates of incomplete rows, for plots, or for
+    any method that needs complete tables.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     tol : float, default=0
         Tolerance of ``"arpack"``; 0 lets it choose.
     max_iter : int or None, default=None
-        Most steps of ``"arpack"``.
+        Maximum number of steps of ``"arpack"``.
     iterated_power : int or "auto", default="auto"
         Power iterations of ``"randomized"``.
     remove_zero_eig : bool, default=False
-        Whether components with an eigenvalue of zero go, also where ``n_components`` is given.
+        Whether to drop components with an eigenvalue of zero, also where ``n_components`` is given.
     fit_inverse_transform : bool, default=False
-        Whether to learn the way back as well, by kernel ridge regression from the components to
+        Whether to learn the inverse map as well, by kernel ridge regression from the components to
         the conditional means of the rows.
     alpha : float, default=1.0
         The penalty of that regression.
@@ -65,7 +65,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     X_transformed_fit_ : ndarray of shape (n_samples, n_components)
         The components of the training rows, with ``fit_inverse_transform``.
     dual_coef_ : ndarray of shape (n_samples, n_features)
-        The coefficients of the way back, with ``fit_inverse_transform``.
+        The coefficients of the inverse map, with ``fit_inverse_transform``.
     {common_attributes}
 
     Notes
@@ -127,7 +127,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.shift = shift
 
     def fit(self, X: Any, y: Any = None) -> KernelPCA:
-        """Fit density, kernel and components to training rows with holes.
+        """Fit density, kernel and components to incomplete training rows.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return components
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Return rows whose components are about these.
+        """Return rows with approximately these components.
 
         ``k(X, X_transformed_fit_) @ dual_coef_``: kernel ridge regression of the training rows'
         conditional means on their components.

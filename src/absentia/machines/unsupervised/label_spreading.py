@@ -1,4 +1,4 @@
-"""Learning from few labels and many rows with holes."""
+"""Learning from few labels and many incomplete rows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
 
         ``F = (1 - alpha) inv(I - alpha S) Y``,
 
-    the limit of spreading a part ``alpha`` of what each row believes to its neighbours, again and
-    again. The density learns from the rows without labels as well.
+    the limit of repeatedly passing a fraction ``alpha`` of each row's label distribution to its
+    neighbours. The density learns from the rows without labels as well.
 
     Parameters
     ----------
     alpha : float, default=0.2
         Between 0 and 1: how much of a row's label comes from its neighbours, given labels
-        included. Near 0 the labels given stand.
+        included. Near 0 the given labels are kept.
     {common_parameters}
 
     Attributes
@@ -103,7 +103,7 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         X : array-like of shape (n_samples, n_features) or Beliefs
             NaN where a value is missing.
         y : array-like of shape (n_samples,)
-            Class labels, -1 for rows without.
+            Class labels, -1 for unlabelled rows.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
 
 
 def _normalised(scores: FloatArray, otherwise: FloatArray) -> FloatArray:
-    """Return rows that sum to one; rows without anything are as told."""
+    """Return rows normalised to sum to one; all-zero rows become the given default."""
     totals = scores.sum(axis=1, keepdims=True)
     empty = totals[:, 0] <= 0
     normalised = scores / np.where(totals > 0, totals, 1.0)
