@@ -22,20 +22,19 @@ class FunctionKernel(Kernel):
     it enters with its conditional mean. On complete rows the matrix is the function's own.
 
     Parameters
-        ----------
-        function : callable
-            From two arrays, of shapes (n, n_features) and (m, n_features), to a matrix (n, m).
-        of_pairs : bool, default=False
-            Whether the function takes two rows and returns a number instead.
+    ----------
+    function : callable
+        From two arrays, of shapes (n, n_features) and (m, n_features), to a matrix (n, m).
+    of_pairs : bool, default=False
+        Whether the function takes two rows and returns a number instead.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from sklearn.metrics.pairwise import pairwise_kernels
-        >>> from absentia import SVC
-        >>> X = np.array([[-2.0, -1.0], [-1.0, -2.0], [1.0, np.nan], [2.0, 1.0]])
-        >>> SVC(kernel=lambda X, Y: X @ Y.T).fit(X, [0, 0, 1, 1]).predict([[3.0, 1.0]])
-        array([1])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import SVC
+    >>> X = np.array([[-2.0, -1.0], [-1.0, -2.0], [1.0, np.nan], [2.0, 1.0]])
+    >>> SVC(kernel=lambda X, Y: X @ Y.T).fit(X, [0, 0, 1, 1]).predict([[3.0, 1.0]])
+    array([1])
     """
 
     def __init__(self, function: Callable[[FloatArray, FloatArray], Any], of_pairs: bool = False):
