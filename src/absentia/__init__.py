@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from absentia import amputation
     from absentia.beliefs import Beliefs
     from absentia.decisions import AcquisitionPolicy, measure_next
-    from absentia.densities import GaussianDensity, MixtureDensity
+    from absentia.densities import GaussianDensity, MixedDensity, MixtureDensity
     from absentia.features import FourierFeatures, MaskFeatures, Nystroem
     from absentia.kernels import (
+        CategoryKernel,
         EmbeddingRBF,
         ExpectedDistanceRBF,
         ExpectedLinear,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AcquisitionPolicy",
     "Beliefs",
+    "CategoryKernel",
     "Chunks",
     "ConformalClassifier",
     "ConformalRegressor",
@@ -103,6 +105,7 @@ __all__ = [
     "MaskKernel",
     "MissingnessReport",
     "MissingnessShiftWarning",
+    "MixedDensity",
     "MixtureDensity",
     "NotPositiveDefiniteWarning",
     "NuSVC",

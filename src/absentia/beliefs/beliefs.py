@@ -9,7 +9,7 @@ every machine handles both alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import belief_table
 from absentia.beliefs.belief_plot import draw_row
+from absentia.beliefs.categories import check_codes, row_probabilities, sample_codes
 from absentia.beliefs.covariances import (
     ConditionalCovariances,
     CovarianceTable,
@@ -58,6 +59,9 @@ class Beliefs(Stored, MemoryRows):
     prior : Prior
         The density that the rows were conditioned on; ``gamma="scale"`` and
         ``metric="mahalanobis"`` refer to its overall covariance.
+    codes : ndarray of int, shape (n_samples, n_category_columns), or None
+        The category of each row in columns of categories, -1 where it is missing; then a component
+        has the prior's ``probabilities``. None for tables of numbers.
 
     Examples
     --------
@@ -81,10 +85,12 @@ class Beliefs(Stored, MemoryRows):
     group_of_row: IntArray
     patterns: Patterns
     prior: Prior
+    codes: IntArray | None = None
 
     def __post_init__(self) -> None:
         # Frozen to the last number: slices share memory with the whole.
-        for name in ("log_weights", "means", "group_of_row"):
+        names = ["log_weights", "means", "group_of_row"]
+        for name in names if self.codes is None else [*names, "codes"]:
             object.__setattr__(self, name, _frozen(getattr(self, name).view()))
 
     def validate(self) -> None:
@@ -115,6 +121,8 @@ class Beliefs(Stored, MemoryRows):
                 f"prior about {columns} columns, and covariances of {table.n_components}."
             )
         table.validate_groups(self.patterns, self.group_of_row)
+        if self.codes is not None or self.prior.probabilities:
+            check_codes(self.codes, n, self.prior.n_categories)
 
     @classmethod
     def from_moments(
@@ -214,7 +222,10 @@ class Beliefs(Stored, MemoryRows):
             group_of_row = np.concatenate(
                 [part.group_of_row + start for part, start in zip(parts, starts, strict=True)]
             )
-        return cls(log_weights, means, table, group_of_row, patterns, first.prior)
+        codes = None
+        if first.codes is not None:
+            codes = np.concatenate([part.codes for part in parts if part.codes is not None])
+        return cls(log_weights, means, table, group_of_row, patterns, first.prior, codes)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -246,6 +257,15 @@ class Beliefs(Stored, MemoryRows):
                 "of training."
             )
         return self
+
+    def require_numbers(self, user: str) -> None:
+        """Raise ValueError where there are columns of categories, which ``user`` cannot take."""
+        if self.codes is not None:
+            raise ValueError(
+                f"{user} works on numbers, and these beliefs have columns of categories. Make "
+                "indicator columns of them: density='gaussian' or 'mixture' in a machine that is "
+                "given a frame, or TableEncoder."
+            )
 
     @property
     def n_components(self) -> int:
@@ -279,8 +299,15 @@ class Beliefs(Stored, MemoryRows):
         else:
             kept, group_of_row = np.unique(self.group_of_row[rows], return_inverse=True)
             table = self.covariances.select(kept)
+        codes = None if self.codes is None else self.codes[rows]
         part = Beliefs(
-            self.log_weights[rows], self.means[rows], table, group_of_row, patterns, self.prior
+            self.log_weights[rows],
+            self.means[rows],
+            table,
+            group_of_row,
+            patterns,
+            self.prior,
+            codes,
         )
         return part.labelled(self.__dict__.get("_labels"))
 
@@ -369,6 +396,31 @@ class Beliefs(Stored, MemoryRows):
         normaliser = logsumexp(self.log_weights, axis=1, keepdims=True)
         return np.exp(self.log_weights - normaliser)
 
+    def probabilities(self, column: int) -> FloatArray:
+        """Return how probable each category of a column is in each row.
+
+        Parameters
+        ----------
+        column : int
+            Which of the columns of categories.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_categories)
+            One for a category that was observed.
+        """
+        if self.codes is None or not 0 <= column < self.codes.shape[1]:
+            n_columns = 0 if self.codes is None else self.codes.shape[1]
+            raise IndexError(f"category column {column} of beliefs that have {n_columns}")
+        return row_probabilities(self.prior, self.codes, self.weights(), column)
+
+    @property
+    def missing_patterns(self) -> Patterns:
+        """Which values are missing, numbers first and categories after them."""
+        if self.codes is None:
+            return self.patterns
+        return Patterns.of_mask(np.hstack([self.patterns.mask, self.codes < 0]))
+
     def covariance(self) -> FloatArray:
         """Return the covariance of each row, shape (n_samples, n_features, n_features).
 
@@ -398,7 +450,8 @@ class Beliefs(Stored, MemoryRows):
         Returns
         -------
         ndarray of shape (n_samples, n_features), or (size, n_samples, n_features)
-            Observed entries are the same in every draw, to the last bit.
+            Observed entries are the same in every draw, to the last bit. Columns of categories
+            come after those of numbers, and hold the codes of categories.
         """
         rng = check_random_state(random_state)
         n_draws = 1 if size is None else size
@@ -422,19 +475,16 @@ class Beliefs(Stored, MemoryRows):
             for c in range(self.n_components):
                 offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
                 draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
+        if self.codes is not None:
+            categories = sample_codes(self.prior, self.codes, component, rng)
+            draws = np.concatenate([draws, categories.astype(np.float64)], axis=2)
         return draws[0] if size is None else draws
 
     def in_units(self, units: FloatArray) -> Beliefs:
         """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
         prior = self.prior.in_units(units)
-        return Beliefs(
-            self.log_weights,
-            self.means / units,
-            self.covariances.in_units(units, prior),
-            self.group_of_row,
-            self.patterns,
-            prior,
-        )
+        covariances = self.covariances.in_units(units, prior)
+        return replace(self, means=self.means / units, covariances=covariances, prior=prior)
 
     def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
         """Return the beliefs about ``A x + b``.
@@ -485,7 +535,7 @@ class Beliefs(Stored, MemoryRows):
         else:
             values = A @ table.dense() @ A.T
             moved = ExplicitCovariances(_frozen((values + values.transpose(0, 1, 3, 2)) / 2))
-        return Beliefs(self.log_weights, means, moved, self.group_of_row, patterns, prior)
+        return replace(self, means=means, covariances=moved, patterns=patterns, prior=prior)
 
 
 def covariance_roots(covariances: FloatArray) -> FloatArray:

@@ -53,6 +53,7 @@ def column_trials(beliefs: Beliefs, table: FloatArray, n_nodes: int = 5) -> Colu
     -------
     ColumnTrials
     """
+    beliefs.require_numbers("A quadrature over missing values")
     row, column = np.nonzero(np.isnan(table))
     standard, share = hermegauss(n_nodes)
     share = share / share.sum()

@@ -8,13 +8,14 @@ from contextlib import nullcontext
 import numpy as np
 
 from absentia.beliefs.beliefs import Beliefs
+from absentia.beliefs.categories import category_log_likelihoods
 from absentia.beliefs.covariances import ConditionalCovariances
 from absentia.beliefs.grouping import group_rows
 from absentia.beliefs.prior import Prior
 from absentia.beliefs.rows_given import RowsGiven
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["condition", "joint_log_densities", "log_normalised"]
 
@@ -29,6 +30,7 @@ def condition(
     X: FloatArray,
     names: Sequence[str] | None = None,
     patterns: Patterns | None = None,
+    codes: IntArray | None = None,
 ) -> tuple[Beliefs, FloatArray]:
     """Condition a prior on what each row has, and score each row.
 
@@ -45,6 +47,9 @@ def condition(
         What to call the columns where a value is refused.
     patterns : Patterns, optional
         The missing patterns of ``X``, where they are known.
+    codes : ndarray of int, shape (n_samples, n_category_columns), optional
+        The categories of the rows, -1 where missing. The log-weight of a component gains
+        ``log p(category | component)`` of each category that was observed.
 
     Returns
     -------
@@ -63,6 +68,8 @@ def condition(
     else:  # nothing to complete: all components share one copy, which the caller cannot change
         means = np.broadcast_to(X.copy()[:, None, :], (n, k, d))
         log_joint = _joint(prior, X, patterns, None)
+    if codes is not None:
+        log_joint += category_log_likelihoods(prior, codes)
     log_weights, log_likelihoods = log_normalised(log_joint)
     beliefs = Beliefs(
         log_weights=log_weights,
@@ -71,6 +78,7 @@ def condition(
         group_of_row=patterns.pattern_of_row,
         patterns=patterns,
         prior=prior,
+        codes=codes,
     )
     return beliefs, log_likelihoods
 
@@ -80,12 +88,16 @@ def joint_log_densities(
     X: FloatArray,
     names: Sequence[str] | None = None,
     patterns: Patterns | None = None,
+    codes: IntArray | None = None,
 ) -> FloatArray:
-    """Return ``log(weights[c]) + log N(x[O] | component c)``, shape (n_samples, n_components)."""
+    """Return ``log(weights[c]) + log p(x[O] | component c)``, shape (n_samples, n_components)."""
     _check_reach(prior, X, names)
     if patterns is None:
         patterns = Patterns.of_mask(np.isnan(X))
-    return _joint(prior, X, patterns, None)
+    log_joint = _joint(prior, X, patterns, None)
+    if codes is not None:
+        log_joint += category_log_likelihoods(prior, codes)
+    return log_joint
 
 
 def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:

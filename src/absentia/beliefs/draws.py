@@ -91,6 +91,7 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
     ndarray of shape (n, m, d)
         Observed entries are the observed values, to the last bit.
     """
+    beliefs.require_numbers("A prediction that averages over draws")
     table, group = beliefs.covariances, beliefs.group_of_row
     roots = covariance_roots(table.dense())
     # (groups, components, draws, columns): rows of one pattern share their offsets.

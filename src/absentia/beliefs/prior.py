@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
-from absentia.tables.stored import Stored
+from absentia.tables.stored import Stored, require_array
 
 __all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
 
@@ -27,11 +27,15 @@ class Prior(Stored):
         Non-negative, summing to one.
     means : ndarray of shape (n_components, n_features)
     covariances : ndarray of shape (n_components, n_features, n_features)
+    probabilities : tuple of ndarray of shape (n_components, n_categories)
+        For each column of categories, how probable each category is in each component; given the
+        component, columns of categories are independent of each other and of the numbers.
     """
 
     weights: FloatArray
     means: FloatArray
     covariances: FloatArray
+    probabilities: tuple[FloatArray, ...] = ()
 
     def validate(self) -> None:
         """Raise ValueError unless the parameters are finite and of shapes that agree."""
@@ -43,6 +47,11 @@ class Prior(Stored):
             self._require_finite(name)
         if not k or (self.weights < 0).any():
             raise ValueError("Prior.weights must be one per component, and none negative.")
+        self._require_type("probabilities", tuple)
+        for table in self.probabilities:
+            require_array("Prior.probabilities", table, np.float64, (k, None))
+            if not (table.size and (table >= 0).all() and np.allclose(table.sum(axis=1), 1)):
+                raise ValueError("Prior.probabilities must sum to one in each component.")
 
     @property
     def n_components(self) -> int:
@@ -53,6 +62,27 @@ class Prior(Stored):
     def n_features(self) -> int:
         """The number of columns."""
         return int(self.means.shape[1])
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of columns that are compared as numbers.
+
+        A table of categories alone has one number, always zero and under N(0, 1) in every
+        component, which says nothing: it has none.
+        """
+        nothing = self.n_features == 1 and not self.means.any() and (self.covariances == 1).all()
+        return 0 if self.probabilities and nothing else self.n_features
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """How many categories each column of categories has; empty for a table of numbers."""
+        return tuple(table.shape[1] for table in self.probabilities)
+
+    @computed_once
+    def log_probabilities(self) -> FloatArray:
+        """Logarithms of all probabilities side by side, (n_components, sum of n_categories)."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.concatenate(self.probabilities, axis=1))
 
     def mean(self) -> FloatArray:
         """Return the overall mean, shape (n_features,)."""
@@ -110,12 +140,13 @@ class Prior(Stored):
     def transform(self, A: FloatArray, b: FloatArray) -> Prior:
         """Return the density of ``A x + b``."""
         moved = A @ self.covariances @ A.T
-        return Prior(self.weights, self.means @ A.T + b, (moved + moved.transpose(0, 2, 1)) / 2)
+        covariances = (moved + moved.transpose(0, 2, 1)) / 2
+        return replace(self, means=self.means @ A.T + b, covariances=covariances)
 
     def in_units(self, units: FloatArray) -> Prior:
         """Return the density of ``x / units``, each column measured in a unit of its own."""
         covariances = self.covariances / units / units[:, None]
-        return Prior(self.weights, self.means / units, covariances)
+        return replace(self, means=self.means / units, covariances=covariances)
 
     def equals(self, other: Prior) -> bool:
         """Return whether two priors have the same parameters, bit for bit."""
@@ -123,6 +154,8 @@ class Prior(Stored):
             np.array_equal(self.weights, other.weights)
             and np.array_equal(self.means, other.means)
             and np.array_equal(self.covariances, other.covariances)
+            and len(self.probabilities) == len(other.probabilities)
+            and all(map(np.array_equal, self.probabilities, other.probabilities))
         )
 
 

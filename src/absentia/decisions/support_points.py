@@ -64,6 +64,7 @@ def support_points(
     """
     needed, row = np.unique(row, return_inverse=True)
     beliefs = believe(density, table[needed])
+    beliefs.require_numbers("The choice of the next measurement")
     place = np.full(table.shape[1], -1)
     place[density.columns_] = np.arange(len(density.columns_))
     column = place[column]

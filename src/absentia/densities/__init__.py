@@ -1,6 +1,7 @@
 """What the data could have been: densities fitted by EM to incomplete rows."""
 
 from absentia.densities.gaussian import GaussianDensity
+from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
 
-__all__ = ["GaussianDensity", "MixtureDensity"]
+__all__ = ["GaussianDensity", "MixedDensity", "MixtureDensity"]

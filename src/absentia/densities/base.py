@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.belief_plot import draw_prior
+from absentia.beliefs.categories import category_shares
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
 from absentia.densities.em.expectation import Expectation
 from absentia.densities.em.scaling import Scaling
@@ -27,7 +28,9 @@ from absentia.parameters import COUNT, require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, open_rows
 from absentia.tables.streams import Stream
 
-__all__ = ["Density", "TrainingRows"]
+__all__ = ["LOG_ROOT_2_PI", "Density", "TrainingRows"]
+
+LOG_ROOT_2_PI = 0.5 * float(np.log(2 * np.pi))
 
 
 class Density(DensityMixin, BaseEstimator):
@@ -57,8 +60,10 @@ class Density(DensityMixin, BaseEstimator):
             row of training. The cost is O(d^2) a row and O(min(missing, observed)^3) a pattern,
             times the number of components.
         """
-        table, patterns = self._known_columns(X)
-        return condition(self.prior_, table, self._names(), patterns)[0].labelled(self._names())
+        table, patterns, codes = self._known_columns(X)
+        return condition(self.prior_, table, self._names(), patterns, codes)[0].labelled(
+            self._names()
+        )
 
     def impute(self, X: Any) -> FloatArray:
         """Return the rows with their conditional means in the holes.
@@ -178,21 +183,25 @@ class Density(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         return open_table_or_stream(X).checked(self)
 
-    def _known_columns(self, X: Any) -> tuple[FloatArray, Patterns]:
-        """Return the columns that training knew, and what each row misses of them."""
+    def _known_columns(self, X: Any) -> tuple[FloatArray, Patterns, IntArray | None]:
+        """Return the numbers that training knew, what each row misses of them, and categories."""
+        rows = self._open_in_memory(X)
+        patterns = Patterns.of(rows).of_columns(self.columns_)
+        kept = len(self.columns_) == rows.n_features
+        return rows.array if kept else rows.array[:, self.columns_], patterns, None
+
+    def _open_in_memory(self, X: Any) -> Table:
         rows = self._open(X)
         if isinstance(rows, Stream):
             raise ValueError(
                 "Beliefs are held in memory, and this table is not. Condition it block by block, "
                 "or use FourierFeatures, score_samples and impute, which take it as it is."
             )
-        patterns = Patterns.of(rows).of_columns(self.columns_)
-        kept = len(self.columns_) == rows.n_features
-        return rows.array if kept else rows.array[:, self.columns_], patterns
+        return rows
 
     def _log_joint(self, X: Any) -> FloatArray:
-        table, patterns = self._known_columns(X)
-        return joint_log_densities(self.prior_, table, self._names(), patterns)
+        table, patterns, codes = self._known_columns(X)
+        return joint_log_densities(self.prior_, table, self._names(), patterns, codes)
 
     def _names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
@@ -248,6 +257,10 @@ class TrainingRows:
         What to add to a log-likelihood of ``Z`` for that of the table.
     patterns : Patterns
         Of ``Z``.
+    codes : ndarray of int, shape (n_rows, n_category_columns), or None
+        Categories, -1 where missing.
+    marginals : tuple of ndarray of shape (n_categories,)
+        How frequent the categories of these columns are.
     """
 
     Z: FloatArray
@@ -256,10 +269,17 @@ class TrainingRows:
     scaling: Scaling
     log_jacobian: float
     patterns: Patterns
+    codes: IntArray | None = None
+    marginals: tuple[FloatArray, ...] = ()
 
     @classmethod
-    def of(cls, rows: Table, sample_weight: Any = None) -> TrainingRows:
-        """Check the weights of a table; warn of columns that are missing in every row."""
+    def of(
+        cls, rows: Table, sample_weight: Any = None, codes: IntArray | None = None
+    ) -> TrainingRows:
+        """Check the weights of a table; warn of columns that are missing in every row.
+
+        ``codes`` are categories beside the numbers, their columns observed at least once.
+        """
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
         table = np.ascontiguousarray(rows.array)
         weights = None
@@ -269,6 +289,8 @@ class TrainingRows:
             )
         observed = ~rows.mask
         used: BoolArray = np.atleast_1d(observed.any(axis=1))
+        if codes is not None:
+            used = used | (codes >= 0).any(axis=1)
         if weights is not None:
             used &= weights > 0
         require(used.any(), nothing_to_learn_from(weights is not None))
@@ -280,8 +302,12 @@ class TrainingRows:
         if not used.all():
             table, patterns = table[used], patterns[used]
             weights = None if weights is None else weights[used]
+            codes = None if codes is None else codes[used]
         if not kept.all():
             table = np.ascontiguousarray(table[:, columns])
+        marginals = () if codes is None else category_shares(codes, weights)
+        if not len(columns):
+            return cls._without_numbers(len(table), weights, codes, marginals)
         scaling = Scaling.of(table, weights)
         scaling.check_units([names[j] for j in columns])
         return cls(
@@ -291,12 +317,39 @@ class TrainingRows:
             scaling,
             scaling.log_jacobian(table, weights),
             patterns.of_columns(columns),
+            codes,
+            marginals,
+        )
+
+    @classmethod
+    def _without_numbers(
+        cls,
+        n_rows: int,
+        weights: FloatArray | None,
+        codes: IntArray | None,
+        marginals: tuple[FloatArray, ...],
+    ) -> TrainingRows:
+        """Return rows of categories alone: their only number is zero, under a fixed N(0, 1).
+
+        It takes part in no comparison, and what it adds to the log-likelihood is subtracted.
+        """
+        Z = np.zeros((n_rows, 1))
+        total = float(n_rows if weights is None else weights.sum())
+        return cls(
+            Z,
+            weights,
+            np.empty(0, dtype=np.intp),
+            Scaling(np.zeros(1), np.ones(1)),
+            LOG_ROOT_2_PI * total,
+            Patterns.of_mask(np.isnan(Z)),
+            codes,
+            marginals,
         )
 
     @property
     def n_columns(self) -> int:
-        """The number of columns that have an observed value."""
-        return len(self.columns)
+        """The number of columns of ``Z``."""
+        return int(self.Z.shape[1])
 
     @property
     def total_weight(self) -> float:
@@ -309,8 +362,16 @@ class TrainingRows:
 
     def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> Expectation:
         """Return the rows arranged for E-steps."""
+        # Sums of patterns are for one Gaussian, which categories say nothing about.
+        mixed = self.codes is not None and not sum_patterns
         return Expectation(
-            self.Z, self.weights, sum_patterns=sum_patterns, n_jobs=n_jobs, patterns=self.patterns
+            self.Z,
+            self.weights,
+            sum_patterns=sum_patterns,
+            n_jobs=n_jobs,
+            patterns=self.patterns,
+            codes=self.codes if mixed else None,
+            n_categories=tuple(map(len, self.marginals)) if mixed else (),
         )
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:

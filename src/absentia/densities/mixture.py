@@ -9,13 +9,14 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
-from absentia.densities.base import Density, open_table_or_stream, warn_not_converged
-from absentia.densities.em.streamed_rows import training_rows
+from absentia.densities.base import Density, TrainingRows, open_table_or_stream, warn_not_converged
+from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import COUNT, Rule, check_parameters, number_between, require, words
-from absentia.tables import FloatArray, IntArray, set_fitted
+from absentia.tables import FloatArray, IntArray, Table, set_fitted
+from absentia.tables.streams import Stream
 
 __all__ = ["MixtureDensity"]
 
@@ -178,10 +179,21 @@ class MixtureDensity(Density):
         """
         self._check_parameters()
         rows = open_table_or_stream(X, sample_weight)
+        return self._fit(rows, training_rows(rows, sample_weight))
+
+    def _fit(
+        self,
+        rows: Table | Stream,
+        training: TrainingRows | StreamedRows,
+        smoothing: float = 1.0,
+        **further: Any,
+    ) -> Any:
+        """Fit to rows that were arranged for it; ``further`` are attributes to set."""
+        numbers = len(training.columns) > 0
         with one_blas_thread():
             search = MixtureSearch(
-                training_rows(rows, sample_weight),
-                shrinkage=self.shrinkage,
+                training,
+                shrinkage=self.shrinkage if numbers else 1.0,
                 pooling=self.pooling,
                 reg_covar=self.reg_covar,
                 init=self.init,
@@ -191,13 +203,13 @@ class MixtureDensity(Density):
                 accelerate=self.accelerate,
                 n_jobs=self.n_jobs,
                 rng=check_random_state(self.random_state),
+                smoothing=smoothing,
             )
             if self.n_components == "bic":
                 best, bics = search.best_by_bic(self.max_components)
             else:
                 best = search.fit(int(self.n_components))
                 bics = np.array([best.bic])
-        training = search.training
         if not best.ascent.converged:
             warn_not_converged(self, len(best.ascent.objectives), best.ascent.residual)
         prior = training.scaling.backward(best.prior)
@@ -213,6 +225,7 @@ class MixtureDensity(Density):
             "log_likelihoods_": best.ascent.objectives + training.log_jacobian,
             "n_iter_": len(best.ascent.objectives),
             "converged_": best.ascent.converged,
+            **further,
         }
         set_fitted(self, rows, learned)
         return self
@@ -265,10 +278,10 @@ class MixtureDensity(Density):
         float
         """
         rows = self._open(X)
-        patterns = self._known_columns(rows)[1]
-        n_rows = max(1, int(patterns.counts[~patterns.masks.all(axis=1)].sum()))
+        observed = ~self._open_in_memory(rows).mask[:, self.columns_]
+        n_rows = max(1, int(observed.any(axis=1).sum()))
         log_likelihood = float(self.score_samples(rows).sum())
-        return n_parameters(self.prior_) * float(np.log(n_rows)) - 2 * log_likelihood
+        return self._n_parameters() * float(np.log(n_rows)) - 2 * log_likelihood
 
     def aic(self, X: Any) -> float:
         """Return Akaike's information criterion on a table, the lower the better.
@@ -282,7 +295,10 @@ class MixtureDensity(Density):
         float
             ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
         """
-        return 2 * n_parameters(self.prior_) - 2 * float(self.score_samples(X).sum())
+        return 2 * self._n_parameters() - 2 * float(self.score_samples(X).sum())
+
+    def _n_parameters(self) -> int:
+        return n_parameters(self.prior_)
 
     def _check_parameters(self) -> None:
         check_parameters(self)

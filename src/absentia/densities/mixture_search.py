@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from absentia.densities.em.starts import clustered_start, scattered_start
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
 from absentia.parameters import require
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["FittedMixture", "MixtureSearch", "n_parameters"]
 
@@ -39,6 +39,8 @@ class MixtureSearch:
     training : TrainingRows
     shrinkage, pooling, reg_covar, init, n_init, max_iter, tol, accelerate, n_jobs
         As in :class:`~absentia.MixtureDensity`.
+    smoothing : float
+        As in :class:`~absentia.MixedDensity`.
     rng : RandomState
     """
 
@@ -56,6 +58,7 @@ class MixtureSearch:
         accelerate: bool,
         n_jobs: int | None,
         rng: np.random.RandomState,
+        smoothing: float = 1.0,
     ):
         self.training = training
         self.pooling = pooling
@@ -74,6 +77,10 @@ class MixtureSearch:
         self.n_rows = len(self.completed)
         if self.weights is not None:
             self.n_rows = int(np.count_nonzero(self.weights))
+        self.pseudocounts = tuple(smoothing * shares for shares in training.marginals)
+        self.words: tuple[FloatArray, ...] = ()
+        if training.codes is not None:
+            self.words = _words_of_rows(training.codes, training.marginals)
         self.expectation = training.expectation(sum_patterns=False, n_jobs=n_jobs)
 
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
@@ -119,7 +126,11 @@ class MixtureSearch:
         log_likelihood = (
             float(ascent.objectives[-1]) + penalty.value(prior) + self.training.log_jacobian
         )
-        bic = n_parameters(prior) * float(np.log(self.training.total_weight)) - 2 * log_likelihood
+        bic = (
+            n_parameters(prior, len(self.training.columns))
+            * float(np.log(self.training.total_weight))
+            - 2 * log_likelihood
+        )
         if not isinstance(self.init, Prior):
             prior = _heaviest_first(prior)
         return FittedMixture(prior, ascent, bic)
@@ -138,6 +149,8 @@ class MixtureSearch:
 
     def _penalty(self, k: int) -> Penalty:
         d = len(self.covariance)
+        if not len(self.training.columns):  # categories alone: their one number has a fixed density
+            return Penalty(np.inf, np.eye(d), 0.0, self.pseudocounts)
         total = self.training.total_weight
         independent = shrinkage_in_rows(self.shrinkage, total) / k
         pooled = d + 2.0 if self.pooling == "auto" else float(self.pooling)
@@ -148,7 +161,8 @@ class MixtureSearch:
             target = (independent * np.eye(d) + pooled * self.covariance) / strength
         else:
             target = np.zeros((d, d))
-        return Penalty(strength, _share_of_volume(k, d) * target, self.reg_covar * total / k)
+        volume = _share_of_volume(k, d)
+        return Penalty(strength, volume * target, self.reg_covar * total / k, self.pseudocounts)
 
     def _starts(self, k: int, penalty: Penalty) -> list[Prior]:
         if isinstance(self.init, Prior):
@@ -162,26 +176,41 @@ class MixtureSearch:
         n_starts = 1 if k == 1 else self.n_init
         if self.init == "kmeans":
             return [
-                clustered_start(self.completed, self.weights, k, penalty, self.rng)
+                clustered_start(self.completed, self.weights, k, penalty, self.rng, self.words)
                 for _ in range(n_starts)
             ]
         covariance = _share_of_volume(k, len(self.covariance)) * self.covariance
         return [
-            scattered_start(self.completed, self.weights, k, covariance, self.rng)
+            scattered_start(self.completed, self.weights, k, covariance, self.rng, self.words)
             for _ in range(n_starts)
         ]
 
 
-def n_parameters(prior: Prior) -> int:
-    """Return the number of free parameters of a mixture."""
-    k, d = prior.means.shape
-    return k - 1 + k * d + k * d * (d + 1) // 2
+def n_parameters(prior: Prior, n_numbers: int | None = None) -> int:
+    """Return the number of free parameters of a mixture; ``n_numbers=0`` for categories alone."""
+    k, d = prior.n_components, prior.n_features if n_numbers is None else n_numbers
+    free_categories = sum(prior.n_categories) - len(prior.n_categories)
+    return k - 1 + k * d + k * d * (d + 1) // 2 + k * free_categories
 
 
 def _heaviest_first(prior: Prior) -> Prior:
     """Put the components into an order that does not depend on the start."""
     order = np.argsort(-prior.weights, kind="stable")
-    return Prior(prior.weights[order], prior.means[order], prior.covariances[order])
+    return replace(
+        prior,
+        weights=prior.weights[order],
+        means=prior.means[order],
+        covariances=prior.covariances[order],
+        probabilities=tuple(table[order] for table in prior.probabilities),
+    )
+
+
+def _words_of_rows(codes: IntArray, marginals: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """Return what is known of each row's categories: a one, or how frequent they are in all."""
+    return tuple(
+        np.vstack([np.eye(len(shares)), shares])[column]
+        for column, shares in zip(codes.T, marginals, strict=True)
+    )
 
 
 def _share_of_volume(k: int, d: int) -> float:

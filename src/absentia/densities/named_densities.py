@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from absentia.densities.base import Density
 from absentia.densities.gaussian import GaussianDensity
+from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
 
 __all__ = ["make_density"]
@@ -18,6 +19,7 @@ __all__ = ["make_density"]
 _DENSITIES: dict[str, Callable[[], Density]] = {
     "gaussian": GaussianDensity,
     "mixture": partial(MixtureDensity, random_state=0),
+    "mixed": partial(MixedDensity, random_state=0),
 }
 
 
@@ -37,7 +39,7 @@ def make_density(density: Any) -> Any:
         return _DENSITIES[density]()
     if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
         raise TypeError(
-            "density must be 'gaussian', 'mixture' or a density estimator with fit and condition, "
-            f"such as GaussianDensity(), found {density!r}."
+            "density must be 'gaussian', 'mixture', 'mixed' or a density estimator with fit and "
+            f"condition, such as GaussianDensity(), found {density!r}."
         )
     return clone(density)

@@ -167,6 +167,7 @@ class FourierFeatures(BeliefFeatures):
         The rows are taken in the order of their groups, so that what rows of one pattern share is
         computed once, and needs no table of all patterns.
         """
+        beliefs.require_numbers("FourierFeatures")
         d, n_frequencies = beliefs.n_features, self.frequencies_.shape[1]
         # Compiled loops trust the shapes, and these arrays may have come out of a file.
         require_array("frequencies_", self.frequencies_, np.float64, (d, None))

@@ -1,6 +1,7 @@
 """Similarity of beliefs, in closed form."""
 
 from absentia.kernels.base import Kernel, Product, Scaled, Sum
+from absentia.kernels.category import CategoryKernel
 from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.embedding import EmbeddingRBF
 from absentia.kernels.function import FunctionKernel, PrecomputedKernel
@@ -19,6 +20,7 @@ from absentia.kernels.repair import (
 from absentia.kernels.variance import kernel_variance, kernel_variance_diag
 
 __all__ = [
+    "CategoryKernel",
     "EmbeddingRBF",
     "ExpectedDistanceRBF",
     "ExpectedLinear",

@@ -58,6 +58,9 @@ class Kernel(BaseEstimator, ABC):
         """Whether every Gram matrix is positive semidefinite, by theorem and not by experience."""
         return True
 
+    #: Whether the kernel compares columns of categories, where beliefs have any.
+    takes_categories: bool = False
+
     #: NumPy's numbers leave ``np.float64(2) * kernel`` to the kernel.
     __array_ufunc__ = None
 
@@ -83,12 +86,23 @@ class Kernel(BaseEstimator, ABC):
         if Q is not None:
             _check_beliefs(Q, "Q")
             _check_same_columns(P, Q)
+        self._check_categories(P)
         return self._resolved_for(P, Q)._gram(P, Q, n_jobs)
 
     def diag(self, P: Beliefs) -> FloatArray:
         """Return the diagonal of ``kernel(P)`` without the rest of it, shape (n,)."""
         _check_beliefs(P, "P")
+        self._check_categories(P)
         return self._resolved_for(P, None)._diag(P)
+
+    def _check_categories(self, P: Beliefs) -> None:
+        """Refuse beliefs with categories that the kernel would not look at."""
+        if P.codes is not None and not self.takes_categories:
+            raise ValueError(
+                f"{self!r} compares numbers only, and these beliefs have columns of categories. "
+                "Use GenRBF or ExpectedRBF, multiply it by CategoryKernel(), or make indicator "
+                "columns of the categories (TableEncoder, or density='gaussian' in a machine)."
+            )
 
     @abstractmethod
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
@@ -157,6 +171,11 @@ class Sum(Kernel):
         self.right = right
 
     @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether either of the two compares columns of categories."""
+        return self.left.takes_categories or self.right.takes_categories
+
+    @property
     def positive_definite(self) -> bool:
         """A sum of positive definite kernels is one."""
         return self.left.positive_definite and self.right.positive_definite
@@ -185,6 +204,11 @@ class Product(Kernel):
         self.right = right
 
     @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether either of the two compares columns of categories."""
+        return self.left.takes_categories or self.right.takes_categories
+
+    @property
     def positive_definite(self) -> bool:
         """A product of positive definite kernels is one (Schur)."""
         return self.left.positive_definite and self.right.positive_definite
@@ -211,6 +235,11 @@ class Scaled(Kernel):
     def __init__(self, factor: float, kernel: Kernel):
         self.factor = factor
         self.kernel = kernel
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether the kernel compares columns of categories."""
+        return self.kernel.takes_categories
 
     @property
     def positive_definite(self) -> bool:
@@ -284,6 +313,11 @@ def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
         raise ValueError(
             f"Both sets of beliefs must be about the same columns, found {P.n_features} and "
             f"{Q.n_features}."
+        )
+    if P.prior.n_categories != Q.prior.n_categories:
+        raise ValueError(
+            "Both sets of beliefs must be about the same columns of categories, found "
+            f"{P.prior.n_categories} and {Q.prior.n_categories} categories."
         )
 
 

@@ -64,11 +64,15 @@ class MaskKernel(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with its weights checked against the columns."""
-        return with_params(self, weight=checked_weight(self.weight, prior.n_features))
+        return with_params(
+            self, weight=checked_weight(self.weight, prior.n_features + len(prior.probabilities))
+        )
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        left, right = P.patterns, (P if Q is None else Q).patterns
-        weights = np.broadcast_to(np.asarray(self.weight, dtype=np.float64), (P.n_features,))
+        left = P.missing_patterns
+        right = left if Q is None else Q.missing_patterns
+        n_columns = left.masks.shape[1]
+        weights = np.broadcast_to(np.asarray(self.weight, dtype=np.float64), (n_columns,))
         A, B = left.masks.astype(np.float64), right.masks.astype(np.float64)
 
         def block(rows: slice, columns: slice) -> FloatArray:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, check_diagonal
-from absentia.kernels.gram.expected import expected_gram, log_self_similarities
+from absentia.kernels.base import Kernel, check_diagonal, with_params
+from absentia.kernels.category import CategoryFactor, resolve_category_weight
+from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.metric import with_gamma_and_metric
 from absentia.tables import FloatArray
@@ -45,6 +46,10 @@ class ExpectedRBF(Kernel):
     diagonal : {"independent", "same"}, default="independent"
         What ``kernel(P)`` has on its diagonal: two independent draws of the row, as
         off the diagonal, or one and the same draw, which makes it 1. Both are positive definite.
+    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+        What a difference in a column of categories costs, as in :class:`CategoryKernel`, where
+        beliefs have such columns. They multiply the kernel of the numbers component pair by
+        component pair.
 
     Notes
     -----
@@ -76,11 +81,15 @@ class ExpectedRBF(Kernel):
         *,
         scaled: bool = True,
         diagonal: str = "independent",
+        category_weight: Any = "scale",
     ):
         self.gamma = gamma
         self.metric = metric
         self.scaled = scaled
         self.diagonal = diagonal
+        self.category_weight = category_weight
+
+    takes_categories = True
 
     @property
     def positive_definite(self) -> bool:
@@ -92,20 +101,26 @@ class ExpectedRBF(Kernel):
         check_diagonal(self.diagonal)
         if not isinstance(self.scaled, bool | np.bool_):
             raise ValueError(f"scaled must be True or False, found {self.scaled!r}.")
-        return with_gamma_and_metric(self, prior)
+        return _resolved(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
-        K = expected_gram(P, Q, smoothing, scaled=self.scaled, n_jobs=n_jobs)
+        factor = CategoryFactor.of(P, Q, self.category_weight)
+        K = expected_gram(P, Q, smoothing, scaled=self.scaled, n_jobs=n_jobs, log_factor=factor)
         if Q is None:
             # By the same code as diag(), so that both agree to the last bit.
             np.fill_diagonal(K, self._diag(P))
         return K
 
     def _diag(self, P: Beliefs) -> FloatArray:
-        if self.diagonal == "same" or not (self.scaled or P.n_components > 1):
+        factor = CategoryFactor.of(P, None, self.category_weight)
+        if self.diagonal == "same" or not (self.scaled or P.n_components > 1 or factor):
             return np.ones(len(P))
-        return np.exp(log_self_similarities(P, _smoothing(self, P), scaled=self.scaled))
+        log_factor = None if factor is None else factor.diag
+        smoothing = _smoothing(self, P)
+        return np.exp(
+            log_self_similarities(P, smoothing, scaled=self.scaled, log_factor=log_factor)
+        )
 
 
 class GenRBF(Kernel):
@@ -123,6 +138,8 @@ class GenRBF(Kernel):
         Width of the kernel; ``"scale"`` is one over the trace of the density's covariance.
     metric : {"euclidean", "mahalanobis"} or array of shape (n_features, n_features)
         As in :class:`ExpectedRBF`.
+    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+        As in :class:`ExpectedRBF`; the normalisation includes the categories.
 
     Examples
     --------
@@ -137,25 +154,82 @@ class GenRBF(Kernel):
            [0.  , 0.02, 0.08, 1.  ]])
     """
 
-    def __init__(self, gamma: float | str = "scale", metric: Any = "euclidean"):
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        metric: Any = "euclidean",
+        *,
+        category_weight: Any = "scale",
+    ):
         self.gamma = gamma
         self.metric = metric
+        self.category_weight = category_weight
+
+    takes_categories = True
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""
-        return with_gamma_and_metric(self, prior)
+        return _resolved(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
         log_norms = 0.5 * log_self_similarities(P, smoothing)
         other = None if Q is None else 0.5 * log_self_similarities(Q, smoothing)
-        K = expected_gram(P, Q, smoothing, log_norms_P=log_norms, log_norms_Q=other, n_jobs=n_jobs)
+        factor = CategoryFactor.of(P, Q, self.category_weight)
+        K = expected_gram(
+            P,
+            Q,
+            smoothing,
+            log_norms_P=log_norms,
+            log_norms_Q=other,
+            n_jobs=n_jobs,
+            log_factor=None
+            if factor is None
+            else self._normalised(factor, P, log_norms, P if Q is None else Q, other, smoothing),
+        )
         if Q is None:
             np.fill_diagonal(K, 1.0)
         return K
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.ones(len(P))
+
+    def _normalised(
+        self,
+        factor: CategoryFactor,
+        P: Beliefs,
+        norms_P: FloatArray,
+        Q: Beliefs,
+        norms_Q: FloatArray | None,
+        smoothing: Smoothing,
+    ) -> LogFactor:
+        """Return the factor less what categories add to the norms of the numbers."""
+
+        def added(beliefs: Beliefs, norms: FloatArray) -> FloatArray:
+            own = CategoryFactor.of(beliefs, None, self.category_weight)
+            assert own is not None
+            return 0.5 * log_self_similarities(beliefs, smoothing, log_factor=own.diag) - norms
+
+        left = added(P, norms_P)
+        right = left if norms_Q is None else added(Q, norms_Q)
+        return lambda a, b, rows, columns: (
+            factor(a, b, rows, columns) - left[rows, None] - right[columns]
+        )
+
+
+def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:
+    """Return a kernel with numbers for its width and for the weights of categories."""
+    resolved = with_gamma_and_metric(kernel, prior)
+    n_columns = len(prior.probabilities)
+    if not n_columns:
+        return resolved
+    d = prior.n_numbers
+    params: dict[str, Any] = {
+        "category_weight": resolve_category_weight(kernel.category_weight, prior, d)
+    }
+    if isinstance(kernel.gamma, str):
+        params["gamma"] = resolved.get_params()["gamma"] * d / (d + n_columns) or 1.0
+    return with_params(resolved, **params)
 
 
 def _smoothing(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> Smoothing:

@@ -76,6 +76,7 @@ def kernel_variance(
            [0.5, 8.5, 0. ],
            [0. , 0. , 0. ]])
     """
+    P.require_numbers("kernel_variance")
     resolved = _supported(kernel)._resolved_for(P, Q)
     check_diagonal(diagonal)
     if isinstance(resolved, ExpectedLinear):
@@ -109,6 +110,7 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
     >>> kernel_variance_diag(ExpectedLinear(), P, diagonal="independent")
     array([0.  , 4.25, 0.  ])
     """
+    P.require_numbers("kernel_variance_diag")
     resolved = _supported(kernel)._resolved_for(P, None)
     check_diagonal(diagonal)
     if isinstance(resolved, ExpectedLinear):

@@ -33,6 +33,10 @@ class Table(MemoryRows):
         The pandas or polars frame that was read, for the names of its columns.
     columns_checked : bool
         Whether an estimator has checked the names already, so that its parts need not.
+    names : tuple of str or None
+        The names of the columns, where they do not come from a frame.
+    category_columns : tuple of int
+        Which columns hold codes of categories: whole numbers from 0.
 
     Examples
     --------
@@ -48,6 +52,8 @@ class Table(MemoryRows):
     array: FloatArray
     frame: Any = None
     columns_checked: bool = False
+    names: tuple[str, ...] | None = None
+    category_columns: tuple[int, ...] = ()
     _whole: tuple[Table, Any] | None = field(default=None, repr=False)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -83,6 +89,8 @@ class Table(MemoryRows):
     @computed_once
     def column_names(self) -> list[str] | None:
         """The names of the columns, where they have names that are text."""
+        if self.names is not None:
+            return list(self.names)
         if self.frame is None:
             return None
         names = list(self.frame.columns)
@@ -118,6 +126,18 @@ class Table(MemoryRows):
         """Return the frame that the table was read from, the array where there is none."""
         return self.array if self.frame is None or self._whole is not None else self.frame
 
+    def as_named(self) -> Any:
+        """Return what scikit-learn reads the names of the columns from."""
+        if self.names is None:
+            return self.array if self.frame is None else self.frame
+        import pandas as pd  # names without a frame come from one that was read
+
+        return pd.DataFrame(self.array[:1], columns=list(self.names))
+
+    def with_labels(self, names: list[str]) -> Table:
+        """Return the same values with other names of the columns."""
+        return replace(self, frame=None, names=tuple(names), _whole=(self, slice(None)), _known={})
+
     def checked(self, estimator: Any) -> Table:
         """Return the table after checking its columns against those of training.
 
@@ -127,7 +147,7 @@ class Table(MemoryRows):
         if not self.columns_checked:
             known = getattr(estimator, "feature_names_in_", None)
             if self.column_names != (None if known is None else list(known)):
-                source = self.array if self.frame is None else self.frame
+                source = self.as_named()
                 _check_feature_names(estimator, source, reset=False)
         _check_n_features(estimator, self.array, reset=False)
         return self if self.columns_checked else replace(self, columns_checked=True)

@@ -15,6 +15,8 @@ __all__ = ["pack", "unpack"]
 def pack(prior: Prior) -> FloatArray:
     """Return roots of the weights, means and Cholesky factors of the covariances in one vector.
 
+    And roots of the probabilities of categories, where there are any.
+
     Any vector of that length unpacks to weights that sum to one and to covariances without
     negative eigenvalues, so that an extrapolation cannot leave the space of densities. In trials
     these coordinates took fewer steps than covariances, precisions or logarithms of the factors'
@@ -22,21 +24,29 @@ def pack(prior: Prior) -> FloatArray:
     """
     rows, columns = _lower(prior.n_features)
     roots = np.linalg.cholesky(prior.covariances)[:, rows, columns]
-    return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel()])
+    shares = [np.sqrt(table).ravel() for table in prior.probabilities]
+    return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel(), *shares])
 
 
-def unpack(vector: FloatArray, n_features: int) -> Prior:
+def unpack(vector: FloatArray, n_features: int, n_categories: tuple[int, ...] = ()) -> Prior:
     """Return the prior whose parameters :func:`pack` has put into a vector."""
     d = n_features
-    k = len(vector) // (1 + d + d * (d + 1) // 2)
-    weight_roots, means, entries = np.split(vector, [k, k + k * d])
+    sizes = np.array([1, d, d * (d + 1) // 2, *n_categories])
+    k = len(vector) // int(sizes.sum())
+    parts = np.split(vector, np.cumsum(k * sizes)[:-1])
+    weight_roots, means, entries = parts[:3]
+    probabilities = tuple(_shares(part.reshape(k, -1)) for part in parts[3:])
     weights = weight_roots**2
     rows, columns = _lower(d)
     roots = np.zeros((k, d, d))
     roots[:, rows, columns] = entries.reshape(k, -1)
     covariances = roots @ roots.transpose(0, 2, 1)
     covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
-    return Prior(weights / weights.sum(), means.reshape(k, d), covariances)
+    return Prior(weights / weights.sum(), means.reshape(k, d), covariances, probabilities)
+
+
+def _shares(roots: FloatArray) -> FloatArray:
+    return roots**2 / (roots**2).sum(axis=1, keepdims=True)
 
 
 @lru_cache(maxsize=16)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from absentia.beliefs import Prior
+from absentia.beliefs.categories import indicators, split_categories
 from absentia.beliefs.conditioning import log_normalised
 from absentia.beliefs.grouping import GroupedRows, group_rows
 from absentia.beliefs.rows_given import RowsGiven
@@ -36,12 +38,15 @@ class ExpectedMoments:
         Weighted sums of the completed rows.
     seconds : ndarray of shape (n_components, n_features, n_features)
         Weighted sums of their outer products, with the conditional covariances.
+    counts : tuple of ndarray of shape (n_components, n_categories)
+        For each column of categories, the expected weight of the rows of each category.
     """
 
     log_likelihood: float
     totals: FloatArray
     firsts: FloatArray
     seconds: FloatArray
+    counts: tuple[FloatArray, ...] = ()
 
     def __add__(self, other: ExpectedMoments) -> ExpectedMoments:
         """Return the statistics of two sets of rows together, taken about the same old means."""
@@ -50,6 +55,7 @@ class ExpectedMoments:
             self.totals + other.totals,
             self.firsts + other.firsts,
             self.seconds + other.seconds,
+            tuple(map(np.add, self.counts, other.counts)),
         )
 
     def weighted_means(self) -> tuple[FloatArray, FloatArray]:
@@ -94,6 +100,10 @@ class Expectation:
         Threads over chunks of rows; by default as many as BLAS would use.
     patterns : Patterns, optional
         The missing patterns of ``X``, where they are known.
+    codes : ndarray of int, shape (n_samples, n_category_columns), optional
+        The category of each row in columns of categories, -1 where it is missing.
+    n_categories : tuple of int
+        How many categories these columns have.
     """
 
     def __init__(
@@ -104,10 +114,13 @@ class Expectation:
         sum_patterns: bool,
         n_jobs: int | None = None,
         patterns: Patterns | None = None,
+        codes: IntArray | None = None,
+        n_categories: tuple[int, ...] = (),
     ):
         if patterns is None:
             patterns = Patterns.of_mask(np.isnan(X))
         self.n_features = X.shape[1]
+        self.n_categories = n_categories
         self.total_weight = float(len(X) if weights is None else weights.sum())
         self.n_jobs = n_jobs
         summed = patterns.counts > 2 * self.n_features
@@ -116,11 +129,12 @@ class Expectation:
         self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
         rest = np.flatnonzero(~in_sums)
         self._n_rows = len(rest)
-        self._blocks: list[tuple[GroupedRows, FloatArray, FloatArray | None]] = []
+        self._blocks: list[tuple[GroupedRows, FloatArray, FloatArray | None, Any]] = []
         for block in group_rows(patterns[rest], _ROWS_PER_BLOCK) if len(rest) else []:
             rows = rest[block.rows]
             row_weights = None if weights is None else weights[rows]
-            self._blocks.append((block, np.nan_to_num(X[rows]), row_weights))
+            words = None if codes is None else indicators(codes[rows], n_categories)
+            self._blocks.append((block, np.nan_to_num(X[rows]), row_weights, words))
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Take expectations under a prior; None where a covariance is nearly singular."""
@@ -150,6 +164,7 @@ class _Part:
     firsts: FloatArray
     seconds: FloatArray
     dual: bool
+    counts: FloatArray | None = None
 
 
 def _joined(parts: list[_Part], prior: Prior) -> ExpectedMoments:
@@ -175,11 +190,15 @@ def _joined(parts: list[_Part], prior: Prior) -> ExpectedMoments:
         firsts += np.einsum("cij,cj->ci", S, dual_firsts)
         seconds -= S @ duals @ S
     seconds = (seconds + seconds.transpose(0, 2, 1)) / 2
-    return ExpectedMoments(log_likelihood, totals, firsts, seconds)
+    counted = [part.counts for part in parts if part.counts is not None]
+    counts: tuple[FloatArray, ...] = ()
+    if counted:
+        counts = split_categories(np.sum(counted, axis=0), prior.n_categories)
+    return ExpectedMoments(log_likelihood, totals, firsts, seconds, counts)
 
 
 def _part_of_block(
-    block: GroupedRows, X: FloatArray, weights: FloatArray | None, prior: Prior
+    block: GroupedRows, X: FloatArray, weights: FloatArray | None, words: Any, prior: Prior
 ) -> _Part | None:
     k, d = prior.means.shape
     givens = [RowsGiven.of(block, X, prior, c) for c in range(k)]
@@ -189,6 +208,8 @@ def _part_of_block(
     if k > 1:
         with np.errstate(divide="ignore"):
             log_joint += np.log(prior.weights)
+    if words is not None:
+        log_joint += words @ prior.log_probabilities.T
     log_weights, log_likelihoods = log_normalised(log_joint)
     shares = np.exp(log_weights)
     if weights is not None:
@@ -211,6 +232,7 @@ def _part_of_block(
         firsts,
         seconds,
         dual=not block.members_are_missing,
+        counts=None if words is None else (words.T @ shares).T,
     )
 
 

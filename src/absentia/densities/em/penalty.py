@@ -35,19 +35,26 @@ class Penalty:
     target : ndarray of shape (n_features, n_features)
         ``T``.
     ridge : float
+    pseudocounts : tuple of ndarray of shape (n_categories,)
+        For each column of categories, rows of each category that are added to each component: the
+        objective gains ``pseudocounts' log p``, a Dirichlet penalty.
     """
 
     strength: float
     target: FloatArray
     ridge: float
+    pseudocounts: tuple[FloatArray, ...] = ()
 
     def value(self, prior: Prior) -> float:
         """Return what the objective loses at some parameters."""
+        lost = 0.0
+        if self.pseudocounts:
+            lost = -float((prior.log_probabilities @ np.concatenate(self.pseudocounts)).sum())
         if np.isinf(self.strength):
-            return 0.0
+            return lost
         pull = self.strength * self.target + self.ridge * np.eye(len(self.target))
         traces = np.einsum("ij,cij->", pull, prior.precisions)
-        return 0.5 * float(self.strength * prior.log_determinants.sum() + traces)
+        return lost + 0.5 * float(self.strength * prior.log_determinants.sum() + traces)
 
     def maximised(self, prior: Prior, moments: ExpectedMoments) -> Prior:
         """Return the parameters that maximise the expected objective: the M-step."""
@@ -60,13 +67,20 @@ class Penalty:
             filled = totals * scatter + pull
             divisor = np.maximum(totals + self.strength, np.finfo(float).tiny)
             covariances = filled / divisor
-        return Prior(moments.totals / moments.totals.sum(), prior.means + shifts, covariances)
+        weights = moments.totals / moments.totals.sum()
+        filled_counts = [
+            counts + pseudo
+            for counts, pseudo in zip(moments.counts, self.pseudocounts, strict=True)
+        ]
+        probabilities = tuple(c / c.sum(axis=1, keepdims=True) for c in filled_counts)
+        return Prior(weights, prior.means + shifts, covariances, probabilities)
 
 
 class TakesExpectations(Protocol):
     """Rows, in memory or not, whose expected moments under a prior can be computed."""
 
     n_features: int
+    n_categories: tuple[int, ...]
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Return their moments; None where a covariance of the prior is nearly singular."""
@@ -86,10 +100,10 @@ def climb(
     Returns None where the start, or a step of EM, has a covariance that is nearly singular: the
     likelihood then has no maximum, or none that double precision can find.
     """
-    d = expectation.n_features
+    d, n_categories = expectation.n_features, expectation.n_categories
 
     def step(vector: FloatArray) -> tuple[float, FloatArray] | None:
-        prior = unpack(vector, d)
+        prior = unpack(vector, d, n_categories)
         moments = expectation(prior)
         if moments is None:
             return None
@@ -104,4 +118,11 @@ def climb(
     except np.linalg.LinAlgError:
         return None
     ascent = ascend(step, vector, max_iter=max_iter, tol=tol, accelerate=accelerate)
-    return None if ascent is None else (unpack(ascent.parameters, d), ascent)
+    return (
+        None
+        if ascent is None
+        else (
+            unpack(ascent.parameters, d, n_categories),
+            ascent,
+        )
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,17 +70,19 @@ class Scaling:
     def backward(self, prior: Prior) -> Prior:
         """Return a prior of standard units in the units of the table."""
         outer = self.scales[:, None] * self.scales
-        return Prior(
-            prior.weights, self.centres + self.scales * prior.means, outer * prior.covariances
+        return replace(
+            prior,
+            means=self.centres + self.scales * prior.means,
+            covariances=outer * prior.covariances,
         )
 
     def forward_prior(self, prior: Prior) -> Prior:
         """Return a prior of the table's units in standard units."""
         outer = self.scales[:, None] * self.scales
-        return Prior(
-            prior.weights,
-            (prior.means - self.centres) / self.scales,
-            prior.covariances / outer,
+        return replace(
+            prior,
+            means=(prior.means - self.centres) / self.scales,
+            covariances=prior.covariances / outer,
         )
 
     def log_jacobian(self, X: FloatArray, weights: FloatArray | None = None) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
@@ -21,9 +23,15 @@ def clustered_start(
     n_components: int,
     penalty: Penalty,
     rng: np.random.RandomState,
+    words: tuple[FloatArray, ...] = (),
 ) -> Prior:
-    """Start from k-means clusters of completed rows, seeded as k-means++ does."""
+    """Start from k-means clusters of completed rows, seeded as k-means++ does.
+
+    ``words`` has, for each column of categories, the probabilities of each row: a one where the
+    category was observed, the frequencies of all rows where it is missing.
+    """
     shares = np.ones(len(completed)) if weights is None else weights
+    numbers, completed = completed, np.hstack([completed, *words])
     if len(completed) < n_components:
         centres = completed[rng.choice(len(completed), n_components, p=shares / shares.sum())]
     else:
@@ -41,19 +49,26 @@ def clustered_start(
         previous, labels = labels, _nearest(completed, centres)
         if np.array_equal(previous, labels):
             break
-    d = completed.shape[1]
+    d = numbers.shape[1]
+    centres = centres[:, :d]
     totals = np.bincount(labels, shares, n_components)
     firsts, seconds = np.zeros((n_components, d)), np.zeros((n_components, d, d))
     for c in range(n_components):
-        offsets = completed[labels == c] - centres[c]
+        offsets = numbers[labels == c] - centres[c]
         weighted = offsets * shares[labels == c, None]
         firsts[c], seconds[c] = weighted.sum(axis=0), weighted.T @ offsets
     around = Prior(np.full(n_components, 1 / n_components), centres, seconds)
-    moments = ExpectedMoments(0.0, totals.astype(np.float64), firsts, seconds)
+    counts = tuple(
+        np.stack(
+            [np.bincount(labels, shares * share, n_components) * 1.0 for share in word.T], axis=1
+        )
+        for word in words
+    )
+    moments = ExpectedMoments(0.0, totals.astype(np.float64), firsts, seconds, counts)
     start = penalty.maximised(around, moments)
     # No component starts without any weight, or EM could never give it some.
     fair = (start.weights * shares.sum() + 1) / (shares.sum() + n_components)
-    return Prior(fair, start.means, start.covariances)
+    return replace(start, weights=fair)
 
 
 def scattered_start(
@@ -62,13 +77,22 @@ def scattered_start(
     n_components: int,
     covariance: FloatArray,
     rng: np.random.RandomState,
+    words: tuple[FloatArray, ...] = (),
 ) -> Prior:
-    """Start from rows drawn at random, all components with the same covariance."""
+    """Start from rows drawn at random, all components with the same covariance.
+
+    A component's categories are half those of its row (``words``, as in :func:`clustered_start`)
+    and half those of all rows.
+    """
     share = None if weights is None else weights / weights.sum()
     few = len(completed) < n_components
     rows = rng.choice(len(completed), n_components, replace=few, p=share)
     covariances = np.repeat(covariance[None], n_components, axis=0)
-    return Prior(np.full(n_components, 1 / n_components), completed[rows], covariances)
+    even = np.full(n_components, 1 / n_components)
+    probabilities = tuple(
+        (word[rows] + np.average(word, axis=0, weights=weights)) / 2 for word in words
+    )
+    return Prior(even, completed[rows], covariances, probabilities)
 
 
 def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:

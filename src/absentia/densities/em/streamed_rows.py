@@ -57,6 +57,8 @@ class StreamedRows:
     scaling: Scaling
     log_jacobian: float
     total_weight: float
+    codes: None = None
+    marginals: tuple[FloatArray, ...] = ()
 
     @classmethod
     def of(cls, blocks: Stream) -> StreamedRows:
@@ -107,6 +109,7 @@ class SpreadExpectation:
     def __init__(self, rows: StreamedRows, sum_patterns: bool, n_jobs: int | None):
         self.rows = rows
         self.n_features = rows.n_columns
+        self.n_categories: tuple[int, ...] = ()
         self.sum_patterns = sum_patterns
         self.n_jobs = n_jobs
 

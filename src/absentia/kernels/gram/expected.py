@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from absentia.beliefs import Beliefs, ConditionalCovariances
@@ -12,12 +14,16 @@ from absentia.engine.gram.determinants import (
 )
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
+from absentia.kernels.base import symmetrised
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.regions import Side, fill_lanes, fill_popular, works_from_precisions
 from absentia.kernels.gram.smoothing import Smoothing
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]
+
+#: From a pair of components, and orders of rows and columns, to a matrix of logarithms.
+LogFactor = Callable[[int, int, IntArray, IntArray], FloatArray]
 
 
 def expected_gram(
@@ -29,6 +35,7 @@ def expected_gram(
     log_norms_Q: FloatArray | None = None,
     scaled: bool = True,
     n_jobs: int | None = None,
+    log_factor: LogFactor | None = None,
 ) -> FloatArray:
     """Return ``E exp(-gamma |x - y|_M^2) / exp(log_norms_P[i] + log_norms_Q[j])`` for all pairs.
 
@@ -36,6 +43,9 @@ def expected_gram(
     [Williams2005]_, for mixtures. Without ``Q`` the matrix is symmetric to the last bit. The norms
     enter before the exponential is taken, so that a normalised kernel is finite where the
     expected kernel itself underflows.
+
+    ``log_factor(a, b, rows, columns)``, where given, returns logarithms of what the kernel of
+    components ``a`` and ``b`` is multiplied by.
     """
     if (
         Q is not None
@@ -51,6 +61,9 @@ def expected_gram(
             log_norms_Q=log_norms_P,
             scaled=scaled,
             n_jobs=n_jobs,
+            log_factor=None
+            if log_factor is None
+            else lambda a, b, rows, columns: log_factor(b, a, columns, rows).T,
         ).T
     P, Q, smoothing = in_kernel_units(P, Q, smoothing)
     symmetric = Q is None
@@ -63,7 +76,9 @@ def expected_gram(
         column_norms = row_norms
     else:
         column_norms = np.zeros(len(columns_of)) if log_norms_Q is None else log_norms_Q
+    # With a factor each pair of components has a matrix of its own, which is multiplied and added.
     out = np.empty((len(P), len(columns_of)))
+    total = None if log_factor is None else np.zeros_like(out)
     n_popular = row_ordering.n_popular
     accumulate = False
     last = (P.n_components - 1, columns_of.n_components - 1)
@@ -96,12 +111,18 @@ def expected_gram(
                     first_column=first_column,
                     symmetric=symmetric,
                     accumulate=accumulate,
-                    mirror=symmetric and (a, b) == last,
+                    mirror=symmetric and total is None and (a, b) == last,
                     scaled=scaled,
                     threads=threads,
                 )
-            accumulate = True
-    if symmetric and n_popular:
+            if log_factor is not None and total is not None:
+                logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
+                total += (np.tril(out) if symmetric else out) * np.exp(logs)
+            else:
+                accumulate = True
+    if total is not None:
+        out = symmetrised(total) if symmetric else total
+    elif symmetric and n_popular:
         blocks = triangle_tiles(0, n_popular, 4 * threads, 32)
         run_tiles(mirror_rows, blocks, threads, out)
     if not (row_ordering.identity and column_ordering.identity):
@@ -139,11 +160,18 @@ def in_kernel_units(
     return P, Q, smoothing
 
 
-def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = True) -> FloatArray:
+def log_self_similarities(
+    P: Beliefs,
+    smoothing: Smoothing,
+    *,
+    scaled: bool = True,
+    log_factor: Callable[[int, int], FloatArray] | None = None,
+) -> FloatArray:
     """Return ``log E exp(-gamma |x - x'|_M^2)`` for two independent draws of each row.
 
     For one Gaussian ``-1/2 log det(I + 4 gamma M S)``, by pattern; for a mixture the sum over
-    component pairs.
+    component pairs. ``log_factor(a, b)``, where given, returns for each row the logarithm of what
+    the term of components ``a`` and ``b`` is multiplied by.
     """
     P, _, smoothing = in_kernel_units(P, None, smoothing)
     table = P.covariances
@@ -159,7 +187,8 @@ def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = Tr
         spread = principal_log_determinants(precision + 2 * smoothing.information, masks)
         certain = principal_log_determinants(precision, masks)
         by_group: FloatArray = -0.5 * (spread - certain)
-        return by_group[P.group_of_row]
+        of_rows = by_group[P.group_of_row]
+        return of_rows if log_factor is None else of_rows + log_factor(0, 0)
     out = np.full(len(P), -np.inf)
     step = P.n_components * P.n_features**2
     for block in bounded_slices(len(P), 3 * step):
@@ -178,5 +207,7 @@ def log_self_similarities(P: Beliefs, smoothing: Smoothing, *, scaled: bool = Tr
                     term -= 0.5 * (log_dets - smoothing.log_determinant)
                 if a != b:
                     term += np.log(2)
+                if log_factor is not None:
+                    term += log_factor(a, b)[block]
                 out[block] = np.logaddexp(out[block], term)
     return out

@@ -1,0 +1,267 @@
+"""A mixture for tables of numbers and categories: latent classes with a Gaussian in each."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.beliefs import Prior
+from absentia.densities.base import (
+    LOG_ROOT_2_PI,
+    TrainingRows,
+    open_table_or_stream,
+    warn_of_lost_columns,
+)
+from absentia.densities.mixture import MixtureDensity
+from absentia.densities.mixture_search import n_parameters
+from absentia.missingness import Patterns
+from absentia.parameters import COUNT, Rule, number_between
+from absentia.tables import FloatArray, IntArray, Table
+from absentia.tables.category_codes import codes_of_values, distinct_values, find_columns
+from absentia.tables.streams import Stream
+
+__all__ = ["MixedDensity"]
+
+
+class MixedDensity(MixtureDensity):
+    """A mixture for tables of numbers and categories, learned from rows with any holes.
+
+    Each component is a Gaussian on the numbers and, independently, a distribution on each column
+    of categories (a latent class model):
+
+        p(x, z) = sum_c weights[c] N(x | means[c], covariances[c]) prod_j probabilities[j][c, z_j]
+
+    fitted by EM to what was observed of either kind. Of missing values nothing is filled in: a
+    missing category has, in each component, the probabilities of the component. Dependence between
+    columns of categories, and between categories and numbers, is what the components are for; with
+    one component there is none.
+
+    The Gaussians are regularised as in :class:`MixtureDensity`, which this is for a table without
+    categories. Probabilities have a Dirichlet penalty: a component of total weight ``N``, in which
+    a category has weight ``N_z``, gives it ``(N_z + smoothing f_z) / (N + smoothing)`` with ``f_z``
+    its frequency in the whole table, so that no category is impossible anywhere.
+
+    Parameters
+    ----------
+    n_components : int or "bic", default="bic"
+        "bic" tries 1, 2, ... up to ``max_components`` and keeps the lowest :meth:`bic`; it stops
+        early when two more components in a row have brought nothing.
+    categories : "auto" or list of int or str, default="auto"
+        Which columns hold categories; their different values are the categories. "auto" are the
+        columns of words of a frame; in arrays of numbers there are none.
+    smoothing : float, default=1.0
+        For how many rows the frequencies of the whole table count in each component.
+    max_components, shrinkage, pooling, reg_covar, n_init, init, max_iter, tol, accelerate, \
+random_state, n_jobs
+        As in :class:`MixtureDensity`.
+
+    Attributes
+    ----------
+    prior_ : Prior
+        Weights, means, covariances and probabilities of the components.
+    probabilities_ : list of ndarray of shape (n_components_, n_categories)
+        One per column of categories.
+    categories_ : list of ndarray
+        The categories of these columns: their values in the table.
+    number_columns_, category_columns_ : ndarray of int
+        Which columns of the table are numbers and which are categories.
+    columns_ : ndarray of int
+        Both together, in the order of the table.
+    weights_, means_, covariances_, n_components_, shrinkage_, bics_, log_likelihoods_, n_iter_, \
+converged_, n_features_in_, feature_names_in_
+        As in :class:`MixtureDensity`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import MixedDensity
+    >>> rng = np.random.default_rng(0)
+    >>> kind = rng.integers(2, size=400)
+    >>> X = np.column_stack([rng.normal(6.0 * kind), kind])
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> density = MixedDensity(categories=[1], random_state=0).fit(X)
+    >>> density.n_components_
+    2
+    >>> beliefs = density.condition([[6.0, np.nan], [np.nan, 0.0]])
+    >>> beliefs.probabilities(0).round(2)
+    array([[0., 1.],
+           [1., 0.]])
+    >>> bool(abs(beliefs.mean()[1, 0]) < 0.5)
+    True
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "smoothing": number_between(1e-6, expected="a number of rows from 1e-6 on"),
+    }
+
+    categories_: list[np.ndarray]
+    number_columns_: IntArray
+    category_columns_: IntArray
+
+    #: Takes tables whose columns of words are codes of categories.
+    takes_categories = True
+
+    def __init__(
+        self,
+        n_components: int | Literal["bic"] = "bic",
+        *,
+        categories: Any = "auto",
+        smoothing: float = 1.0,
+        max_components: int = 10,
+        shrinkage: float | Literal["auto"] = "auto",
+        pooling: float | Literal["auto"] = "auto",
+        reg_covar: float = 1e-6,
+        n_init: int = 5,
+        init: Literal["kmeans", "random"] | Prior = "kmeans",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        accelerate: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        super().__init__(
+            n_components,
+            max_components=max_components,
+            shrinkage=shrinkage,
+            pooling=pooling,
+            reg_covar=reg_covar,
+            n_init=n_init,
+            init=init,
+            max_iter=max_iter,
+            tol=tol,
+            accelerate=accelerate,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.categories = categories
+        self.smoothing = smoothing
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixedDensity:
+        """Fit the mixture to rows with holes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN, ``None`` or ``pd.NA`` where a value is missing.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = open_table_or_stream(X, sample_weight)
+        if isinstance(rows, Stream):
+            raise TypeError(
+                "MixedDensity needs all rows at once, but these come piece by piece. Load them "
+                "into one table, or encode their categories as indicator columns (TableEncoder) "
+                "for MixtureDensity."
+            )
+        chosen = find_columns(self.categories, rows)
+        counted = np.ones(len(rows), dtype=bool)
+        if sample_weight is not None and np.shape(sample_weight) == (len(rows),):
+            counted = np.asarray(sample_weight) > 0
+        values = [distinct_values(rows.array[counted, j]) for j in chosen]
+        kept = np.ones(rows.n_features, dtype=bool)
+        kept[[j for j, found in zip(chosen, values, strict=True) if not len(found)]] = False
+        warn_of_lost_columns(kept, rows.labels)
+        used = np.array([j for j in chosen if kept[j]], dtype=np.intp)
+        values = [found for found in values if len(found)]
+        others = np.array([j for j in range(rows.n_features) if j not in chosen], dtype=np.intp)
+        codes = codes_of_values(rows.array[:, used], values) if len(used) else None
+        numbers = Table(rows.array[:, others]).with_labels([rows.labels[j] for j in others])
+        training = TrainingRows.of(numbers, sample_weight, codes)
+        number_columns = others[training.columns]
+        self._fit(
+            rows,
+            training,
+            self.smoothing,
+            columns_=np.sort(np.concatenate([number_columns, used])),
+            number_columns_=number_columns,
+            category_columns_=used,
+            categories_=values,
+        )
+        return self
+
+    @property
+    def probabilities_(self) -> list[FloatArray]:
+        """One array of shape (n_components_, n_categories) per column of categories."""
+        return list(self.prior_.probabilities)
+
+    def impute(self, X: Any) -> FloatArray:
+        """Return the rows with conditional means and the likeliest categories in the holes.
+
+        What was observed is returned to the last bit; a category that training never saw counts as
+        missing. ``condition(X).probabilities(j)`` has all categories with their probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, len(columns_))
+        """
+        beliefs = self.condition(X)
+        likeliest = [beliefs.probabilities(j).argmax(axis=1) for j in range(len(self.categories_))]
+        return self._side_by_side(beliefs.mean(), np.array(likeliest).T)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
+        """Draw rows from the density, with a category in each column of categories.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, len(columns_))
+        """
+        check_is_fitted(self)
+        COUNT.check("n_samples", n_samples)
+        empty = np.full((n_samples, self.n_features_in_), np.nan)
+        beliefs = self.condition(Table(empty, columns_checked=True))
+        drawn = beliefs.sample(random_state=check_random_state(random_state))
+        d = self.prior_.n_features
+        return self._side_by_side(drawn[:, :d], drawn[:, d:].astype(np.intp))
+
+    def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
+        """Put numbers and the values of categories into the order of the table's columns."""
+        out = np.empty((len(numbers), len(self.columns_)))
+        place = {column: at for at, column in enumerate(self.columns_)}
+        for at, column in enumerate(self.number_columns_):
+            out[:, place[column]] = numbers[:, at]
+        for at, column in enumerate(self.category_columns_):
+            out[:, place[column]] = self.categories_[at][codes[:, at]]
+        return out
+
+    def _known_columns(self, X: Any) -> tuple[FloatArray, Patterns, IntArray | None]:
+        rows = self._open_in_memory(X)
+        codes = None
+        if len(self.category_columns_):
+            codes = codes_of_values(rows.array[:, self.category_columns_], self.categories_)
+        if not len(self.number_columns_):
+            nothing = np.zeros((len(rows), 1))
+            return nothing, Patterns.of_mask(np.isnan(nothing)), codes
+        return (
+            rows.array[:, self.number_columns_],
+            Patterns.of(rows).of_columns(self.number_columns_),
+            codes,
+        )
+
+    def _log_joint(self, X: Any) -> FloatArray:
+        # Without numbers one that is always zero stands for them, see TrainingRows.
+        return super()._log_joint(X) + (0.0 if len(self.number_columns_) else LOG_ROOT_2_PI)
+
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names[self.number_columns_])
+
+    def _n_parameters(self) -> int:
+        return n_parameters(self.prior_, len(self.number_columns_))

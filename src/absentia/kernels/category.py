@@ -1,0 +1,189 @@
+"""Similarity of categories in closed form, and how it multiplies kernels of numbers.
+
+For categories ``x`` and ``y`` with probabilities ``p`` and ``q``::
+
+    E exp(-w [x != y]) = exp(-w) + (1 - exp(-w)) p'q
+
+Given a pair of components the columns are independent, so that a pair of rows has the product over
+columns, times the kernel of the numbers, summed over pairs of components with their weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from absentia.beliefs import Beliefs, Prior
+from absentia.kernels.base import Kernel, symmetrised, with_params
+from absentia.parameters import words
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["CategoryFactor", "CategoryKernel", "resolve_category_weight"]
+
+# Categories that differ are then as good as orthogonal, and logarithms stay finite.
+_LARGEST_WEIGHT = 300.0
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryFactor:
+    """The similarity of the categories of two sets of rows, by pair of components.
+
+    Attributes
+    ----------
+    tables : sequence of (FloatArray, FloatArray)
+        For each column the probabilities of both sides, (n_components, n_categories).
+    left, right : ndarray of int, shape (n, n_columns) and (m, n_columns)
+        Codes of categories, -1 where missing.
+    weights : ndarray of shape (n_columns,)
+    """
+
+    tables: tuple[tuple[FloatArray, FloatArray], ...]
+    left: IntArray
+    right: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, P: Beliefs, Q: Beliefs | None, weight: Any) -> CategoryFactor | None:
+        """Return the factor of two sets of beliefs; None where they have no categories."""
+        other = P if Q is None else Q
+        if P.codes is None or other.codes is None:
+            return None
+        weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), (P.codes.shape[1],))
+        tables = zip(P.prior.probabilities, other.prior.probabilities, strict=True)
+        return cls(tuple(tables), P.codes, other.codes, np.minimum(weights, _LARGEST_WEIGHT))
+
+    def __call__(
+        self,
+        a: int,
+        b: int,
+        rows: IntArray | slice = slice(None),
+        columns: IntArray | slice = slice(None),
+    ) -> FloatArray:
+        """Return the logarithms for components ``a`` and ``b``, of some rows and columns.
+
+        Each column has one small table over what the two rows can hold (a category, or nothing);
+        looking it up for all columns and pairs is one product of matrices.
+        """
+        lookups = self._log_tables(a, b)
+        left, right = self.left[rows], self.right[columns]
+        spread = np.hstack([t[codes] for t, codes in zip(lookups, left.T, strict=True)])
+        states = [np.eye(t.shape[1])[codes] for t, codes in zip(lookups, right.T, strict=True)]
+        logs: FloatArray = spread @ np.hstack(states).T
+        return np.minimum(logs, 0.0)
+
+    def diag(self, a: int, b: int) -> FloatArray:
+        """Return the logarithms for two independent draws of each row of the left side."""
+        pairs = zip(self._log_tables(a, b), self.left.T, strict=True)
+        return np.sum([t[codes, codes] for t, codes in pairs], axis=0)
+
+    def _log_tables(self, a: int, b: int) -> list[FloatArray]:
+        """Return, by column, log-similarities of what rows can hold; the last is "missing"."""
+        found = []
+        for (ours, theirs), weight in zip(self.tables, self.weights, strict=True):
+            certain = np.eye(ours.shape[1])
+            agree = np.vstack([certain, ours[a]]) @ np.vstack([certain, theirs[b]]).T
+            different = np.exp(-weight)
+            found.append(np.log(different + (1 - different) * agree))
+        return found
+
+
+class CategoryKernel(Kernel):
+    """How alike two rows are in their columns of categories.
+
+    ``E exp(-sum_j weight_j [x_j != y_j])`` for independent ``x ~ P`` and ``y ~ Q``, in closed form:
+    given components, ``prod_j (exp(-w_j) + (1 - exp(-w_j)) p_j'q_j)`` with ``p_j`` and ``q_j`` the
+    probabilities of the categories, a one where a category was observed. Numbers are left aside;
+    :class:`~absentia.GenRBF` and :class:`~absentia.ExpectedRBF` compare both kinds of columns
+    together, component pair by component pair. It is positive definite.
+
+    Parameters
+    ----------
+    weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+        What a difference costs. ``"scale"`` gives all columns the weight with which two rows of
+        the table differ, on average, by two: as ``gamma="scale"`` does for numbers.
+
+    Notes
+    -----
+    One product of matrices with as many inner columns as there are categories, for each pair of
+    components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import MixedDensity
+    >>> from absentia.kernels import CategoryKernel
+    >>> X = np.array([[0.0], [0.0], [1.0], [np.nan]])
+    >>> P = MixedDensity(n_components=1, categories=[0]).fit(X).condition(X)
+    >>> CategoryKernel(weight=np.log(2))(P).round(3)
+    array([[1.   , 1.   , 0.5  , 0.833],
+           [1.   , 1.   , 0.5  , 0.833],
+           [0.5  , 0.5  , 1.   , 0.667],
+           [0.833, 0.833, 0.667, 0.778]])
+    """
+
+    takes_categories = True
+
+    def __init__(self, weight: Any = "scale"):
+        self.weight = weight
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return this kernel with its weights as numbers."""
+        if not prior.probabilities:
+            raise ValueError(
+                "CategoryKernel compares columns of categories, and these beliefs have none. Use "
+                "MixedDensity(categories=[...]) or a frame with columns of words."
+            )
+        return with_params(self, weight=resolve_category_weight(self.weight, prior, 0))
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        factor = CategoryFactor.of(P, Q, self.weight)
+        assert factor is not None  # resolve has refused beliefs without categories
+        other = P if Q is None else Q
+        K = np.zeros((len(P), len(other)))
+        ours, theirs = P.weights(), other.weights()
+        for a in range(P.n_components):
+            for b in range(other.n_components):
+                K += ours[:, a, None] * theirs[:, b] * np.exp(factor(a, b))
+        if Q is None:
+            K = symmetrised(K)
+            np.fill_diagonal(K, self._diag(P))
+        return K
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        factor = CategoryFactor.of(P, None, self.weight)
+        assert factor is not None
+        k, weights = P.n_components, P.log_weights
+        terms = [
+            weights[:, a] + weights[:, b] + factor.diag(a, b) for a in range(k) for b in range(k)
+        ]
+        return np.exp(logsumexp(terms, axis=0))
+
+
+def resolve_category_weight(weight: Any, prior: Prior, n_numbers: int) -> float | FloatArray:
+    """Return the weights of columns of categories as numbers.
+
+    ``"scale"`` is ``2 J / ((n_numbers + J) sum_j g_j)`` for ``J`` columns, where ``g_j`` is the
+    probability that two rows differ in column ``j``: columns of numbers and of categories then
+    count alike, on average, where numbers are measured in standard units.
+    """
+    if isinstance(weight, str):
+        words("scale").check("category_weight", weight)
+        shares = [prior.weights @ table for table in prior.probabilities]
+        differing = sum(1.0 - float(share @ share) for share in shares)
+        J = len(shares)
+        return 2.0 * J / ((n_numbers + J) * differing) if differing > 0 else 1.0
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.array(np.nan)
+    J = len(prior.probabilities)
+    fits = weights.ndim == 0 or not J or weights.shape == (J,)
+    if not fits or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(
+            f"The weight of categories must be 'scale', a number that is not negative or one for "
+            f"each of the {J} columns of categories, found {weight!r}."
+        )
+    return weights if weights.ndim else float(weights)

@@ -1,0 +1,74 @@
+"""Categories as codes: which columns of a table hold them, and from values to codes and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from absentia.tables.reading import FloatArray, IntArray
+from absentia.tables.table import Table
+
+__all__ = ["codes_of_values", "distinct_values", "find_columns"]
+
+
+def find_columns(categories: Any, rows: Table) -> list[int]:
+    """Return the numbers of the columns that hold categories, ascending.
+
+    Parameters
+    ----------
+    categories : "auto" or list of int or str
+        "auto" are those that the table knows to be categories.
+    rows : Table
+    """
+    if isinstance(categories, str):
+        if categories != "auto":
+            raise ValueError(
+                f"categories must be 'auto' or a list of columns, found {categories!r}."
+            )
+        return list(rows.category_columns)
+    labels = rows.labels
+    found = set()
+    for column in categories:
+        if isinstance(column, str):
+            if column not in labels:
+                raise ValueError(f"categories names {column!r}, which is no column of the table.")
+            found.add(labels.index(column))
+        elif isinstance(column, int | np.integer) and 0 <= column < rows.n_features:
+            found.add(int(column))
+        else:
+            raise ValueError(
+                f"categories must be names of columns or numbers from 0 to {rows.n_features - 1}, "
+                f"found {column!r}."
+            )
+    return sorted(found)
+
+
+def distinct_values(column: FloatArray) -> FloatArray:
+    """Return the different values of a column in their order, without missing ones."""
+    values: FloatArray = np.unique(column)
+    return values[~np.isnan(values)]
+
+
+def codes_of_values(columns: FloatArray, values: Sequence[FloatArray]) -> IntArray:
+    """Return which of its values each cell has, -1 where it has none of them.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_samples, n_columns)
+    values : sequence of ndarray
+        For each column the known values, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes_of_values(np.array([[3.0], [np.nan], [7.0], [4.0]]), [np.array([3.0, 7.0])]).ravel()
+    array([ 0, -1,  1, -1])
+    """
+    codes = np.full(columns.shape, -1, dtype=np.intp)
+    for j, known in enumerate(values):
+        places = np.minimum(np.searchsorted(known, columns[:, j]), len(known) - 1)
+        found = known[places] == columns[:, j]
+        codes[found, j] = places[found]
+    return codes
