@@ -1,9 +1,9 @@
-"""The main job on data that scikit-learn bundles: ``python -m absentia.demo``.
+"""The main task on data that scikit-learn bundles: ``python -m absentia.demo``.
 
-Holes are punched into a complete table. First the values that were removed are estimated; then
+Values are removed from a complete table. First the values that were removed are estimated; then
 incomplete rows are classified, once after training on incomplete rows, once after training on
-complete rows. Each time absentia stands beside what one would otherwise do, with the same rows, the
-same holes and default settings.
+complete rows. Each time absentia is compared with common alternatives, on the same rows, with the
+same missing values and default settings.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def classify(
 
 
 def draw(contests: list[Contest], path: Path) -> None:
-    """Draw the results of the contests, one panel to each, into a picture."""
+    """Draw the results of the contests, one panel each, into a picture."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2 * len(contests), 4.2), layout="constrained")
@@ -226,7 +226,7 @@ def run(
     rates : tuple of float
         The shares of values to remove.
     repeats : int
-        How often to punch new holes; the results are averaged.
+        How often to draw new missing values; the results are averaged.
 
     Returns
     -------

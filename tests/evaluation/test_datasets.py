@@ -163,7 +163,7 @@ def test_what_is_nowhere_gets_a_sentence(folder, monkeypatch):
         datasets.load("secom", folder)
     with pytest.raises(ValueError, match="downloading was not allowed"):
         datasets.load("iris", folder, download=False)
-    with pytest.raises(ValueError, match="is no path"):
+    with pytest.raises(ValueError, match="must not be a path"):
         datasets.load("../iris", folder)
 
     def unreachable(**_):

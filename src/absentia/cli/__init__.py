@@ -1,4 +1,4 @@
-"""The command ``absentia``: the library for those who have a file and no program.
+"""The command ``absentia``: the library for people who have a file and write no code.
 
 ``main`` runs a command and returns its exit code: 0 when all went well, 1 when the input is at
 fault, 2 when the command was typed wrongly, 130 when it was interrupted. Errors are one sentence on
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, optional
-        Without the program's name; what was typed, if not given.
+        Without the program's name; by default those of the process.
     """
     try:
         from absentia.cli.app import run_command

@@ -1,4 +1,4 @@
-"""The commands, as thin as they can be: read, call the library, write."""
+"""The commands, as thin as possible: read, call the library, write."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ TaskOption = Annotated[
     str | None,
     typer.Option(
         metavar="TASK",
-        help="classification or regression; found out from the target, if not given.",
+        help="classification or regression; by default inferred from the target.",
     ),
 ]
 IgnoreOption = Annotated[
     str | None, typer.Option(metavar="A,B,...", help="Columns to leave out, such as ids.")
 ]
 KeepIdsOption = Annotated[
-    bool, typer.Option("--keep-ids", help="Learn from columns that only name the rows, too.")
+    bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
 ]
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it exists already.")
@@ -99,7 +99,7 @@ def describe(
     test: Annotated[
         bool | None,
         typer.Option(
-            "--test/--no-test", help="Whether to run Little's test; if it is quick, by default."
+            "--test/--no-test", help="Whether to run Little's test; by default if it is quick."
         ),
     ] = None,
     force: ForceOption = False,
@@ -132,8 +132,7 @@ def train(
     method: Annotated[
         str,
         typer.Option(
-            help="genrbf, genrbf-mask (absence may tell something), genrbf-mixture, expected-rbf, "
-            "esd or egk."
+            help="genrbf, genrbf-mask (uses missingness), genrbf-mixture, expected-rbf, esd or egk."
         ),
     ] = "genrbf",
     task: TaskOption = None,
@@ -232,14 +231,14 @@ def compare(
     task: TaskOption = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the report goes; FILE-report, if not given."),
+        typer.Option(metavar="FOLDER", help="Folder of the report; FILE-report by default."),
     ] = None,
     max_rows: Annotated[int, typer.Option(min=50, help="Take a sample of a larger table.")] = 1000,
     repeats: Annotated[
         int, typer.Option(min=1, max=20, help="How often the cross-validation is repeated.")
     ] = 1,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for a method on a fold; given up after that.")
+        float | None, typer.Option(help="Time limit in seconds for a method on a fold.")
     ] = None,
     ignore: IgnoreOption = None,
     keep_ids: KeepIdsOption = False,
@@ -287,7 +286,7 @@ def compare(
 
 @app.command()
 def demo() -> None:
-    """Show what the library does, on data that it brings, in less than a minute."""
+    """Show what the library does, on bundled data, in less than a minute."""
     from absentia.demo import main
 
     main()
@@ -317,7 +316,7 @@ def run_suite(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="`absentia bench list` has them.")],
     data: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="The data sets; ABSENTIA_DATA, if not given."),
+        typer.Option(metavar="FOLDER", help="Folder of the data sets; ABSENTIA_DATA by default."),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file of results.")] = Path(
         "results.sqlite"
@@ -331,7 +330,7 @@ def run_suite(
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for one cell; given up after that.")
+        float | None, typer.Option(help="Time limit in seconds for one cell.")
     ] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster.")

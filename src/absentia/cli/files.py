@@ -1,4 +1,4 @@
-"""Tables from and to files, by the ending of their names; ``-`` is a stream.
+"""Reading and writing tables, by the extension of the file; ``-`` is a stream.
 
 Nothing is overwritten that was not meant to be: :func:`check_output` is asked before anything takes
 time, and files appear whole or not at all.
@@ -35,7 +35,7 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
     source : str
         A path, or ``-`` for CSV from the standard input.
     note : callable
-        Is given sentences about what was not read.
+        Called with a sentence about anything that was not read.
     """
     if source == "-":
         return read_delimited(sys.stdin.buffer.read(), "the standard input")
@@ -52,7 +52,7 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
         return frame
     if not name.endswith(_TEXT_ENDINGS):
         old = " Save it as .xlsx or .csv first." if name.endswith((".xls", ".ods")) else ""
-        raise ValueError(f"{source} is of no kind that is known; expected {_KNOWN} or .xlsx.{old}")
+        raise ValueError(f"{source} is not a known kind of file; expected {_KNOWN} or .xlsx.{old}")
     content = path.read_bytes()
     if name.endswith(".gz"):
         try:
@@ -69,7 +69,7 @@ def check_output(
     force: bool = False,
     endings: tuple[str, ...] = _WRITTEN,
 ) -> None:
-    """Raise where a file could not be written, or would take the place of something.
+    """Raise where a file could not be written, or would overwrite something.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def check_output(
     force : bool, default=False
         Whether another file of that name may be replaced.
     endings : tuple of str
-        How the name may end; any name will do if empty.
+        How the name may end; empty for any name.
     """
     path = Path(output)
     if endings and not path.name.lower().endswith(endings):
         expected = f"{_KNOWN}" if endings == _WRITTEN else f"one of {', '.join(endings)}"
-        raise ValueError(f"{output} is of no kind that can be written; expected {expected}.")
+        raise ValueError(f"{output} is not a kind of file to write; expected {expected}.")
     if path.is_dir():
         raise ValueError(f"{output} is a folder; give the name of a file.")
     if not path.parent.is_dir():
@@ -92,7 +92,7 @@ def check_output(
     if path.exists():
         for source in inputs:
             if source != "-" and Path(source).exists() and path.samefile(source):
-                raise ValueError(f"{output} is what is read: give another name for the output.")
+                raise ValueError(f"{output} is an input: give another name for the output.")
         if not force:
             raise ValueError(f"{output} exists already: give another name, or --force.")
     _check_writable(path.parent)
@@ -103,7 +103,7 @@ def check_folder(folder: Path, *, force: bool = False) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give the name of a folder.")
     if (folder / "index.html").exists() and not (folder / "results.sqlite").exists() and not force:
-        raise ValueError(f"{folder} holds pages of something else: give another name, or --force.")
+        raise ValueError(f"{folder} holds other pages: give another name, or --force.")
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder)
 

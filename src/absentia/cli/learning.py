@@ -1,4 +1,4 @@
-"""From a raw table to something that learns: the target, the encoder, the machine around them."""
+"""From a raw table to a model: the target, the encoder and the machine."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def split_target(
 
 
 def _as_read(column: Any, task: str | None) -> tuple[Any, list[str]]:
-    """Return a target as numbers where that is what its text or its infinities stand for."""
+    """Return a target as numbers where its text or its infinities stand for numbers."""
     import pandas as pd
 
     if task == "classification" or column.dtype.kind in "iubmM":
@@ -133,7 +133,7 @@ def _as_read(column: Any, task: str | None) -> tuple[Any, list[str]]:
 
 
 def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[str]]:
-    """Tell which rows belong to classes that are common enough, with a note about the others."""
+    """Return which rows belong to frequent enough classes, with a note about the others."""
     classes, counts = np.unique(values, return_counts=True)
     if len(classes) > _MOST_CLASSES:
         raise ValueError(
@@ -145,7 +145,7 @@ def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[st
     if len(classes) - len(rare) < 2:
         raise ValueError(
             f"{target} has fewer than two classes of at least {_FEWEST_OF_A_CLASS} rows: nothing "
-            "to tell apart."
+            "to distinguish."
         )
     if not len(rare):
         return keep, []
@@ -215,7 +215,7 @@ def new_model(
 
 
 def fit(model: Any, table: LearningTable, *, keep_ids: bool = False) -> None:
-    """Fit a model to a table; what goes wrong is said with the names of its columns."""
+    """Fit a model to a table; errors name its columns."""
     try:
         model.fit(table.features, table.target)
     except ValueError as error:
@@ -242,7 +242,7 @@ def machine_of(model: Any) -> Any:
 
 
 def pipeline_of(model: Any) -> Any:
-    """Return the fitted pipeline of a model, with a sentence for what is none of ours."""
+    """Return the fitted pipeline of a model, or raise for a model of another origin."""
     pipeline = getattr(model, "regressor_", model)
     if not isinstance(pipeline, Pipeline) or "encode" not in pipeline.named_steps:
         raise ValueError(
@@ -272,7 +272,7 @@ def load_model(path: Path, note: Callable[[str], None]) -> Any:
 
 
 def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = False) -> Any:
-    """Return a frame with the predictions, beside the input where that is wanted.
+    """Return a frame with the predictions, next to the input if requested.
 
     No column of the input is overwritten: where it has one named ``prediction``, that of the model
     is ``prediction_2``, and so on.

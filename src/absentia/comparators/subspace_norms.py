@@ -9,7 +9,7 @@ One Gram matrix to a pattern would be one exponential to a pair and a pattern. B
 are built up column by column (the RBF kernel is a product of one factor to a column, the
 polynomial kernel a power of a sum of one term to a column), and patterns that agree on their first
 columns share what was built up that far: once the patterns are sorted, most take one or two
-multiplications to a pair, and the exponentials are one to a column.
+multiplications per pair, and the exponentials are one per column.
 """
 
 from __future__ import annotations

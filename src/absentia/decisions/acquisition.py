@@ -40,7 +40,7 @@ class Measurements:
         What the model is expected to lose after measuring; for ``"variance"`` the root of that, a
         standard deviation in the units of the target.
     stop_below : float
-        A gain per cost that is not worth its while.
+        The gain per cost below which measuring does not pay.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Measurements:
         """The gain divided by the cost, infinite for a gain that costs nothing."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio: FloatArray = self.gain / self.cost
-        # Nothing for nothing is worth nothing.
+        # No gain at no cost counts as zero.
         return np.where((self.cost == 0) & (self.gain == 0), 0.0, ratio)
 
     @property
@@ -144,10 +144,10 @@ def measure_next(
 
         ``gain_j = L(sum_v w_v a_v) - sum_v w_v L(a_v)``,
 
-    where ``L(a)`` is the loss that answer ``a`` expects of itself: the average answer against the
-    answers that one could come to know. For ``"log"`` this is the mutual information between the
-    value and the class in nats, for ``"variance"`` the part of the variance that the value
-    explains. Columns are ranked by gain per cost.
+    where ``L(a)`` is the expected loss of answer ``a``, if it is right: that of the average answer
+    less the average over the answers after measuring. For ``"log"`` this is the mutual information
+    between the value and the class in nats, for ``"variance"`` the part of the variance that the
+    value explains. Columns are ranked by gain per cost.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ def measure_next(
         variance of a regressor, shape (n_samples, 2)) and returns the expected loss of each; it
         should be concave in the answers, as what a best decision expects to lose is.
     lookahead : {1, 2}, default=1
-        With 2, columns that tell much together and little alone are seen: the gain includes by how
-        much measuring the column would raise what the next measurement gains, over all pairs of
+        With 2, columns that are informative together but not alone are found: the gain includes by
+        how much measuring the column would raise what the next measurement gains, over all pairs of
         the six most promising columns.
     among : sequence of column names or indices, optional
         Consider only these.
@@ -287,7 +287,7 @@ def _check_columns(density: Any, n_features: int) -> None:
     expected = getattr(density, "n_features_in_", n_features)
     if expected != n_features:
         raise ValueError(
-            f"X has {n_features} columns, but the density knows {expected}: give rows with the "
+            f"X has {n_features} columns, but the density has {expected}: give rows with the "
             "columns of training."
         )
 

@@ -18,7 +18,7 @@ __all__ = ["Gains", "gains_of_one", "gains_of_two"]
 _POINTS, _POINTS_OF_TWO = 7, 3
 #: Of this many columns every pair is looked at.
 _BEAM = 6
-#: Draws of what a row could be, for the variance of a model that does not tell one.
+#: Draws of what a row could be, for the variance of a model that does not report one.
 _DRAWS = 64
 #: The same, for what a column gains when all others are known.
 _DRAWS_OF_LAST = 6
@@ -54,7 +54,7 @@ def gains_of_one(
         trials = make_trials(density, table, candidates, _POINTS)
         cells = trials.row, trials.column
         gain[cells], after[cells] = _gains(ask, trials, loss)
-        if not ask.tells_variance:  # answers know nothing of what stays missing
+        if not ask.tells_variance:  # answers ignore what stays missing
             after[cells] = np.maximum(before[trials.row] - gain[cells], 0.0)
     return Gains(gain, after, before)
 
@@ -129,7 +129,7 @@ def _most_promising(
     """Return the few columns of each row whose pairs are looked at.
 
     Half of them gain most as the first measurement, half of them as the last, when all others are
-    known: a column that tells something only together with others is seen there.
+    known: a column that is informative only together with others is found there.
     """
     if candidates.sum(axis=1).max() <= _BEAM:
         return candidates

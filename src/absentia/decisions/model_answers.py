@@ -1,7 +1,7 @@
 """What a model answers about a row, and what that answer is expected to lose.
 
 Classifiers answer probabilities, shape (n_samples, n_classes). Regressors answer a mean and the
-variance around it, shape (n_samples, 2); the variance is NaN where the model does not tell one.
+variance around it, shape (n_samples, 2); the variance is NaN where the model does not report one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _BATCH = 8192
 
 
 def _log(probabilities: FloatArray) -> FloatArray:
-    """The entropy: the log loss that probabilities expect of themselves."""
+    """The entropy: the expected log loss of probabilities, if they are right."""
     entropy: FloatArray = -xlogy(probabilities, probabilities).sum(axis=1)
     return entropy
 
 
 def _brier(probabilities: FloatArray) -> FloatArray:
-    """The Brier score that probabilities expect of themselves."""
+    """The expected Brier score of probabilities, if they are right."""
     impurity: FloatArray = 1.0 - (probabilities**2).sum(axis=1)
     return impurity
 
@@ -49,7 +49,7 @@ LOSSES: dict[str, Loss] = {"log": _log, "brier": _brier, "variance": _variance}
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """A model that can be asked about arrays of rows, whatever kind of table it was trained on.
+    """A model that predicts arrays of rows, whatever kind of table it was trained on.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Questions:
         if classifies and not hasattr(model, "predict_proba"):
             name = type(inner if not isinstance(inner, str) else model).__name__
             raise ValueError(
-                f"{name} has no predict_proba, so its doubt cannot be measured. Calibrate it: "
+                f"{name} has no predict_proba, so its uncertainty is unknown. Calibrate it: "
                 f"CalibratedClassifierCV({name}(...), method='sigmoid') of scikit-learn."
             )
         if not classifies and not hasattr(model, "predict"):
@@ -141,7 +141,7 @@ def find_density(model: Any) -> Any:
             break
         model = inner
     raise ValueError(
-        f"{type(model).__name__} has no density that could say what a missing value might be. "
+        f"{type(model).__name__} has no density of the missing values. "
         "Give one: measure_next(..., density=GaussianDensity().fit(X_train)), or wrap the model in "
         "MarginalClassifier or MarginalRegressor."
     )

@@ -1,4 +1,4 @@
-"""Measure, condition, ask again: acquisition step by step."""
+"""Measure, condition, repeat: acquisition step by step."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class AcquisitionPolicy:
         costs = read_costs(self.costs, names)
         ask = Questions.to(self.model, X)
         truth = None if callable(oracle) else _true_values(oracle, table)
-        hopeless = np.zeros((n, d), dtype=bool)  # asked for and not to be had
+        hopeless = np.zeros((n, d), dtype=bool)  # requested and not available
         if truth is not None:
             hopeless |= np.isnan(truth)
         spent, answers = [np.zeros(n)], [ask(table)]

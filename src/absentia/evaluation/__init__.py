@@ -1,9 +1,9 @@
 """Experiments: protocols, the runner that keeps their results, statistics and the report.
 
-The road of a result: a :class:`Protocol` is a list of cells; :func:`run` works through those that a
-file of :class:`Results` does not have yet; :func:`compare_ranks` tells which differences are more
-than luck; :func:`write_report` makes a page of it. :func:`compare_table` goes the whole road for a
-table of the user's own. The command ``absentia bench`` does the same from a shell.
+The life of a result: a :class:`Protocol` is a list of cells; :func:`run` works through those that a
+file of :class:`Results` does not have yet; :func:`compare_ranks` tests which differences are
+significant; :func:`write_report` makes a page of it. :func:`compare_table` does all of this for a
+user's own table. The command ``absentia bench`` does the same from a shell.
 """
 
 from absentia.evaluation.cells import Cell, CellResult, Context, Protocol, Score

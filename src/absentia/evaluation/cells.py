@@ -1,8 +1,8 @@
 """The unit of work of an experiment: one method, trained and tested once.
 
-A protocol is a list of cells. A cell says everything that its result depends on, so that a run can
-be cut anywhere and go on, and every seed is derived from the cell: methods that are compared see
-the same holes and the same folds, on every machine and in every order.
+A protocol is a list of cells. A cell records everything that its result depends on, so that a run
+can be interrupted anywhere and resumed, and every seed is derived from the cell: methods that are
+compared see the same missing values and the same folds, on every machine and in every order.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Cell:
     ----------
     protocol, dataset, method : str
     mechanism : str
-        How values were removed: ``"mcar"``, ``"mar"``, ``"mnar"``, ...; ``"real"`` for holes that
-        came with the data.
+        How values were removed: ``"mcar"``, ``"mar"``, ``"mnar"``, ...; ``"real"`` for values
+        missing from the original data.
     rate : float
         The share of values removed.
     sample : int
@@ -121,7 +121,7 @@ class Context:
     verify : bool
         Whether a data set must have the recorded sha256.
     tables : dict of str to Dataset
-        Tables of the user's own, by name; they come before those of the folder.
+        The user's own tables, by name; they come before those of the folder.
     """
 
     size: Size = "small"
@@ -163,7 +163,7 @@ class Protocol:
     blocks: tuple[str, ...] = ("dataset", "variant", "mechanism", "rate")
 
     def with_cells(self, cells: Sequence[Cell]) -> Protocol:
-        """Return the same protocol with cells of one's own choice."""
+        """Return the same protocol with a given list of cells."""
         return replace(self, cells=lambda context: cells)
 
 

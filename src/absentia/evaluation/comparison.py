@@ -51,11 +51,11 @@ def compare_table(
     ----------
     data : Dataset
     methods : sequence of str, optional
-        Names of the registry; a sensible set, if not given.
+        Names of the registry; by default a sensible set.
     folder : path
         Of the report.
     repeats, jobs, seed, time_limit, progress
-        How often the folds are drawn anew, and as for :func:`absentia.evaluation.run`.
+        How often the folds are redrawn, and as for :func:`absentia.evaluation.run`.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def compare_table(
 
 
 def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int) -> bool:
-    """Tell whether the results in a folder are of the same contest, which may then go on."""
+    """Return whether the results in a folder belong to the same contest, which can then resume."""
     contest = (__version__, data.name, data.task, data.feature_names, list(names), repeats, seed)
     digest = hashlib.sha256(repr(contest).encode())
     for array in (data.X, data.y if data.y.dtype.kind != "O" else data.y.astype(str)):
@@ -122,7 +122,7 @@ def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, 
 
 
 def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
-    """Return the outcome as text: a line to each method, best first, and where the page is."""
+    """Return the outcome as text: one line per method, best first, and where the page is."""
     table = outcome.table
     n, d = data.X.shape
     score, answer = best_constant(data.task, data.y)

@@ -1,4 +1,4 @@
-"""SQLite files that may be locked, full, read-only or damaged, and sentences that say which."""
+"""SQLite files that may be locked, full, read-only or damaged, with messages that say so."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def records() -> dict[str, Record]:
 
 
 def available(folder: str | os.PathLike[str] | None = None) -> list[str]:
-    """Return the names of the data sets whose files are at hand, sorted."""
+    """Return the names of the data sets whose files are available, sorted."""
     names = set()
     for place in _places(folder):
         for pattern in ("*.csv", "*.csv.gz"):
@@ -175,8 +175,8 @@ def load(
         Where the files are. Without it the folder named by ``ABSENTIA_DATA`` is searched, then
         the cache (``ABSENTIA_CACHE``, or ``absentia`` in the user's cache folder).
     verify : bool, default=True
-        Refuse a file whose sha256 is not the recorded one. Files of the user's own, which have
-        no record, are always accepted.
+        Refuse a file whose sha256 is not the recorded one. A user's own files, which have no
+        record, are always accepted.
     download : bool, default=True
         Ask OpenML for what is in no folder. Its tables hold the same measurements, but code
         classes and categories in their own way.
@@ -230,7 +230,7 @@ def load(
 
 
 def guess_task(target: Any) -> Task:
-    """Tell classes from quantities: text, and few different whole numbers, are classes."""
+    """Return the task: text, and few different whole numbers, are classes."""
     if target.dtype.kind not in "iuf":
         return "classification"
     values = target.dropna().to_numpy(dtype=np.float64)
@@ -272,7 +272,7 @@ def _places(folder: str | os.PathLike[str] | None) -> list[Path]:
 
 def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
     if Path(name).name != name:
-        raise ValueError(f"The name of a data set is no path, found {name!r}: give folder=.")
+        raise ValueError(f"The name of a data set must not be a path, found {name!r}: use folder=.")
     places = _places(folder)
     # A folder that was asked for comes first, but what was downloaded before is found again.
     for place in [*places, *([cache_folder()] if cache_folder() not in places else [])]:

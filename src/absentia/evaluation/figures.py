@@ -83,7 +83,7 @@ def style_of(method: str, order: Sequence[str]) -> dict[str, Any]:
 
 
 def _kind_by_name(method: str) -> str:
-    """Tell the kind of what only single protocols have."""
+    """Return the kind of a method that only single protocols have."""
     return "absentia" if method == "egk-independent" else "learner"
 
 
@@ -93,7 +93,7 @@ def _methods_in_order(names: Sequence[str]) -> list[str]:
 
 
 def curves(scores: Any, metric: str, mechanism: str = "", variant: str = "") -> Any:
-    """Draw a metric against the share of missing values, one panel to each data set."""
+    """Draw a metric against the share of missing values, one panel per data set."""
     chosen = scores[(scores["metric"] == metric)]
     if mechanism:
         chosen = chosen[chosen["mechanism"] == mechanism]
@@ -104,7 +104,7 @@ def curves(scores: Any, metric: str, mechanism: str = "", variant: str = "") -> 
     columns = min(len(sets), 4 if len(sets) > 3 else max(len(sets), 1))
     rows = -(-len(sets) // columns)
     width = max(3.6 * columns, 7.2)
-    # As many names side by side as the width has room for; the longest one tells.
+    # As many names side by side as the width has room for; the longest one decides.
     legend_columns = int(width / (0.7 + 0.065 * max(len(name) for name in order)))
     legend_columns = min(max(legend_columns, 1), 5)
     legend_rows = -(-len(order) // legend_columns)
@@ -195,7 +195,7 @@ def heat_map(table: Any, metric: str, *, lower_is_better: bool = False) -> Any:
 
 
 def rank_diagram(comparison: Comparison) -> Any:
-    """Draw mean ranks with bars over methods that cannot be told apart (Demsar's diagram)."""
+    """Draw mean ranks with bars over methods without significant differences (Demsar's diagram)."""
     from scikit_posthocs import critical_difference_diagram
 
     k = len(comparison.ranks)
@@ -294,7 +294,7 @@ def _tidy(panel: Any) -> None:
 
 
 def _plain_log_axis(panel: Any) -> None:
-    """Make the horizontal axis logarithmic, with numbers as people write them."""
+    """Make the horizontal axis logarithmic, with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     panel.set_xscale("log")

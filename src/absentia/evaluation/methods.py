@@ -1,4 +1,4 @@
-"""The methods that are compared: those of the registry, tuned as one.
+"""The methods that are compared: those of the registry, tuned in the same way.
 
 Kernel methods share penalties, widths, folds and solver (see :mod:`absentia.evaluation.tuning`);
 what has no kernel is tuned over the grid that the registry gives it.
@@ -50,7 +50,7 @@ class Method:
 
     @property
     def kind(self) -> Kind:
-        """Beliefs, filling in, a kernel of its own, or a learner that takes holes as they are."""
+        """Beliefs, imputation, a kernel of its own, or a learner that accepts NaN."""
         if self.entry.own:
             return "absentia"
         if not self.entry.handles_nan:

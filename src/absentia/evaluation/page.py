@@ -84,7 +84,7 @@ class Page:
         self._sections: list[tuple[str, list[str]]] = []
 
     def verdict(self, sentence: str) -> None:
-        """Say the result in a sentence, above everything else."""
+        """State the result in one sentence, above everything else."""
         self._head.append(f'<p class="verdict">{html.escape(sentence)}</p>')
 
     def tiles(self, numbers: dict[str, str]) -> None:

@@ -36,7 +36,7 @@ _LONGEST_NAME = 150
 #: What only single protocols have.
 _DESCRIPTIONS = {
     "egk-independent": "the same with the variance as printed, coordinates taken as independent",
-    "complete": "the same machine on rows without holes: a bound",
+    "complete": "the same machine on complete rows: a bound",
     "random": "values in a random order, another for each row",
     "mutual-information": "columns by their mutual information with the class, per cost",
     "permutation-importance": "columns by the rise of the log loss when shuffled, per cost",
@@ -115,7 +115,7 @@ class _Report:
 
     def _comparison(self) -> Comparison | None:
         table = paired_table(self.scores, self.protocol.metric, self.protocol.blocks)
-        # What saw no holes is a bound, not a rival.
+        # What saw complete rows is a bound, not a rival.
         table = table.drop(columns=[c for c in ("complete",) if c in table.columns])
         return compare_ranks(table, lower_is_better=self.protocol.lower_is_better)
 
@@ -136,11 +136,11 @@ class _Report:
             sentence = f"{best} has the best mean rank, {comparison.ranks.iloc[0]:.2f} of "
             sentence += f"{len(comparison.ranks)} methods over {comparison.n_blocks} blocks"
             if comparison.p_value > comparison.level:
-                sentence += ", but Friedman's test does not tell the methods apart."
+                sentence += ", but Friedman's test finds no significant difference."
             elif others:
-                sentence += f". It cannot be told apart from {_in_words(others)}."
+                sentence += f". There is no significant difference to {_in_words(others)}."
             else:
-                sentence += ", and is told apart from all others."
+                sentence += ", significantly better than all others."
             self.page.verdict(sentence)
         self.page.tiles(tiles)
 
@@ -158,8 +158,8 @@ class _Report:
         self._picture(
             figures.rank_diagram(comparison),
             "ranking",
-            "Mean rank over the blocks; 1 is best. A bar joins methods that Nemenyi's test does "
-            f"not tell apart at {comparison.level:g}.",
+            "Mean rank over the blocks; 1 is best. A bar joins methods between which Nemenyi's "
+            f"test finds no significant difference at {comparison.level:g}.",
         )
         p = "p < 1e-16" if comparison.p_value < 1e-16 else f"p = {comparison.p_value:.3g}"
         blocks = ", ".join(self.protocol.blocks)
@@ -170,7 +170,7 @@ class _Report:
         )
         if comparison.left_out:
             self.page.paragraph(
-                f"Left out of the test, for want of scores: {_in_words(comparison.left_out)}."
+                f"Left out of the test, for lack of scores: {_in_words(comparison.left_out)}."
             )
         pairwise = comparison.pairwise.loc[comparison.ranks.index, comparison.ranks.index]
         write_csv(pairwise.reset_index(), self.folder / "nemenyi.csv")
@@ -331,7 +331,7 @@ class _Report:
         self.page.paragraph(self.protocol.description)
         self.page.paragraph(
             f"Size {self.size}, seed {self.seed}; every other seed is derived from the cell, so "
-            "that all methods saw the same holes and the same folds."
+            "that all methods saw the same missing values and the same folds."
         )
         rows = [
             {

@@ -1,4 +1,4 @@
-"""Run a protocol: what is not finished yet, on as many processes as wanted, kept as it comes."""
+"""Run the unfinished cells of a protocol, on several processes, storing each result at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["RunSummary", "run", "self_contained"]
 
 @dataclass(frozen=True)
 class RunSummary:
-    """How a run ended: cells done now, failed now, and found finished from before."""
+    """The outcome of a run: cells done, failed, and finished in earlier runs."""
 
     done: int
     failed: int
@@ -28,7 +28,7 @@ class RunSummary:
     seconds: float
 
     def __str__(self) -> str:
-        before = f", {self.skipped} were there from before" if self.skipped else ""
+        before = f", {self.skipped} were finished before" if self.skipped else ""
         failed = f", {self.failed} of them failed" if self.failed else ""
         return f"{self.done} cells in {duration(self.seconds)}{failed}{before}."
 
@@ -62,7 +62,7 @@ def run(
     retry_failed : bool, default=False
         Run cells again that ended in an error.
     time_limit : float, optional
-        Seconds after which a cell is given up, and recorded as failed.
+        Seconds after which a cell is abandoned, and recorded as failed.
     dask : str, optional
         The address of a Dask scheduler to run the cells on, ``"tcp://host:8786"``. Its workers
         need absentia, and the data folder (also that of ``ABSENTIA_DATA``) under the same path.

@@ -1,4 +1,4 @@
-"""What a trained method is worth on the test rows: right answers, and honest probabilities.
+"""The scores of a trained method on the test rows: accuracy and the quality of probabilities.
 
 Machines that give decision values get probabilities by Platt's method, from the values that the
 inner cross-validation gave to rows it had not seen; regressors get a normal distribution around

@@ -1,7 +1,7 @@
-"""Which differences between methods are more than luck: Friedman's test, Nemenyi's comparison.
+"""Significant differences between methods: Friedman's test, Nemenyi's comparison.
 
 The tests are those of SciPy and scikit-posthocs; here a table of scores is brought into the form
-that they want, and what they say into one value.
+that they expect, and their results into one value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENOUGH = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The methods by rank, and which of them can be told apart.
+    """The methods by rank, and which of them differ significantly.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Comparison:
     pairwise : pandas DataFrame
         p-values of Nemenyi's test, method by method.
     critical_difference : float
-        Mean ranks that differ by less cannot be told apart at ``level``.
+        Mean ranks that differ by less do not differ significantly at ``level``.
     n_blocks : int
     level : float
     left_out : tuple of str
@@ -63,7 +63,7 @@ class Comparison:
         return "\n".join(lines)
 
     def as_good_as_best(self) -> list[str]:
-        """Return the methods that cannot be told apart from the best, the best among them."""
+        """Return the methods that do not differ significantly from the best, including the best."""
         best = self.ranks.index[0]
         return [
             name

@@ -1,11 +1,12 @@
-"""Where a Gram matrix comes from: the one thing in which kernel methods for holes differ.
+"""Where a Gram matrix comes from: the one thing in which kernel methods for incomplete rows differ.
 
 A method of this kind is a way from incomplete rows to kernel values. What comes after (the
 penalty, the folds, the solver, the score) is done in :mod:`absentia.evaluation.tuning`, the same
-for all, so that two methods differ in their treatment of holes and in nothing else. What does not
-depend on the kernel's width is paid once: a density, an imputation, a table of squared distances.
+for all, so that two methods differ only in their treatment of missing values. What does not
+depend on the kernel's width is computed once: a density, an imputation, a table of squared
+distances.
 
-:func:`source_of` takes an estimator of the registry apart, so that what is tuned here is what a
+:func:`source_of` decomposes an estimator of the registry, so that what is tuned here is what a
 user gets from there.
 """
 
@@ -76,7 +77,7 @@ class GramSource(ABC):
     extras: Sequence[dict[str, Any]] = field(default=({},), kw_only=True)
 
     def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
-        """Learn from the training rows ``X`` alone, and make the other rows ready."""
+        """Learn from the training rows ``X`` only, and prepare the other rows."""
         for step in self.steps:
             fresh = clone(step)
             X, X_other = fresh.fit_transform(X), fresh.transform(X_other)
@@ -117,7 +118,7 @@ class _FittedBeliefs(FittedSource):
 
 @dataclass(frozen=True)
 class FilledSource(GramSource):
-    """The ordinary RBF kernel of rows whose holes the steps have filled."""
+    """The ordinary RBF kernel of rows that the steps have imputed."""
 
     def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         return _FittedDistances([_squared_distances(X, X_other)])

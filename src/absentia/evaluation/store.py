@@ -5,7 +5,7 @@ at any moment, also by the operating system, loses only the cells that were unde
 file takes further runs, other protocols and other sizes; nothing is ever overwritten by a result
 of another seed or size. Every cell has a checksum over all that is kept of it, so that a damaged
 file does not change a result in silence: reading damaged cells is an error, and running the
-protocol again computes them anew.
+protocol again recomputes them.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Results:
     path : path
         Made where it does not exist. ``":memory:"`` keeps the results in memory.
     read_only : bool, default=False
-        Change nothing, and need no right to: for reports.
+        Change nothing, and require no write permission: for reports.
 
     Examples
     --------

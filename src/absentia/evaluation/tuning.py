@@ -1,9 +1,9 @@
 """The same inner cross-validation for every method, on training rows only.
 
-Kernel methods go through :func:`tune_kernel`: holes are dealt with once per fold, the Gram matrix
-is computed once per width, and all penalties are solved on it. Learners that are no kernel methods
-go through :func:`tune_estimator`, a grid search over the same folds. When the best width lies on
-the edge of the grid, the grid is widened beyond that edge, and the cell says so.
+Kernel methods go through :func:`tune_kernel`: missing values are handled once per fold, the Gram
+matrix is computed once per width, and all penalties are solved on it. Learners that are no kernel
+methods go through :func:`tune_estimator`, a grid search over the same folds. When the best width
+lies on the edge of the grid, the grid is widened beyond that edge, and the cell records it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Grid:
 
 
 class Learner(Protocol):
-    """What is trained on a Gram matrix: a support vector machine, unless told otherwise."""
+    """What is trained on a Gram matrix; by default a support vector machine."""
 
     def __call__(self, task: Task, C: float, grid: Grid) -> Any:
         """Return a new estimator that takes a precomputed Gram matrix."""
@@ -94,7 +94,7 @@ class Trained:
 
 
 def seen_columns(X: FloatArray) -> BoolArray:
-    """Tell which columns have a value in some training row; no method can use the others."""
+    """Return which columns have a value in some training row; no method can use the others."""
     return np.asarray(np.isfinite(X).any(axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Processes that run cells, one cell at a time each, and may die without harm.
+"""Processes that run cells, one at a time each, and can die without harm.
 
 A pool of the standard library breaks as a whole when one of its processes is killed, and cannot
 stop a task that takes too long. Here each process has a pipe of its own, so the parent knows which
@@ -70,7 +70,7 @@ def run_in_processes(
     jobs : int
         How many processes; each computes with one thread.
     time_limit : float, optional
-        Seconds after which a cell is given up.
+        Seconds after which a cell is abandoned.
     """
     waiting = list(reversed(cells))
     processes = _start_method()
@@ -161,7 +161,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection, work: Work, context: Context, parent: int) -> None:
-    """Run cells until the parent hangs up: the whole life of a process."""
+    """Run cells until the parent closes the pipe."""
     from threadpoolctl import threadpool_limits
 
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()

@@ -1,6 +1,6 @@
-"""Holes on purpose: remove values from a complete table by a known mechanism, for experiments.
+"""Amputation: remove values from a complete table by a known mechanism, for experiments.
 
-Five mechanisms, from the one that says nothing about the values to the ones that say much:
+Five mechanisms, from completely at random to dependent on the removed values themselves:
 :func:`mcar`, :func:`views`, :func:`mar`, :func:`mnar`, :func:`self_censoring`. Each takes a
 complete table and the share of values to remove, and returns a new table of the same kind.
 
@@ -34,7 +34,7 @@ class VisibleColumns(NamedTuple):
     Attributes
     ----------
     table : ndarray or frame of shape (n_samples, n_visible)
-        The visible columns, with holes.
+        The visible columns, with missing values.
     visible : ndarray of int, shape (n_visible,)
         Which columns of the original table these are, in ascending order.
     hidden : ndarray of int, shape (n_hidden,)
@@ -77,7 +77,7 @@ def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
 
 
 def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
-    """Remove values near randomly drawn rows, one row to each column: Eq. (26) of [Smieja2018]_.
+    """Remove values near randomly drawn rows, one row per column: Eq. (26) of [Smieja2018]_.
 
     For each column ``j`` a row ``x_j`` is drawn, and the value of column ``j`` in row ``x`` is
     removed with probability::
@@ -137,7 +137,7 @@ def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
     Returns
     -------
     VisibleColumns
-        A named tuple ``(table, visible, hidden)``: the visible columns with holes, and which
+        A named tuple ``(table, visible, hidden)``: the visible columns, incomplete, and which
         columns of ``X`` were visible and hidden.
 
     Examples
@@ -171,7 +171,7 @@ def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: 
 
     A value that lies ``z`` standard deviations above the mean of its column is removed with the
     probability ``1 / (1 + exp(-(strength z + t)))``, with ``t`` such that the rate is met. This
-    is the hardest kind of absence, and a common one: incomes that are not told, readings above
+    is the hardest kind of absence, and a common one: incomes that are not disclosed, readings above
     the range of an instrument. No word is larger than another: columns of words lose values at
     random.
 
@@ -182,7 +182,7 @@ def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: 
     rate : float from 0 to 1
         The share of values to remove, met to the nearest value.
     strength : float, default=2.0
-        How much the logarithm of the odds grows with a standard deviation: 0 is :func:`mcar`,
+        By how much the log-odds grow per standard deviation: 0 is :func:`mcar`,
         large values cut the columns off at the top, negative values remove the small ones.
     random_state : int, RandomState or None, default=None
 
@@ -340,7 +340,7 @@ class _Complete:
         return z
 
     def without(self, removed: BoolArray, columns: IntArray | None = None) -> Any:
-        """Return the user's table without the values told, all of it or some of its columns."""
+        """Return the user's table without the given values, all of it or some of its columns."""
         if not hasattr(self.X, "columns") or holds_numbers_only(self.X):
             numbers = self.numbers if columns is None else self.numbers[:, columns]
             return table_as(self.X, np.where(removed, np.nan, numbers), columns)
@@ -366,7 +366,7 @@ def _number_to_remove(rate: Any, size: int, at_most: int | None = None) -> int:
 
 
 def _first_to_go(order: FloatArray, number: int) -> BoolArray:
-    """Tell which ``number`` entries are the smallest."""
+    """Return which ``number`` entries are the smallest."""
     removed = np.zeros(order.size, dtype=bool)
     if number:
         removed[np.argpartition(order.ravel(), number - 1)[:number]] = True
@@ -376,7 +376,7 @@ def _first_to_go(order: FloatArray, number: int) -> BoolArray:
 def _removed_near_anchors(
     reasons: FloatArray, n_columns: int, rate: float, generator: np.random.RandomState
 ) -> BoolArray:
-    """Tell which values go, by their distance from one drawn row to each column.
+    """Return which values go, by their distance from the row drawn for each column.
 
     With an exponential draw ``e`` (minus the logarithm of a uniform one), the value goes when
     ``uniform < exp(-t D)``, which is ``D / e < 1 / t``.

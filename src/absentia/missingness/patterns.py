@@ -1,6 +1,6 @@
 """Which values are missing: the mask of a table, and the patterns its rows fall into.
 
-Every cost that can be paid once per pattern is paid once per pattern, here and in all later
+Whatever depends on the pattern alone is computed once per pattern, here and in all later
 stages: for one Gaussian the conditional covariance of a row depends on *which* columns it misses,
 not on its values.
 """

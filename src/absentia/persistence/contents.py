@@ -1,4 +1,4 @@
-"""What came out of a model file, checked before anybody computes with it."""
+"""The contents of a model file, checked before anything is computed from them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _inner_values(value: Any) -> list[Any]:
 
 
 def _check_methods(estimator: BaseEstimator) -> None:
-    """Refuse attributes that would be called in place of a method."""
+    """Refuse attributes that would be called instead of a method."""
     for name in vars(estimator):
         if callable(getattr(type(estimator), name, None)):
             raise ValueError(f"{type(estimator).__name__} with {name} replaced")

@@ -48,8 +48,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        For what is no estimator, and for estimators that hold something :func:`load` would
-        refuse, such as a function of your own.
+        For anything but an estimator, and for estimators that hold something :func:`load`
+        would refuse, such as a user-defined function.
 
     Examples
     --------

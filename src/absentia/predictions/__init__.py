@@ -1,4 +1,4 @@
-"""Answers for incomplete rows: what a model predicts, how far off it may be, and a guarantee."""
+"""Answers for incomplete rows: predictions, their uncertainty, and regions with a guarantee."""
 
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.predictions.any_uncertainty import predict_uncertainty

@@ -26,7 +26,7 @@ def predict_uncertainty(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Uncertainty:
-    """Predict incomplete rows, with the uncertainty of the predictions taken apart.
+    """Predict incomplete rows, with a decomposition of their uncertainty.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def predict_uncertainty(
     n_draws : int, default=64
         Draws per row, where there is no closed form.
     by_column : bool, default=True
-        Whether to say what each missing column alone would remove.
+        Whether to compute what each missing column alone would remove.
     random_state : int, default=0
         Scrambles the quasi-random points.
     n_jobs : int, optional
@@ -74,7 +74,7 @@ def predict_uncertainty(
         density = getattr(getattr(model, "features_", None), "density_", None)
     if density is None:
         raise ValueError(
-            f"{type(model).__name__} has no density that could say what missing values might be. "
+            f"{type(model).__name__} has no density of the missing values. "
             "Give density=GaussianDensity().fit(training rows), or wrap the model in "
             "MarginalClassifier or MarginalRegressor."
         )

@@ -152,11 +152,11 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
 
 
 class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
-    """Prediction intervals that cover with the probability asked for, per missing pattern.
+    """Prediction intervals with the requested coverage, per missing pattern.
 
-    Any regressor that takes NaN predicts; rows that it did not learn from say how far off it may
-    be. With scores ``s_k`` of ``n`` calibration rows and a band ``[lower_k, upper_k]`` of width
-    unit ``unit_k`` around the test row, the interval has the ends
+    Any regressor that accepts NaN predicts; held-out rows calibrate how far off it may be. With
+    scores ``s_k`` of ``n`` calibration rows and a band ``[lower_k, upper_k]`` of width unit
+    ``unit_k`` around the test row, the interval has the ends
 
         the ``r``-th largest of ``lower_k - s_k unit_k`` and the ``r``-th smallest of
         ``upper_k + s_k unit_k``,  ``r = ceil(coverage (n + 1))``,
@@ -183,7 +183,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
         Absolute residuals; residuals divided by the standard deviation that the model predicts
         (``return_std`` or ``predict_uncertainty``); the distance to two predicted quantiles.
     coverage : float, default=0.9
-        How often an interval should contain its target.
+        The probability with which an interval should contain its target.
     calibration_size : float, default=0.3
         The share of rows that are kept for calibration, where one model is trained.
     cv : int, optional
@@ -327,7 +327,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
 
 
 class ConformalClassifier(ClassifierTargets, ClassifierMixin, _Conformal):
-    """Sets of classes that contain the true one with the probability asked for, per pattern.
+    """Sets of classes that contain the true one with the requested probability, per pattern.
 
     Any classifier with ``predict_proba`` that takes NaN. A class is in the set of a row unless its
     score is larger than that of too many calibration rows: with ``n`` of them, and ``S_k(c)`` the

@@ -105,7 +105,7 @@ def class_probabilities(model: Any, X: Any, classes: np.ndarray) -> FloatArray:
 
 
 def tells_spread(model: Any) -> bool:
-    """Tell whether a regressor says how far off each of its predictions may be."""
+    """Return whether a regressor reports the spread of its predictions."""
     return _predict_takes_std(model) or hasattr(model, "predict_uncertainty")
 
 

@@ -36,7 +36,7 @@ __all__ = ["MarginalClassifier", "MarginalModel", "MarginalRegressor"]
 
 
 class MarginalModel(BaseEstimator):
-    """What both wrappers share: fit a density, ask a model about draws, average.
+    """What both wrappers share: fit a density, predict draws with a model, average.
 
     Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),
     ``n_features_in_`` and, for frames, ``feature_names_in_``.
@@ -142,14 +142,14 @@ class MarginalModel(BaseEstimator):
         return self
 
     def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
-        """Return predictions with their uncertainty taken apart.
+        """Return predictions with a decomposition of their uncertainty.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         by_column : bool, default=True
-            Whether to say what each missing column alone would remove, which takes about as many
-            predictions for each missing value as the rest.
+            Whether to compute what each missing column alone would remove, which takes about as
+            many predictions for each missing value as the rest.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class MarginalModel(BaseEstimator):
         return one_output_flat(doubt, unit == "variance" and getattr(self, "_single", False))
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that can be seen to be wrong before anything is computed."""
+        """Raise for invalid parameters before anything is computed."""
         check_parameters(self)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(
@@ -191,7 +191,7 @@ class MarginalModel(BaseEstimator):
             )
 
     def _check_targets(self, y: Any, n_samples: int) -> Any:
-        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+        raise TypeError(f"{type(self).__name__} does not define its targets.")
 
     def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes that follow from the model's answer to one row."""
@@ -276,7 +276,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
     ``predict_proba`` and ``x`` drawn from the density conditioned on ``o``. That is the best
     prediction of ``f`` at the true row by squared error, and where ``f`` is the true probability
     given ``x`` and values are missing at random, it is the true probability given ``o``. Filling
-    in the most likely values instead makes a classifier too sure of itself.
+    in the most likely values instead makes a classifier overconfident.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
     random_state : int, RandomState instance or None, default=None
         Scrambles the quasi-random points, once, in ``fit``.
     n_jobs : int, default=None
-        Threads over chunks of draws. None is one, because many models use threads themselves.
+        Threads over chunks of draws. None means one, because many models use threads themselves.
 
     Attributes
     ----------
@@ -417,7 +417,7 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
     random_state : int, RandomState instance or None, default=None
         Scrambles the quasi-random points, once, in ``fit``.
     n_jobs : int, default=None
-        Threads over chunks of draws. None is one, because many models use threads themselves.
+        Threads over chunks of draws. None means one, because many models use threads themselves.
 
     Attributes
     ----------

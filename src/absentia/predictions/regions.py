@@ -20,7 +20,7 @@ class PredictionIntervals:
     Attributes
     ----------
     lower, upper : ndarray of shape (n_samples,)
-        Infinite where too few calibration rows remain for the coverage asked for.
+        Infinite where too few calibration rows remain for the requested coverage.
     coverage : float
     n_calibration : ndarray of int, shape (n_samples,)
         How many calibration rows each row was compared with.
@@ -60,7 +60,7 @@ class PredictionIntervals:
         )
 
     def covers(self, y: Any) -> BoolArray:
-        """Tell which targets lie in their interval."""
+        """Return which targets lie in their interval."""
         targets = np.asarray(y, dtype=np.float64)
         inside: BoolArray = (self.lower <= targets) & (targets <= self.upper)
         return inside
@@ -122,7 +122,7 @@ class PredictionSets:
         )
 
     def covers(self, y: Any) -> BoolArray:
-        """Tell which labels are in their set."""
+        """Return which labels are in their set."""
         labels = np.asarray(y)
         inside: BoolArray = (self.members & (self.classes == labels[:, None])).any(axis=1)
         return inside

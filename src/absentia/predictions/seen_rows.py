@@ -1,4 +1,4 @@
-"""Which rows a fitted model learned from, where that can be seen."""
+"""Which rows a fitted model was trained on, where it keeps them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KEPT_BY_SCIKIT_LEARN = ("_fit_X", "X_fit_", "X_train_")
 
 
 def rows_learned_from(model: Any, table: FloatArray) -> BoolArray:
-    """Tell which rows of a table (NaN where missing) are among the training rows of a model.
+    """Return which rows of a table (NaN where missing) are among the training rows of a model.
 
-    Only models that keep their rows can be asked; for others no row is found. Rows of which nothing
-    is observed are all alike, and do not count.
+    Only models that keep their training rows can be checked; for others no row is found. Rows of
+    which nothing is observed are all alike, and do not count.
     """
     known = _training_rows(model)
     if known is None or known.shape[1:] != table.shape[1:]:

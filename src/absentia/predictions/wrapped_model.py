@@ -1,4 +1,4 @@
-"""A user's model, asked in the kind of table that it was trained on."""
+"""A user's model, called with the kind of table that it was trained on."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class WrappedModel(Stored):
 
 
 def require_method(model: Any, method: str) -> None:
-    """Raise where a model cannot be asked, saying what would help."""
+    """Raise where a model lacks the method, and say what would help."""
     if not hasattr(model, method):
         raise ValueError(_LACKING[method].format(name=_name(model)))
 

@@ -1,7 +1,7 @@
 """Little's test: are values missing completely at random?
 
 If they are, the rows of every pattern are a random sample of all rows, and the means of what they
-have differ from the overall means by chance alone. The test adds up how far they differ.
+have differ from the overall means by chance alone. The test sums up these differences.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
         NaN where a value is missing. Columns that never vary, or that no row has, are left out.
     tol : float, default=1e-5
         The tolerance of :class:`absentia.GaussianDensity`. The default leaves an error that is
-        small beside the spread of the statistic.
+        small relative to the spread of the statistic.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
             f"observed and {d} columns that vary; drop columns."
         )
     with warnings.catch_warnings():
-        # The outcome carries the same news, in a place where it is read.
+        # The outcome reports it, where it is read.
         warnings.simplefilter("ignore", ConvergenceWarning)
         # Maximum likelihood; the trace of regularisation is for collinear columns.
         density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=tol, max_iter=1000)
@@ -144,7 +144,7 @@ def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
 
 
 def _varying_columns(table: FloatArray) -> FloatArray:
-    """Leave out columns that say nothing: missing in every row, or the same in all that have it."""
+    """Leave out uninformative columns: missing in every row, or constant."""
     seen = ~np.isnan(table).all(axis=0)
     table = table[:, seen]
     varying = np.nanmax(table, axis=0) > np.nanmin(table, axis=0) if table.size else []

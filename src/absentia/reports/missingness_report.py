@@ -40,7 +40,7 @@ class MissingnessReport:
         The share of rows that miss each column.
     together : ndarray of shape (n_features, n_features)
         The correlation of absence: 1 for columns that are missing from the same rows, 0 for
-        columns whose absence is unrelated, and for columns that never or always miss.
+        columns whose absence is unrelated, and for columns that are never or always missing.
     blocks : tuple of tuple of int
         Groups of two columns or more that are always missing together (and sometimes are), the
         largest first.

@@ -1,4 +1,4 @@
-"""Text from somebody's file, made safe for where it is shown: a terminal, a picture, a spreadsheet.
+"""Untrusted text made safe for where it is shown: a terminal, a plot, a spreadsheet.
 
 Names of columns and labels are whatever a file says. On a terminal, control characters could move
 the cursor or change the title of the window; matplotlib reads ``$...$`` as a formula; a spreadsheet

@@ -1,4 +1,4 @@
-"""Log determinants of principal submatrices, one to each pattern."""
+"""Log determinants of principal submatrices, one per pattern."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Choose = Callable[[FloatArray, BoolArray], FloatArray]
 
 
 def cube(n: int = 600, n_columns: int = 8, *, random_state: int = 0) -> Dataset:
-    """Return rows whose class is the sign of a product: no column tells anything alone.
+    """Return rows whose class is the sign of a product: no single column is informative.
 
     Examples
     --------

@@ -28,7 +28,7 @@ _KERNELS = {
     "genrbf": lambda gamma: GenRBF(gamma),
 }
 _METHODS = ("icknni", "conditional-mean", *_KERNELS)
-#: The paper does not give its width; a wide and a narrow kernel tell different stories.
+#: The paper does not give its width; a wide and a narrow kernel give different results.
 _WIDTHS = {"gamma=1/d": lambda d: 1.0 / d, "gamma=1": lambda d: 1.0}
 
 

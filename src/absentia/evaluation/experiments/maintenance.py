@@ -25,7 +25,7 @@ from absentia.tables import FloatArray, IntArray
 __all__ = ["SMIEJA_MAINTENANCE"]
 
 _PARTS = 3
-#: The turbine has 23 sensors; of hundreds, those that tell the classes apart in training.
+#: The turbine has 23 sensors; of hundreds, those that separate the classes best in training.
 _COLUMNS = 23
 _IN_TIME_ORDER = ("secom",)
 _SLOW = (
@@ -122,7 +122,7 @@ SMIEJA_MAINTENANCE = Protocol(
         "Three successive parts with the same number of failures (SECOM in time order; Scania "
         "has none, so its parts are stratified): trained on the first and tested on the second, "
         "trained on the second and tested on the third. The classes are balanced by a bootstrap "
-        "of the training part. Of the hundreds of sensors the 23 that tell the classes apart best "
+        "of the training part. Of the hundreds of sensors the 23 that separate the classes best "
         "in the training part are used, as many as the paper's turbine has. Fewer healthy rows "
         "are tested at the smaller sizes; balanced accuracy does not depend on how many."
     ),

@@ -1,4 +1,4 @@
-"""Holes that appear only after training: sensors that fail once the model is in use."""
+"""Values missing only after training: sensors that fail once the model is in use."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ SHIFT = Protocol(
     source="no paper; design of this library",
     description=(
         "Every method is tuned and trained on complete rows, then tested on rows from which 0 to "
-        "80 % of the values were removed completely at random. Nothing in training announced it."
+        "80 % of the values were removed completely at random. Training rows gave no hint of it."
     ),
     metric="accuracy",
     cells=_cells,

@@ -48,7 +48,7 @@ def dataset(
     Parameters
     ----------
     complete : bool, default=False
-        Leave out columns that have holes of their own, so that holes can be made.
+        Leave out columns with missing values, so that values can be removed.
     max_rows : int, optional
         Take a sample of the rows (stratified by class), the same in every cell.
     """

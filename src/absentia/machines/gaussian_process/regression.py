@@ -272,7 +272,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
         by_column : bool, default=True
-            Whether to say what each missing column alone would remove.
+            Whether to compute what each missing column alone would remove.
 
         Returns
         -------
