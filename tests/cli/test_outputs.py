@@ -41,7 +41,7 @@ def no_training(monkeypatch):
         (["predict", "old", "t.csv", "-o", "t.csv", "--force"], "t.csv is an input"),
         (["predict", "old.csv", "t.csv", "-o", "old.csv", "-f"], "old.csv is an input"),
         (["predict", "m", "t.csv", "-o", "old.csv"], "old.csv exists already"),
-        (["predict", "m", "t.csv", "-o", "x.doc"], "x.doc is of no kind that can be written"),
+        (["predict", "m", "t.csv", "-o", "x.doc"], "x.doc is not a kind of file to write"),
         (["describe", "t.csv", "--plot", "old.png"], "old.png exists already"),
         (["describe", "t.csv", "--plot", "holes.gif"], "one of .png, .svg, .pdf"),
         (["compare", "t.csv", "-t", "y", "--report", "t.csv"], "t.csv is a file"),
