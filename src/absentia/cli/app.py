@@ -107,7 +107,7 @@ def describe(
     """Say what is missing from a table, where, and whether it looks random."""
     from absentia import describe_missingness
     from absentia.cli.files import check_output, read_table, replaced
-    from absentia.cli.learning import without_columns
+    from absentia.evaluation.learning_table import without_columns
 
     if plot is not None:
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
@@ -154,9 +154,9 @@ def train(
         new_model,
         pipeline_of,
         reading_notes,
-        split_target,
         with_probabilities,
     )
+    from absentia.evaluation.learning_table import split_target
 
     check_output(output, inputs=[file], force=force, endings=())
     frame = read_table(file, _note)
@@ -253,8 +253,9 @@ def compare(
     training rows of each fold alone. A contest that was stopped goes on where it was.
     """
     from absentia.cli.files import check_folder, read_table, table_name
-    from absentia.cli.learning import as_dataset, split_target
+    from absentia.cli.learning import as_dataset
     from absentia.evaluation.comparison import compare_table, comparison_text
+    from absentia.evaluation.learning_table import split_target
     from absentia.evaluation.methods import methods_for
 
     wanted = _words(methods)
@@ -290,6 +291,36 @@ def demo() -> None:
     from absentia.demo import main
 
     main()
+
+
+@app.command()
+def studio(
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="A table to open at once.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")
+    ] = True,
+) -> None:
+    """Open a page on this computer to look at a table, train on it, and ask about one row.
+
+    Prints the address on one line. Only this computer can reach it, and only with the token in
+    that address. Stop it with Ctrl-C.
+    """
+    from absentia.cli.files import read_table, table_name
+    from absentia.studio import serve
+
+    frame = None if file is None else read_table(file, _note)
+    serve(
+        frame=frame,
+        name="" if file is None else table_name(file),
+        port=port,
+        browser=browser,
+        say=lambda address: print(address, flush=True),
+    )
 
 
 @bench.command("list")

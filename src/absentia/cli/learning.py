@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,148 +16,26 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia.comparators import registry
-from absentia.evaluation.datasets import Dataset, Task, best_constant, guess_task, target_values
+from absentia.evaluation.datasets import Dataset, Task
+from absentia.evaluation.learning_table import LearningTable
 from absentia.machines import SVCCV, SVRCV
 from absentia.persistence import load
-from absentia.tables import BoolArray
-from absentia.tables.columns import ColumnReading, counted, read_column, with_names
+from absentia.tables.columns import with_names
 from absentia.tables.encoder import TableEncoder
 
 __all__ = [
     "TRAINABLE",
-    "LearningTable",
     "as_dataset",
     "fit",
     "load_model",
     "new_model",
     "predictions",
     "reading_notes",
-    "split_target",
     "with_probabilities",
-    "without_columns",
 ]
 
 #: What ``absentia train`` can make: the machines of the registry that do both tasks.
 TRAINABLE = tuple(registry("regression", own=True))
-_FEWEST_OF_A_CLASS = 5
-_MOST_CLASSES = 50
-_NAMED = 20
-
-
-@dataclass(frozen=True, eq=False)
-class LearningTable:
-    """A table cut into what is known and what is to be predicted.
-
-    ``notes`` are sentences for the user about what was left out.
-    """
-
-    features: Any
-    target: np.ndarray
-    task: Task
-    notes: tuple[str, ...]
-
-    def shuffled(self, seed: int = 0) -> LearningTable:
-        """Return the same rows in a random order.
-
-        Files are often sorted, by their target as well; folds of neighbouring rows would then
-        each lack a part of what is to be learned.
-        """
-        order = np.random.RandomState(seed).permutation(len(self.target))
-        return replace(self, features=self.features.iloc[order], target=self.target[order])
-
-    def baseline(self) -> tuple[float, str]:
-        """Return the score of the best constant answer, and what that answer is."""
-        return best_constant(self.task, self.target)
-
-
-def without_columns(frame: Any, ignore: Sequence[str]) -> Any:
-    """Return the frame without some of its columns, which must be there."""
-    unknown = [name for name in ignore if name not in frame.columns]
-    if unknown:
-        names = ", ".join(str(name) for name in frame.columns)
-        raise ValueError(f"There is no column {unknown[0]!r} to ignore; there are {names}.")
-    return frame.drop(columns=list(ignore))
-
-
-def split_target(
-    frame: Any, target: str, task: str | None = None, *, ignore: Sequence[str] = ()
-) -> LearningTable:
-    """Cut off the target, leave out rows without one, and find out what is to be learned."""
-    if task not in (None, "classification", "regression"):
-        raise ValueError(f"The task is classification or regression, found {task!r}.")
-    if target in ignore:
-        raise ValueError(f"{target} is the column to predict: it cannot be ignored.")
-    if target not in frame.columns:
-        names = ", ".join(str(name) for name in frame.columns)
-        raise ValueError(f"There is no column {target!r} to predict; there are {names}.")
-    frame = without_columns(frame, ignore)
-    column, notes = _as_read(frame[target], task)
-    known = column.notna().to_numpy()
-    if not known.all():
-        n_unknown = int((~known).sum())
-        without = "1 row has" if n_unknown == 1 else f"{n_unknown} rows have"
-        notes.append(f"{without} no {target}, left out.")
-        frame, column = frame.loc[known], column.loc[known]
-    if len(frame) < 10:
-        raise ValueError(
-            f"{counted(len(frame), 'row')} with a target: at least 10 are needed to learn from."
-        )
-    chosen: Task = "classification" if task == "classification" else "regression"
-    if task is None:
-        chosen = guess_task(column)
-    values = target_values(column, chosen)
-    features = frame.drop(columns=target)
-    if not features.shape[1]:
-        raise ValueError(f"There is no column but {target!r}: nothing to predict it from.")
-    if chosen == "classification":
-        keep, note = _common_classes(values, target)
-        notes += note
-        values, features = values[keep], features.loc[keep]
-    elif np.ptp(values) == 0:
-        raise ValueError(f"{target} is {values[0]:g} in every row: nothing to predict.")
-    return LearningTable(features, values, chosen, tuple(notes))
-
-
-def _as_read(column: Any, task: str | None) -> tuple[Any, list[str]]:
-    """Return a target as numbers where its text or its infinities stand for numbers."""
-    import pandas as pd
-
-    if task == "classification" or column.dtype.kind in "iubmM":
-        return column, []
-    reading = read_column(column)
-    if reading.kind != "number":
-        return column, []
-    notes = [f"{column.name}: {reading.note}."] if reading.note and not reading.left_out else []
-    numbers = ColumnReading("number").values(column)[:, 0]
-    return pd.Series(numbers, index=column.index, name=column.name), notes
-
-
-def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[str]]:
-    """Return which rows belong to frequent enough classes, with a note about the others."""
-    classes, counts = np.unique(values, return_counts=True)
-    if len(classes) > _MOST_CLASSES:
-        raise ValueError(
-            f"{target} has {len(classes)} different values in {len(values)} rows, too many for "
-            "classes. If it is a quantity, ask for regression."
-        )
-    rare = classes[counts < _FEWEST_OF_A_CLASS]
-    keep: BoolArray = ~np.isin(values, rare)
-    if len(classes) - len(rare) < 2:
-        raise ValueError(
-            f"{target} has fewer than two classes of at least {_FEWEST_OF_A_CLASS} rows: nothing "
-            "to distinguish."
-        )
-    if not len(rare):
-        return keep, []
-    shown = ", ".join(str(name) for name in rare[:_NAMED])
-    more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
-    have = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
-    were = "was" if len(rare) == 1 else "were"
-    return keep, [
-        f"Of the {len(classes)} classes of {target}, {have} fewer than {_FEWEST_OF_A_CLASS} rows "
-        f"and {were} left out: {shown}{more}. They held {int((~keep).sum())} of the {len(values)} "
-        "rows; scores are of the other rows, and the model never predicts them."
-    ]
 
 
 def as_dataset(

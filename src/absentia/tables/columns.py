@@ -24,6 +24,7 @@ __all__ = [
     "counted",
     "holds_numbers_only",
     "infinite_note",
+    "read_as",
     "read_column",
     "with_names",
     "without_cells",
@@ -191,6 +192,36 @@ def read_column(column: Any, *, max_categories: int = 30) -> ColumnReading:
         or _read_as_order(column, words, n_empty)
         or _read_as_words(words, n_empty, max_categories)
     )
+
+
+def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReading:
+    """Read a column as its owner says: ``"number"``, ``"category"`` or ``"left out"``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from absentia.tables.columns import read_as
+    >>> read_as(pd.Series([1, 2, 3, 2]), "category").categories
+    ('1', '2', '3')
+    """
+    words = Words(column)
+    n_empty = len(column) - int(words.counts.sum())
+    if kind == "left out":
+        counts = CellCounts(len(column) - n_empty, n_empty)
+        return ColumnReading("category", "left out, as asked", counts, left_out=True)
+    if kind == "category":
+        return _read_as_words(words, n_empty, max_categories)
+    if kind != "number":
+        raise ValueError(
+            f"A column is read as 'number', 'category' or 'left out', found {kind!r} for "
+            f"{column.name!r}."
+        )
+    values = _numbers(column)
+    n_read = int(np.isfinite(values).sum())
+    counts = CellCounts(n_read, n_empty, unreadable=len(column) - n_empty - n_read)
+    lost = _unreadable_note(words, np.isnan(words.numbers()), counts.unreadable)
+    reading = ColumnReading("number", lost if counts.unreadable else "", counts)
+    return _unless_useless(reading, [f"{v:g}" for v in np.unique(values[np.isfinite(values)])[:2]])
 
 
 def counted(number: int, what: str) -> str:

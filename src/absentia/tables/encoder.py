@@ -10,6 +10,7 @@ is missing in *all* of its indicator columns, so that it stays uncertain instead
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -17,7 +18,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.tables.columns import ColumnReading, Kind, as_frame, counted, read_column
+from absentia.tables.columns import (
+    ColumnReading,
+    Kind,
+    as_frame,
+    counted,
+    read_as,
+    read_column,
+)
 from absentia.tables.reading import FloatArray, listed
 
 __all__ = ["TableEncoder"]
@@ -46,6 +54,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     keep_ids : bool, default=False
         Whether to keep columns that only name the rows: whole numbers that count them, or a
         different word in each. They can be learned by heart, and say nothing about other rows.
+    kinds : dict of str to {"number", "category", "left out"}, optional
+        How to read some of the columns, whatever they look like: postcodes as categories, say.
 
     Attributes
     ----------
@@ -95,9 +105,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [       nan, 1.9723e+04,        nan]])
     """
 
-    def __init__(self, max_categories: int = 30, keep_ids: bool = False):
+    def __init__(
+        self,
+        max_categories: int = 30,
+        keep_ids: bool = False,
+        kinds: Mapping[str, str] | None = None,
+    ):
         self.max_categories = max_categories
         self.keep_ids = keep_ids
+        self.kinds = kinds
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
@@ -114,10 +130,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"A table needs at least one row and one column, found "
                 f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
             )
+        asked = dict(self.kinds or {})
+        unknown = [name for name in asked if name not in columns]
+        if unknown:
+            raise ValueError(
+                f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
+                f"are {listed(columns)}."
+            )
         readings = {
-            name: read_column(frame[name], max_categories=self.max_categories) for name in columns
+            name: read_as(frame[name], asked[name], max_categories=self.max_categories)
+            if name in asked
+            else read_column(frame[name], max_categories=self.max_categories)
+            for name in columns
         }
-        ids = [] if self.keep_ids else [name for name in columns if readings[name].is_id]
+        found = [name for name in columns if readings[name].is_id and name not in asked]
+        ids = [] if self.keep_ids else found
         for name in ids:
             words = readings[name].kind == "category"
             what = "it has a different word in each row" if words else "it only numbers the rows"

@@ -1,0 +1,170 @@
+"""Long work in a process of its own, which reports and can be stopped."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from absentia.evaluation.comparison import compare_table
+from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.learning_table import split_target
+from absentia.progress import LOGGER
+from absentia.studio.row_model import train_model
+from absentia.tables.encoder import TableEncoder
+
+__all__ = ["Job", "compare_methods", "train"]
+
+#: Quick ones of different kinds: two of absentia's own, filled-in means, boosting.
+_COMPARED = (
+    "genrbf",
+    "expected-rbf",
+    "mean-indicator",
+    "conditional-mean",
+    "hist-gradient-boosting",
+)
+_COMPARED_ROWS = 500
+
+Step = Callable[[float, str], None]
+
+
+class Job:
+    """A call in a worker process.
+
+    Parameters
+    ----------
+    work : callable
+        Called as ``work(step, **arguments)`` there; a function of a module, since it is sent by
+        name.
+    **arguments
+        Sent along.
+    """
+
+    def __init__(self, work: Callable[..., Any], **arguments: Any):
+        # A fresh interpreter: a fork would copy the threads of the server half-way.
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe(duplex=False)
+        self._process = context.Process(target=_run, args=(other, work, arguments), daemon=True)
+        self._started, self._ended = time.monotonic(), 0.0
+        self.state, self.share, self.text = "running", 0.0, "starting"
+        self.result: Any = None
+        self._process.start()
+        other.close()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return (self._ended or time.monotonic()) - self._started
+
+    def look(self) -> str:
+        """Take what the worker has reported, and return the state.
+
+        ``"running"``, ``"done"`` (with ``result``), ``"failed"`` (``text`` says why) or
+        ``"stopped"``.
+        """
+        try:
+            while self.state == "running" and self._pipe.poll():
+                kind, *content = self._pipe.recv()
+                if kind == "step":
+                    self.share, self.text = content
+                else:
+                    self._end("done" if kind == "result" else "failed")
+                    self.text = "" if kind == "result" else content[0]
+                    self.result = content[0] if kind == "result" else None
+        except (EOFError, OSError):
+            self._end("failed")
+            self.text = "The work ended without a result; the machine may be out of memory."
+        return self.state
+
+    def stop(self) -> None:
+        """End the work now."""
+        if self.look() == "running":
+            self._process.terminate()
+            self._end("stopped")
+            self.text = "Stopped."
+
+    def _end(self, state: str) -> None:
+        self.state, self._ended = state, time.monotonic()
+        self._process.join(timeout=10)
+
+
+class _Forwarded(logging.Handler):
+    """Sends the records of the library's logger to the page."""
+
+    def __init__(self, send: Callable[[str], None]):
+        super().__init__(logging.INFO)
+        self._send = send
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._send(record.getMessage())
+
+
+def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    last = 0.0
+
+    def step(share: float, text: str) -> None:
+        nonlocal last
+        last = share
+        pipe.send(("step", share, text))
+
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.addHandler(_Forwarded(lambda text: step(last, text)))
+    warnings.simplefilter("ignore")
+    try:
+        pipe.send(("result", work(step, **arguments)))
+    except (ValueError, TypeError, ImportError) as error:
+        pipe.send(("error", str(error)))
+    except Exception as error:
+        pipe.send(("error", f"{type(error).__name__}: {error}"))
+
+
+def train(step: Step, **arguments: Any) -> Any:
+    """Train a model in a worker; see :func:`absentia.studio.row_model.train_model`."""
+    return train_model(step=step, **arguments)
+
+
+def compare_methods(
+    step: Step, frame: Any, target: str, task: str | None = None, kinds: Any = None
+) -> list[dict[str, Any]]:
+    """Compare a few methods by five-fold cross-validation, the best first.
+
+    Returns
+    -------
+    list of dict
+        ``method``, ``measure``, ``score``, ``spread`` (over folds) and ``seconds``.
+    """
+    step(0.05, "reading the columns")
+    table = split_target(frame, target, task).shuffled()
+    encoder = TableEncoder(kinds=dict(kinds or {})).fit(table.features)
+    data = Dataset(
+        "table",
+        table.task,
+        encoder.transform(table.features),
+        table.target,
+        tuple(encoder.get_feature_names_out()),
+    )
+    if len(data.y) > _COMPARED_ROWS:
+        data = data.sample(_COMPARED_ROWS)
+    with tempfile.TemporaryDirectory() as folder:
+        found: list[dict[str, Any]] = []
+        for k, method in enumerate(_COMPARED):
+            step(0.05 + 0.95 * k / len(_COMPARED), f"{method}: five folds")
+            outcome = compare_table(
+                data, methods=[method], folder=Path(folder) / str(k), progress=False
+            )
+            name, row = next(iter(outcome.table.iterrows()))
+            found.append(
+                {
+                    "method": str(name),
+                    "measure": str(outcome.table.columns[0]),
+                    "score": float(row.iloc[0]),
+                    "spread": float(row["± (folds)"]),
+                    "seconds": float(row["seconds"]),
+                }
+            )
+    return sorted(found, key=lambda entry: -entry["score"])

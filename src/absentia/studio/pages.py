@@ -1,0 +1,213 @@
+"""The addresses of the studio: a page, its script and style, and answers as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from absentia.reports.safe_text import printable
+from absentia.studio.bundled import BUNDLED, bundled_table
+from absentia.studio.guard import Guard
+from absentia.studio.row_answers import FieldValue
+from absentia.studio.workspaces import Workspace, Workspaces
+from absentia.tables.delimited import read_delimited
+
+__all__ = ["MOST_BYTES", "studio_app"]
+
+#: The largest file that the page may send.
+MOST_BYTES = 50 * 2**20
+_STATIC = Path(__file__).parent / "static"
+#: Everything that is served as a file; no name of a request is a path.
+_FILES = {
+    "": "index.html",
+    "studio.js": "studio.js",
+    "charts.js": "charts.js",
+    "studio.css": "studio.css",
+}
+
+
+class _TooLarge(ValueError):
+    pass
+
+
+def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> Guard:
+    """Return the application that a server runs.
+
+    Parameters
+    ----------
+    token : str
+        The first part of every path.
+    port : int
+        Where it is served, to check the ``Host`` header.
+    frame : pandas.DataFrame, optional
+        A table that the page opens at once.
+    name : str
+        What to call it.
+    """
+    spaces = Workspaces()
+
+    async def start(request: Request) -> Any:
+        examples = [{"name": key, "title": title} for key, (title, _) in BUNDLED.items()]
+        return {"examples": examples, "file": name if frame is not None else ""}
+
+    async def open_table(request: Request) -> Any:
+        asked = request.query_params
+        if asked.get("example"):
+            key = asked["example"]
+            table = await run_in_threadpool(bundled_table, key)
+            workspace = Workspace(table, key, BUNDLED[key][1])
+        elif asked.get("file"):
+            if frame is None:
+                raise ValueError("The studio was started without a file.")
+            workspace = Workspace(frame, name)
+        else:
+            label = _file_name(request)
+            table = await run_in_threadpool(read_delimited, await _body(request), label)
+            workspace = Workspace(table, label)
+        summary = await run_in_threadpool(workspace.summary)
+        return {"workspace": spaces.add(workspace), **summary}
+
+    async def open_model(request: Request) -> Any:
+        workspace = await run_in_threadpool(
+            Workspace.of_model, await _body(request), _file_name(request)
+        )
+        return {"workspace": spaces.add(workspace), "model": workspace.model_card()}
+
+    async def read(workspace: Workspace, request: Request) -> Any:
+        asked = await _json(request)
+        kinds = {str(k): str(v) for k, v in dict(asked.get("kinds", {})).items() if v}
+        task = asked.get("task") or None
+        return workspace.read(str(asked.get("target", "")), kinds, task)
+
+    async def work(workspace: Workspace, request: Request) -> Any:
+        return workspace.start(str((await _json(request)).get("what", "")))
+
+    async def progress(workspace: Workspace, request: Request) -> Any:
+        return await run_in_threadpool(workspace.progress)
+
+    async def stop(workspace: Workspace, request: Request) -> Any:
+        await run_in_threadpool(workspace.stop)
+        return workspace.progress()
+
+    async def row(workspace: Workspace, request: Request) -> Any:
+        return workspace.row(int(request.path_params["number"]))
+
+    async def answer(workspace: Workspace, request: Request) -> Any:
+        asked = await _json(request)
+        values = {
+            str(name): FieldValue(str(value.get("state", "")), str(value.get("text", "")))
+            for name, value in dict(asked.get("values", {})).items()
+        }
+        costs = {str(name): float(cost) for name, cost in dict(asked.get("costs", {})).items()}
+        return await run_in_threadpool(workspace.answer, values, costs)
+
+    async def batch(workspace: Workspace, request: Request) -> Any:
+        content = await _body(request)
+        table = read_delimited(content, _file_name(request)) if content else None
+        return await run_in_threadpool(workspace.batch, table)
+
+    async def batch_csv(workspace: Workspace, request: Request) -> Any:
+        return _download(workspace.batch_csv(), "text/csv; charset=utf-8", "predictions.csv")
+
+    async def model_file(workspace: Workspace, request: Request) -> Any:
+        content = await run_in_threadpool(workspace.model_file)
+        return _download(content, "application/octet-stream", "model.absentia")
+
+    def plain(handler: Callable[..., Any]) -> Callable[..., Any]:
+        return _answering(lambda request: handler(request))
+
+    def inside(handler: Callable[..., Any]) -> Callable[..., Any]:
+        async def with_workspace(request: Request) -> Any:
+            return await handler(spaces[request.path_params["workspace"]], request)
+
+        return _answering(with_workspace)
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> Any:
+        yield
+        spaces.close()
+
+    base = "/api/{workspace}"
+    routes = [
+        *(Route(f"/{path}", _file(file)) for path, file in _FILES.items()),
+        Route("/api/start", plain(start)),
+        Route("/api/open", plain(open_table), methods=["POST"]),
+        Route("/api/open-model", plain(open_model), methods=["POST"]),
+        Route(f"{base}/read", inside(read), methods=["POST"]),
+        Route(f"{base}/work", inside(work), methods=["POST"]),
+        Route(f"{base}/work", inside(progress)),
+        Route(f"{base}/stop", inside(stop), methods=["POST"]),
+        Route(f"{base}/row/{{number:int}}", inside(row)),
+        Route(f"{base}/answer", inside(answer), methods=["POST"]),
+        Route(f"{base}/batch", inside(batch), methods=["POST"]),
+        Route(f"{base}/batch.csv", inside(batch_csv)),
+        Route(f"{base}/model", inside(model_file)),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=lifespan), token, port)
+
+
+def _file(name: str) -> Callable[..., Any]:
+    async def serve_file(request: Request) -> Response:
+        return FileResponse(_STATIC / name)
+
+    return serve_file
+
+
+def _answering(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    """Turn what a handler returns into JSON, and errors in the input into one sentence."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            found = await handler(request)
+        except _TooLarge as error:
+            return JSONResponse({"error": str(error)}, status_code=413)
+        except KeyError:
+            gone = "This page was left alone for too long: open the table again."
+            return JSONResponse({"error": gone}, status_code=404)
+        except (ValueError, TypeError, ImportError, AttributeError) as error:
+            return JSONResponse({"error": printable(str(error))}, status_code=400)
+        return found if isinstance(found, Response) else JSONResponse(found)
+
+    return answer
+
+
+async def _body(request: Request) -> bytes:
+    """Read the body of a request, and no more than is allowed."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise _TooLarge(f"The file is larger than {MOST_BYTES // 2**20} MB, the most there is.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    import json
+
+    found = json.loads(await _body(request) or b"{}")
+    if not isinstance(found, dict):
+        raise ValueError("The page sent something that is no object.")
+    return found
+
+
+def _file_name(request: Request) -> str:
+    """Return what the user calls a file: for sentences only."""
+    return printable(unquote(request.headers.get("x-file-name", "the table")))[:80]
+
+
+def _download(content: bytes, kind: str, name: str) -> Response:
+    return Response(
+        content,
+        media_type=kind,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

@@ -1,0 +1,110 @@
+"""One pipeline from a raw row to an answer: encoder, scaler and a machine that knows its doubt.
+
+Classes are learned by :class:`absentia.LogisticRegression`, tuned by cross-validation, quantities
+by :class:`absentia.GaussianProcessRegressor`, whose intervals are calibrated on rows not trained on
+(:class:`absentia.ConformalRegressor`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from absentia.evaluation.learning_table import split_target
+from absentia.machines import GaussianProcessRegressor, LogisticRegressionCV
+from absentia.predictions import ConformalRegressor
+from absentia.tables.encoder import TableEncoder
+
+__all__ = ["TrainedModel", "train_model"]
+
+#: A larger table is sampled, so that training takes minutes and an answer keeps up with typing.
+_MOST_ROWS = {"classification": 2000, "regression": 1000}
+_CALIBRATION_SHARE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """What training leaves: the fitted pipeline, and what to say about it.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        Steps ``encode``, ``scale`` and ``machine``.
+    task : {"classification", "regression"}
+    target : str
+    measure : str
+        The name of the score.
+    score, baseline : float
+        On rows that were not trained on; that of the best constant answer.
+    notes : tuple of str
+    """
+
+    pipeline: Any
+    task: str
+    target: str
+    measure: str
+    score: float
+    baseline: float
+    notes: tuple[str, ...]
+
+
+def train_model(
+    frame: Any,
+    target: str,
+    *,
+    task: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    step: Callable[[float, str], None] = lambda share, text: None,
+) -> TrainedModel:
+    """Train on a raw table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    target : str
+        The column to predict.
+    task : {"classification", "regression"}, optional
+        By default what the target looks like.
+    kinds : mapping from column to kind, optional
+        As for :class:`absentia.TableEncoder`.
+    step : callable
+        Is given the share of the work that is done, and what comes next.
+    """
+    step(0.02, "reading the columns")
+    table = split_target(frame, target, task).shuffled()
+    features, y, notes = table.features, table.target, list(table.notes)
+    most = _MOST_ROWS[table.task]
+    if len(y) > most:
+        notes.append(f"A sample of {most:,} of the {len(y):,} rows was taken.")
+        features, y = features.iloc[:most], y[:most]
+    encoder = TableEncoder(kinds=dict(kinds or {})).fit(features)
+    scaler = StandardScaler()
+    X = scaler.fit_transform(encoder.transform(features))
+    notes += encoder.notes_
+    baseline, _ = table.baseline()
+    if table.task == "classification":
+        step(0.1, f"choosing the kernel width and the penalty on {len(y):,} rows")
+        search = LogisticRegressionCV().fit(X, y)
+        machine, score, measure = search.best_estimator_, float(search.best_score_), "accuracy"
+    else:
+        step(0.1, f"fitting a Gaussian process to {len(y):,} rows")
+        X_train, X_rest, y_train, y_rest = train_test_split(
+            X, y, test_size=_CALIBRATION_SHARE, random_state=0
+        )
+        process = GaussianProcessRegressor().fit(X_train, y_train)
+        step(0.85, "calibrating the intervals on rows that were not trained on")
+        score, measure = float(r2_score(y_rest, process.predict(X_rest))), "R²"
+        machine = ConformalRegressor(FrozenEstimator(process)).fit(X_rest, y_rest)
+    pipeline = Pipeline([("encode", encoder), ("scale", scaler), ("machine", machine)])
+    step(1.0, "done")
+    return TrainedModel(
+        pipeline, table.task, target, measure, score, float(np.round(baseline, 6)), tuple(notes)
+    )

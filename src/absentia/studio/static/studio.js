@@ -1,0 +1,331 @@
+// The page of the studio. Each tab has a workspace of its own, whose name only this tab knows.
+
+import {dots, patternMatrix, percent, share, short, shown} from "./charts.js";
+
+const STEPS = [["open", "Table"], ["missing", "Missing"], ["columns", "Columns"], ["train", "Train"],
+  ["row", "One row"], ["batch", "Batch"]];
+const state = {workspace: "", table: null, model: null, kinds: {}, costs: {}, batch: null, sort: null};
+const $ = id => document.getElementById(id);
+
+function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function say(text = "") {
+  $("message").textContent = text;
+  $("message").hidden = !text;
+  if (text) $("message").scrollIntoView({block: "nearest"});
+}
+
+async function ask(path, {body, file} = {}) {
+  const sent = file !== undefined || body !== undefined;
+  const headers = file ? {"X-File-Name": encodeURIComponent(file.name)} : {};
+  const response = await fetch(`api/${path}`, {
+    method: sent ? "POST" : "GET", headers, body: file ?? (body ? JSON.stringify(body) : body),
+  });
+  const found = await response.json().catch(() => ({error: `The studio answered ${response.status}.`}));
+  if (!response.ok) throw new Error(found.error ?? `The studio answered ${response.status}.`);
+  return found;
+}
+
+// Shows what goes wrong as one sentence, wherever it happens.
+const guarded = work => async (...given) => {
+  try { say(); await work(...given); } catch (error) {
+    say(error instanceof TypeError ? "The studio does not answer; was it stopped?" : error.message);
+  }
+};
+
+const within = path => `${state.workspace}/${path}`;
+
+function go(step) {
+  for (const [name] of STEPS) $(name).hidden = name !== step;
+  for (const button of $("steps").children) {
+    if (button.dataset.go === step) button.setAttribute("aria-current", "step");
+    else button.removeAttribute("aria-current");
+    const needs = {open: true, missing: state.table, columns: state.table, train: state.table,
+      row: state.model, batch: state.model}[button.dataset.go];
+    button.disabled = !needs;
+  }
+  window.scrollTo(0, 0);
+}
+
+function table(heads, rows, {numbers = new Set()} = {}) {
+  const of = (tag, value, k) => value instanceof Node ? value : el(tag, {class: numbers.has(k) ? "number" : undefined}, value);
+  return el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((head, k) => of("th", head, k)))),
+    el("tbody", {}, ...rows.map(row => el("tr", {}, ...row.map((value, k) => of("td", value, k))))));
+}
+
+// ---- table and what is missing ----
+
+async function openTable(query, file) {
+  const found = await ask(`open${query}`, file ? {file} : {body: {}});
+  state.workspace = found.workspace;
+  Object.assign(state, {table: found, model: null, kinds: {}, costs: {}, batch: null});
+  $("trained").replaceChildren();
+  $("comparison").replaceChildren();
+  $("after-training").hidden = true;
+  drawMissing(found);
+  $("target").replaceChildren(...found.columns.map(name => el("option", {value: name, selected: name === found.target}, name)));
+  $("task").value = "";
+  await readColumns();
+  go("missing");
+}
+
+function drawMissing(found) {
+  $("missing-sentence").textContent = `${found.name}: ${found.rows} rows, ${found.columns.length} columns, `
+    + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows.`;
+  const order = found.shown.map((name, j) => ({label: name, value: found.rates[j], text: percent(found.rates[j]), fill: "missing-fill"}))
+    .sort((a, b) => b.value - a.value).slice(0, 20);
+  $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 170,
+    width: Math.min(440, innerWidth - 40), to: Math.max(0.01, ...order.map(item => item.value))}));
+  const more = found.n_patterns - found.patterns.length;
+  $("patterns-title").textContent = `Commonest patterns${more > 0 ? ` (and ${more} more)` : ""}`;
+  $("patterns").replaceChildren(patternMatrix(found.shown, found.patterns, found.rows));
+  const together = [...found.blocks.map(names => `Always together: ${names.join(", ")}`),
+    ...found.pairs.map(([a, b, strength]) => `${strength > 0 ? "+" : "−"}${Math.abs(strength).toFixed(2)}: ${a}, ${b}`)];
+  $("together").replaceChildren(...(together.length ? together : ["Nothing stands out."]).map(text => el("li", {}, text)));
+  $("little").replaceChildren(...found.test.map(line => el("p", {}, line)));
+  $("first").replaceChildren(table(found.columns.map(name => el("th", {}, name)),
+    found.first.map(row => row.map(value => value === "" ? el("td", {class: "gone"}, "missing") : el("td", {}, short(value, 40))))));
+}
+
+async function readColumns() {
+  const found = await ask(within("read"), {body: {target: $("target").value, kinds: state.kinds, task: $("task").value}});
+  $("task-found").textContent = found.task === "classification" ? "→ classes" : "→ a quantity";
+  const rows = found.columns.filter(column => column.name !== found.target).map(column => {
+    const select = el("select", {"aria-label": `How to read ${column.name}`, onchange: guarded(async event => {
+      if (event.target.value) state.kinds[column.name] = event.target.value; else delete state.kinds[column.name];
+      await readColumns();
+    })}, ...[["", "automatic"], ["number", "number"], ["category", "category"], ["left out", "leave out"]]
+      .map(([value, text]) => el("option", {value, selected: value === column.asked}, text)));
+    return [column.name, column.kind, el("td", {class: "long"}, column.note), el("td", {}, select)];
+  });
+  $("readings").replaceChildren(table(["Column", "Read as", "Note", "Change to"], rows));
+}
+
+// ---- training ----
+
+async function work(what) {
+  await ask(within("work"), {body: {what}});
+  $("working").hidden = $("stop").hidden = false;
+  $("start-train").disabled = $("start-compare").disabled = true;
+  const mine = state.workspace;
+  try {
+    for (;;) {
+      const found = await ask(`${mine}/work`);
+      if (mine !== state.workspace) return;
+      $("bar").value = found.share ?? 0;
+      $("working-text").textContent = `${found.text} (${Math.round(found.seconds)} s)`;
+      if (found.state !== "running") { finish(found); return; }
+      await new Promise(wake => setTimeout(wake, 400));
+    }
+  } finally {
+    $("working").hidden = $("stop").hidden = true;
+    $("start-train").disabled = $("start-compare").disabled = false;
+  }
+}
+
+function finish(found) {
+  if (found.state === "failed") throw new Error(found.text);
+  if (found.state === "stopped") { say("Stopped. What was there before is still there."); return; }
+  if (found.model) useModel(found.model);
+  if (found.comparison) {
+    const scores = found.comparison.map(row => row.score);
+    const reach = row => [row.score - (row.spread || 0), row.score + (row.spread || 0)];
+    const ends = found.comparison.flatMap(reach);
+    $("comparison").replaceChildren(el("h3", {}, `Comparison: ${found.comparison[0].measure}, five folds, ± one standard deviation`),
+      dots(found.comparison.map(row => ({label: row.method, value: row.score, low: reach(row)[0], high: reach(row)[1], text: shown(row.score)})),
+        {label: "Scores of the methods", space: 180, width: Math.min(560, innerWidth - 40), from: Math.min(...ends), to: Math.max(...ends, ...scores)}));
+  }
+  go("train");
+}
+
+function useModel(model) {
+  state.model = model;
+  state.costs = {};
+  const parts = [];
+  if (model.measure) {
+    const better = model.score > model.baseline;
+    parts.push(el("p", {class: "big"}, `${model.measure} ${model.score.toFixed(3)}`),
+      el("p", {}, `On rows that it was not trained on; the best constant answer has ${model.baseline.toFixed(3)}.`
+        + (better ? "" : " It has learned nothing that helps.")));
+    if (model.notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"),
+      el("ul", {}, ...model.notes.map(note => el("li", {}, note)))));
+  }
+  $("trained").replaceChildren(...parts);
+  $("after-training").hidden = false;
+  $("save-model").href = `api/${within("model")}`;
+  $("row-title").textContent = `One row: what is ${model.target}?`;
+  $("row-tools").hidden = !model.rows;
+  $("batch-own").hidden = !model.rows;
+  $("row-number").max = model.rows;
+  $("batch-table").replaceChildren();
+  $("batch-sentence").textContent = "";
+  $("export").hidden = true;
+  drawForm();
+}
+
+// ---- one row ----
+
+function drawForm() {
+  $("form").replaceChildren(...state.model.fields.map((field, k) => {
+    const id = `field-${k}`;
+    const numeric = !field.choices.length;
+    const states = numeric ? [["unknown", "unknown"], ["value", "is"], ["at most", "at most"], ["at least", "at least"]]
+      : [["", "unknown"], ...field.choices.map(word => [word, word])];
+    const select = el("select", {id: numeric ? `${id}-state` : id, "aria-label": numeric ? `What is known of ${field.name}` : undefined,
+      onchange: event => {
+        if (numeric && event.target.value !== "unknown") event.target.nextElementSibling.focus();
+        soon();
+      }}, ...states.map(([value, text]) => el("option", {value}, text)));
+    const input = el("input", {id, inputmode: field.kind === "date" ? undefined : "decimal",
+      placeholder: field.kind === "date" ? "date" : `about ${shown(Number(field.mean.toPrecision(3)))}`,
+      oninput: event => {
+        const typed = event.target.value.trim() !== "";
+        if (typed && select.value === "unknown") select.value = "value";
+        if (!typed) select.value = "unknown";
+        soon();
+      }});
+    return el("div", {class: "field", "data-name": field.name}, el("label", {for: id}, field.name),
+      el("div", {}, select, ...(numeric ? [input] : [])), el("span", {class: "bad", hidden: true}, "cannot be read"));
+  }));
+  answer();
+}
+
+function values() {
+  const found = {};
+  for (const field of $("form").children) {
+    const select = field.querySelector("select"), input = field.querySelector("input");
+    const state_ = input ? select.value : (select.value ? "value" : "unknown");
+    found[field.dataset.name] = {state: state_, text: input ? input.value : select.value};
+    field.classList.toggle("unknown", state_ === "unknown");
+  }
+  return found;
+}
+
+let timer = 0, asked = 0;
+function soon() { clearTimeout(timer); timer = setTimeout(answer, 200); }
+
+const answer = guarded(async () => {
+  const number = ++asked;
+  const found = await ask(within("answer"), {body: {values: values(), costs: state.costs}});
+  if (number === asked) drawAnswer(found);  // a later question may have been answered first
+});
+
+function drawAnswer(found) {
+  for (const field of $("form").children)
+    field.querySelector(".bad").hidden = !found.unread.includes(field.dataset.name);
+  const model = state.model, width = Math.min(400, innerWidth - 76);
+  const parts = [el("h3", {}, model.target), el("p", {class: "big", id: "prediction"}, shown(found.prediction))];
+  if (found.probabilities) {
+    const chances = Object.entries(found.probabilities).sort((a, b) => b[1] - a[1]).slice(0, 10);
+    parts.push(dots(chances.map(([label, value]) => ({label, value, text: percent(value)})),
+      {label: "Probabilities of the classes", width, space: 120}));
+  } else if (found.lower !== null) {
+    parts.push(el("p", {}, `90 % interval: ${shown(found.lower)} to ${shown(found.upper)}`));
+    state.span = [Math.min(state.span?.[0] ?? found.lower, found.lower), Math.max(state.span?.[1] ?? found.upper, found.upper)];
+    parts.push(dots([{label: "", value: found.prediction, low: found.lower, high: found.upper, text: ""}],
+      {label: "Interval", width, space: 8, end: 8, from: state.span[0], to: state.span[1]}));
+  }
+  if (found.note) parts.push(el("p", {class: "soft"}, found.note));
+  const fields = found.n_unknown === 1 ? "1 unknown field" : `${found.n_unknown} unknown fields`;
+  parts.push(el("h3", {}, "Where the doubt comes from"), share(found.missing_share, "Share of the doubt due to unknown fields"),
+    el("p", {id: "doubt"}, found.n_unknown
+      ? `${percent(found.missing_share)} of it is due to ${fields}; measuring them cannot remove the rest.`
+      : "Every field is known: nothing is left to measure."));
+  if (found.next.length) {
+    parts.push(el("h3", {}, "Measure this next"), el("div", {class: "scroll"}, table(["Field", "Worth", "Cost", "Worth per cost"], found.next.slice(0, 8).map(entry => [
+      el("td", {}, short(entry.name, 26)), shown(entry.gain),
+      el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
+        onchange: event => {
+          const cost = Number(event.target.value);
+          if (cost > 0) { state.costs[entry.name] = cost; answer(); } else say("A cost is a positive number.");
+        }})), shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
+    el("p", {class: "soft"}, model.classes.length ? "Worth: expected drop of the entropy, in nats." : "Worth: expected drop of the variance."));
+  }
+  $("answer").replaceChildren(...parts);
+}
+
+async function loadRow() {
+  const found = await ask(within(`row/${Number($("row-number").value) || 1}`));
+  for (const field of $("form").children) {
+    const select = field.querySelector("select"), input = field.querySelector("input");
+    const value = found[field.dataset.name] ?? "";
+    if (input) { input.value = value; select.value = value ? "value" : "unknown"; } else select.value = value;
+    if (!input && select.selectedIndex < 0) select.value = "";
+  }
+  answer();
+}
+
+// ---- batch ----
+
+async function predictBatch(file) {
+  $("batch-sentence").textContent = "Working…";
+  try {
+    const found = await ask(within("batch"), file ? {file} : {body: ""});
+    state.batch = found;
+    state.sort = [found.columns.indexOf("doubt"), -1];
+  } catch (error) { $("batch-sentence").textContent = ""; throw error; }
+  const {total, rows} = state.batch;
+  $("batch-sentence").textContent = `${total} rows${rows.length < total ? `, the ${rows.length} most doubtful shown` : ""}; the export has all.`;
+  $("export").href = `api/${within("batch.csv")}`;
+  $("export").hidden = false;
+  drawBatch();
+}
+
+function drawBatch() {
+  const {columns, rows} = state.batch, [by, way] = state.sort;
+  const numbers = new Set(columns.flatMap((name, k) => rows.every(row => row[k] === null || typeof row[k] === "number") ? [k] : []));
+  const order = (a, b) => numbers.has(by) ? (a[by] ?? -Infinity) - (b[by] ?? -Infinity) : String(a[by]).localeCompare(String(b[by]));
+  const sorted = [...rows].sort((a, b) => way * order(a, b));
+  const heads = columns.map((name, k) => el("th", {class: numbers.has(k) ? "number" : undefined,
+    "aria-sort": k === by ? (way > 0 ? "ascending" : "descending") : "none"},
+    el("button", {type: "button", onclick: () => { state.sort = [k, k === by ? -way : -1]; drawBatch(); }},
+      name.replaceAll("_", " ") + (k === by ? (way > 0 ? " ↑" : " ↓") : ""))));
+  $("batch-table").replaceChildren(table(heads, sorted.map(row => row.map((value, k) =>
+    columns[k] === "due_to_unknown" || columns[k] === "probability" ? percent(value) : shown(value))), {numbers}));
+}
+
+// ---- start ----
+
+function listen(id, event, work_) { $(id).addEventListener(event, guarded(work_)); }
+
+$("steps").append(...STEPS.map(([name, text]) => el("button", {type: "button", "data-go": name, onclick: () => go(name)}, text)));
+for (const button of document.querySelectorAll("main [data-go]")) button.addEventListener("click", () => go(button.dataset.go));
+const picked = use => async event => { const [file] = event.target.files; if (file) await use(file); event.target.value = ""; };
+listen("file", "change", picked(file => openTable("", file)));
+listen("model-file", "change", picked(async file => {
+  const found = await ask("open-model", {file});
+  Object.assign(state, {workspace: found.workspace, table: null});
+  useModel(found.model);
+  go("row");
+}));
+listen("target", "change", readColumns);
+listen("task", "change", readColumns);
+listen("start-train", "click", () => work("train"));
+listen("start-compare", "click", () => work("compare"));
+listen("stop", "click", () => ask(within("stop"), {body: {}}));
+listen("load-row", "click", loadRow);
+listen("clear-row", "click", () => drawForm());
+listen("batch-file", "change", picked(predictBatch));
+listen("batch-own", "click", () => predictBatch());
+$("form").addEventListener("submit", event => event.preventDefault());
+guarded(async () => {
+  const found = await ask("start");
+  $("examples").replaceChildren(...found.examples.map(example => el("button", {type: "button", "data-example": example.name,
+    onclick: guarded(() => openTable(`?example=${encodeURIComponent(example.name)}`))}, example.title)));
+  go("open");
+  if (found.file) {
+    $("given").textContent = `Open ${found.file}`;
+    $("given").hidden = false;
+    listen("given", "click", () => openTable("?file=1"));
+    await openTable("?file=1");
+  }
+})();

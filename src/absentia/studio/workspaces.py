@@ -1,0 +1,273 @@
+"""What one tab of the browser works on; tabs do not share anything."""
+
+from __future__ import annotations
+
+import io
+import math
+import secrets
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from absentia.evaluation.datasets import guess_task
+from absentia.persistence import load, save
+from absentia.reports.missingness_report import describe_missingness
+from absentia.reports.safe_text import spreadsheet_text
+from absentia.studio.jobs import Job, compare_methods, train
+from absentia.studio.row_answers import FieldValue, RowAnswers
+from absentia.studio.row_model import TrainedModel
+from absentia.tables.columns import read_as, read_column
+
+__all__ = ["Workspace", "Workspaces"]
+
+_SHOWN_PATTERNS, _SHOWN_COLUMNS, _SHOWN_ROWS, _BATCH_SHOWN = 20, 40, 8, 500
+_MOST_MODEL_BYTES = 2**28
+_WORK: dict[str, Callable[..., Any]] = {"train": train, "compare": compare_methods}
+
+
+class Workspace:
+    """A table, how it is to be read, the job that runs, the model and its answers."""
+
+    def __init__(self, frame: Any = None, name: str = "", target: str = ""):
+        self._lock = RLock()
+        self.frame, self.name, self.target = frame, name, target
+        self.kinds: dict[str, str] = {}
+        self.task: str | None = None
+        self.job: Job | None = None
+        self.trained: TrainedModel | None = None
+        self.answers: RowAnswers | None = None
+        self._batch: Any = None
+
+    def summary(self) -> dict[str, Any]:
+        """Describe the table: its first rows, and what is missing from it."""
+        frame = self._table()
+        report = describe_missingness(frame)
+        columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:_SHOWN_COLUMNS])
+        patterns = report.commonest_patterns(_SHOWN_PATTERNS)
+        text = str(report)
+        test = text[text.index("Missing completely at random?") :].split("\n\n")[0]
+        return {
+            "name": self.name,
+            "rows": len(frame),
+            "columns": [str(name) for name in frame.columns],
+            "first": [[_cell(v) for v in row] for row in frame.head(_SHOWN_ROWS).to_numpy(object)],
+            "rate": report.rate,
+            "complete_rows": report.n_complete_rows,
+            "shown": [report.columns[j] for j in columns],
+            "rates": report.column_rates[columns].tolist(),
+            "patterns": [
+                {
+                    "count": int(report.patterns.counts[p]),
+                    "missing": report.patterns.masks[p][columns].tolist(),
+                }
+                for p in patterns
+            ],
+            "n_patterns": len(report.patterns.masks),
+            "blocks": [[report.columns[j] for j in block] for block in report.blocks[:8]],
+            "pairs": [
+                [report.columns[i], report.columns[j], strength]
+                for i, j, strength in report.strongest_pairs(8)
+                if abs(strength) >= 0.1
+            ],
+            "test": [line.strip() for line in test.splitlines()[1:]],
+            "target": self.target or str(frame.columns[-1]),
+        }
+
+    def read(self, target: str, kinds: dict[str, str], task: str | None) -> dict[str, Any]:
+        """Choose the target and how columns are read; return how every column is read."""
+        frame = self._table()
+        if target not in frame.columns:
+            raise ValueError(f"There is no column {target!r} to predict.")
+        unknown = [name for name in kinds if name not in frame.columns]
+        if unknown:
+            raise ValueError(f"There is no column {unknown[0]!r}.")
+        if task not in (None, "classification", "regression"):
+            raise ValueError(f"The task is classification or regression, found {task!r}.")
+        columns = []
+        for name in frame.columns:
+            asked = kinds.get(name)
+            reading = read_as(frame[name], asked) if asked else read_column(frame[name])
+            left_out = reading.left_out or (reading.is_id and not asked)
+            columns.append(
+                {
+                    "name": str(name),
+                    "kind": "left out" if left_out else reading.kind,
+                    "note": reading.note or ("it only names the rows" if left_out else ""),
+                    "asked": asked or "",
+                }
+            )
+        self.target, self.kinds, self.task = target, kinds, task
+        self.kinds.pop(target, None)
+        return {"target": target, "task": task or guess_task(frame[target]), "columns": columns}
+
+    def start(self, what: str) -> dict[str, Any]:
+        """Train, or compare methods, in a worker."""
+        if what not in _WORK:
+            raise ValueError(f"The work is train or compare, found {what!r}.")
+        if not self.target:
+            raise ValueError("Choose the column to predict first.")
+        with self._lock:
+            self.stop()
+            self.job = Job(
+                _WORK[what],
+                frame=self._table(),
+                target=self.target,
+                task=self.task,
+                kinds=self.kinds,
+            )
+            return self.progress()
+
+    def progress(self) -> dict[str, Any]:
+        """Say how far the work is; take over the model when it is done."""
+        job = self.job
+        if job is None:
+            return {"state": "none"}
+        with self._lock:  # two requests of a page may ask at once
+            state = job.look()
+        found = {"state": state, "share": job.share, "text": job.text, "seconds": job.seconds}
+        if state == "done" and isinstance(job.result, TrainedModel):
+            if self.trained is not job.result:
+                self.trained, self.answers = job.result, RowAnswers(job.result.pipeline)
+                self._batch = None
+            found["model"] = self.model_card()
+        elif state == "done":
+            found["comparison"] = job.result
+        return found
+
+    def stop(self) -> None:
+        """End the work that runs, if any."""
+        with self._lock:
+            if self.job is not None:
+                self.job.stop()
+
+    def model_card(self) -> dict[str, Any]:
+        """Describe the model: what it predicts, how well, and the fields of its form."""
+        answers = self._asked()
+        trained = self.trained
+        card: dict[str, Any] = {
+            "target": self.target or "the target",
+            "classes": answers.classes,
+            "fields": answers.fields(),
+            "rows": 0 if self.frame is None else len(self.frame),
+        }
+        if trained is not None:
+            card |= {"measure": trained.measure, "score": trained.score}
+            card |= {"baseline": trained.baseline, "notes": list(trained.notes)}
+        return card
+
+    def row(self, number: int) -> dict[str, str]:
+        """Return the known values of a row of the table, rows counted from 1."""
+        frame = self._table()
+        if not 1 <= number <= len(frame):
+            raise ValueError(f"The table has rows 1 to {len(frame)}, found {number}.")
+        values = frame.iloc[number - 1]
+        used = self._asked().names
+        return {
+            name: _cell(values[name]) for name in used if name in values and _cell(values[name])
+        }
+
+    def answer(self, values: dict[str, FieldValue], costs: dict[str, float]) -> dict[str, Any]:
+        """Answer one row of the form."""
+        return self._asked().answer(values, costs)
+
+    def batch(self, frame: Any = None) -> dict[str, Any]:
+        """Answer a batch (the table itself, if none is given), the most doubtful first."""
+        found = self._asked().batch(self._table() if frame is None else frame)
+        self._batch = found.sort_values("doubt", ascending=False, kind="stable")
+        shown = self._batch.head(_BATCH_SHOWN)
+        return {
+            "columns": list(shown.columns),
+            "rows": [[_plain(value) for value in row] for row in shown.to_numpy(object)],
+            "total": len(found),
+        }
+
+    def batch_csv(self) -> bytes:
+        """Return the last batch as CSV; no cell is a formula for a spreadsheet."""
+        if self._batch is None:
+            raise ValueError("There is no batch yet: load one first.")
+        stream = io.StringIO()
+        self._batch.map(spreadsheet_text).to_csv(stream, index=False)
+        return stream.getvalue().encode()
+
+    def model_file(self) -> bytes:
+        """Return the model as the bytes of a model file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.absentia"
+            save(self._asked().pipeline, path)
+            return path.read_bytes()
+
+    @classmethod
+    def of_model(cls, content: bytes, name: str) -> Workspace:
+        """Open a model file; what it may hold is checked before anything is made of it."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            path.write_bytes(content)
+            try:
+                model = load(path, max_bytes=_MOST_MODEL_BYTES)
+            except ValueError as error:
+                raise ValueError(str(error).replace(repr(str(path)), name)) from None
+        workspace = cls(name=name)
+        workspace.answers = RowAnswers(model)
+        return workspace
+
+    def _table(self) -> Any:
+        if self.frame is None:
+            raise ValueError("There is no table here: open one first.")
+        return self.frame
+
+    def _asked(self) -> RowAnswers:
+        if self.answers is None:
+            raise ValueError("There is no model yet: train one first.")
+        return self.answers
+
+
+class Workspaces:
+    """The workspaces of all tabs by a random name; the one unused for longest goes first."""
+
+    def __init__(self, most: int = 16):
+        self._most = most
+        self._lock = RLock()
+        self._by_name: OrderedDict[str, Workspace] = OrderedDict()
+
+    def add(self, workspace: Workspace) -> str:
+        """Keep a workspace, and return its name."""
+        name = secrets.token_urlsafe(12)
+        with self._lock:
+            self._by_name[name] = workspace
+            while len(self._by_name) > self._most:
+                self._by_name.popitem(last=False)[1].stop()
+        return name
+
+    def __getitem__(self, name: str) -> Workspace:
+        with self._lock:
+            if name not in self._by_name:
+                raise KeyError(name)
+            self._by_name.move_to_end(name)
+            return self._by_name[name]
+
+    def close(self) -> None:
+        """Stop all work."""
+        with self._lock:
+            for workspace in self._by_name.values():
+                workspace.stop()
+            self._by_name.clear()
+
+
+def _cell(value: Any) -> str:
+    """Return a cell as text, empty where it is missing."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return str(value) if str(value) not in ("<NA>", "NaT") else ""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,56 @@
+"""Work in a process of its own: it reports, ends in a result or a sentence, can be stopped."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from absentia.studio.bundled import BUNDLED, bundled_table
+from absentia.studio.jobs import Job, train
+from absentia.studio.row_model import train_model
+from studio.tables_of_mine import mixed_table
+
+
+def waited(job, seconds=240.0):
+    end = time.monotonic() + seconds
+    while job.look() == "running" and time.monotonic() < end:
+        time.sleep(0.05)
+    return job.state
+
+
+def test_a_job_that_cannot_succeed_says_why():
+    job = Job(train, frame=mixed_table(), target="nothing")
+    assert waited(job) == "failed"
+    assert "no column 'nothing' to predict" in job.text
+
+
+def test_a_job_can_be_stopped():
+    job = Job(train, frame=mixed_table(), target="kind")
+    job.stop()
+    assert job.look() == "stopped"
+    assert not job._process.is_alive()
+
+
+@pytest.mark.parametrize(("target", "measure"), [("kind", "accuracy"), ("value", "R²")])
+def test_training_beats_the_constant_answer(target, measure):
+    steps = []
+    other = {"kind": "value", "value": "kind"}[target]
+    trained = train_model(
+        mixed_table(),
+        target,
+        kinds={other: "left out"},
+        step=lambda share, text: steps.append(share),
+    )
+    assert trained.measure == measure
+    assert trained.score > trained.baseline + 0.2
+    assert steps == sorted(steps)
+    assert steps[-1] == 1.0
+    assert other not in trained.pipeline.named_steps["encode"].get_feature_names_out()
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_examples_have_holes_and_a_target_without(name):
+    frame = bundled_table(name)
+    assert 0.1 < frame.isna().to_numpy().mean() < 0.6
+    assert frame[BUNDLED[name][1]].notna().all()

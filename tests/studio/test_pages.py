@@ -1,0 +1,144 @@
+"""The server: who may talk to it, what it answers, and that tabs do not disturb each other."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+
+from absentia.studio import pages
+from absentia.studio.row_answers import RowAnswers
+from absentia.studio.workspaces import Workspace, Workspaces
+from studio.live_server import TOKEN, running_studio
+from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
+
+
+@pytest.fixture(scope="module")
+def client():
+    with running_studio() as client:
+        yield client
+
+
+def opened(client, frame, name="mine.csv"):
+    content = frame.to_csv(index=False).encode()
+    response = client.post("api/open", content, x_file_name=name)
+    assert response.status == 200, response.content
+    return response.json()
+
+
+def test_the_page_and_its_files_are_served_with_a_strict_policy(client):
+    for path in ("", "studio.js", "charts.js", "studio.css"):
+        response = client.get(path)
+        assert response.status == 200
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert response.headers["cache-control"] == "no-store"
+    assert "http://" not in client.get("").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/", {}),
+        ("/wrong/", {}),
+        ("/wrong/api/start", {}),
+        (f"/{TOKEN}", {}),
+        (f"/{TOKEN}x/", {}),
+        (f"/{TOKEN}/", {"host": "evil.example"}),
+        (f"/{TOKEN}/", {"host": "127.0.0.1"}),
+        (f"/{TOKEN}/api/start", {"origin": "http://evil.example"}),
+        (f"/{TOKEN}/api/start", {"origin": "null"}),
+        (f"/{TOKEN}/api/start", {"sec_fetch_site": "cross-site"}),
+    ],
+)
+def test_whoever_lacks_the_token_or_comes_from_elsewhere_gets_403(client, path, headers):
+    assert client.send("GET", path, **headers).status == 403
+
+
+def test_the_own_origin_is_welcome(client):
+    found = client.get("api/start", origin=client.origin, sec_fetch_site="same-origin")
+    assert found.json()["examples"]
+
+
+@pytest.mark.parametrize(
+    "path", ["pages.py", "static/studio.js", "..%2fpages.py", "%2e%2e/pages.py", "/etc/passwd"]
+)
+def test_no_path_of_a_request_reaches_a_file(client, path):
+    assert client.get(path).status == 404
+
+
+def test_a_table_comes_with_what_is_missing_from_it(client):
+    found = opened(client, mixed_table())
+    assert found["rows"] == 120
+    assert HOSTILE in found["columns"]
+    assert found["rate"] == pytest.approx(mixed_table().isna().to_numpy().mean())
+    assert sum(pattern["count"] for pattern in found["patterns"]) <= 120
+
+
+def test_columns_are_read_as_the_user_says(client):
+    space = opened(client, mixed_table())["workspace"]
+    asked = {"target": "kind", "kinds": {"noise": "left out"}, "task": ""}
+    found = client.post(f"api/{space}/read", asked).json()
+    assert found["task"] == "classification"
+    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    assert kinds["noise"] == "left out"
+    assert kinds["word"] == "category"
+    wrong = client.post(f"api/{space}/read", {"target": "nothing"})
+    assert wrong.status == 400
+    assert wrong.json()["error"] == "There is no column 'nothing' to predict."
+
+
+def test_files_that_are_too_large_or_no_tables_are_refused(client, monkeypatch):
+    monkeypatch.setattr(pages, "MOST_BYTES", 1000)
+    assert client.post("api/open", b"a,b\n" + b"1,2\n" * 500).status == 413
+    for content in (b"", b"a,b\n", b"PK\x03\x04\0\0\0"):
+        response = client.post("api/open", content)
+        assert response.status == 400
+        assert response.json()["error"]
+    assert client.post("api/open-model", b"no model").status == 400
+    assert client.post("api/open?example=nothing").status == 400
+
+
+def test_a_workspace_is_found_by_its_name_only(client):
+    first, second = (opened(client, mixed_table(), name) for name in ("one", "two"))
+    assert first["workspace"] != second["workspace"]
+    client.post(f"api/{first['workspace']}/read", {"target": "kind"})
+    assert client.get("api/elsewhere/work").status == 404
+    # The second tab has chosen nothing yet, whatever the first did.
+    response = client.post(f"api/{second['workspace']}/work", {"what": "train"})
+    assert response.json()["error"] == "Choose the column to predict first."
+
+
+def test_a_saved_model_is_opened_asked_and_exported(client):
+    workspace = Workspace(mixed_table(), "mine")
+    workspace.answers = RowAnswers(small_pipeline(False))
+    card = client.post("api/open-model", workspace.model_file()).json()
+    space = card["workspace"]
+    assert [field["name"] for field in card["model"]["fields"]][1] == HOSTILE
+    asked = {"values": {"a": {"state": "value", "text": "1"}}, "costs": {"word": 2}}
+    found = client.post(f"api/{space}/answer", asked).json()
+    assert found["lower"] < found["prediction"] < found["upper"]
+    assert {entry["name"]: entry["cost"] for entry in found["next"]}["word"] == 2
+    rows = mixed_table().head(9).to_csv(index=False).encode()
+    batch = client.post(f"api/{space}/batch", rows).json()
+    doubt = [row[batch["columns"].index("doubt")] for row in batch["rows"]]
+    assert doubt == sorted(doubt, reverse=True)
+    table = pd.read_csv(io.BytesIO(client.get(f"api/{space}/batch.csv").content))
+    assert list(table.columns) == batch["columns"]
+    assert len(table) == 9
+
+
+def test_old_workspaces_make_room_for_new_ones():
+    spaces = Workspaces(most=2)
+    names = [spaces.add(Workspace()) for _ in range(2)]
+    spaces[names[0]].name = "used again"
+    spaces.add(Workspace())
+    assert spaces[names[0]].name == "used again"
+    with pytest.raises(KeyError):
+        spaces[names[1]]
+
+
+def test_words_that_a_spreadsheet_would_run_are_guarded():
+    workspace = Workspace(name="mine")
+    workspace._batch = pd.DataFrame({"prediction": ["=1+1"], "doubt": [0.5]})
+    assert "'=1+1" in workspace.batch_csv().decode()

@@ -1,0 +1,113 @@
+"""One row as a form: values, unknown fields, bounds; what to measure next; batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from absentia.studio.row_answers import FieldValue, RowAnswers
+from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
+
+KNOWN = {
+    "a": FieldValue("value", "1.5"),
+    HOSTILE: FieldValue("value", "0,5"),  # a decimal comma is read as in a file
+    "word": FieldValue("value", "high"),
+    "noise": FieldValue("value", "0"),
+}
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["classes", "quantity"])
+def answers(request):
+    return RowAnswers(small_pipeline(request.param))
+
+
+def test_a_complete_row_has_the_answer_of_the_pipeline_and_nothing_to_measure(answers):
+    frame = mixed_table().iloc[:1].assign(a=1.5, word="high", noise=0.0, **{HOSTILE: 0.5})
+    found = answers.answer(KNOWN)
+    expected = answers.pipeline.predict(frame)[0]
+    assert found["next"] == []
+    assert found["n_unknown"] == 0
+    assert found["missing_share"] == pytest.approx(0.0, abs=1e-9)
+    if answers.classifies:
+        assert found["prediction"] == expected
+        chances = answers.pipeline.predict_proba(frame)[0]
+        assert list(found["probabilities"].values()) == pytest.approx(chances.tolist(), abs=1e-10)
+    else:
+        assert found["prediction"] == pytest.approx(expected, rel=1e-6)
+        assert found["lower"] < expected < found["upper"]
+
+
+def test_what_matters_is_measured_first_unless_it_costs_too_much(answers):
+    found = answers.answer({"noise": FieldValue("value", "0")})
+    assert found["n_unknown"] == 3
+    assert found["missing_share"] > 0.5
+    assert found["next"][0]["name"] == "a"
+    assert {entry["name"] for entry in found["next"]} == {"a", HOSTILE, "word"}
+    dear = answers.answer({"noise": FieldValue("value", "0")}, {"a": 1e6})
+    assert dear["next"][-1]["name"] == "a"
+    with pytest.raises(ValueError, match="must be a positive number"):
+        answers.answer({}, {"a": -1.0})
+
+
+def test_text_that_cannot_be_read_is_named_and_counts_as_unknown(answers):
+    found = answers.answer({**KNOWN, "a": FieldValue("value", "tall")})
+    assert found["unread"] == ["a"]
+    assert found["n_unknown"] == 1
+    assert answers.answer({**KNOWN, "a": FieldValue("at most", "tall")})["unread"] == ["a"]
+    assert answers.answer({"no such field": FieldValue("value", "1")})["n_unknown"] == 4
+
+
+def test_a_bound_lies_between_a_value_and_nothing(answers):
+    def score(value):
+        found = answers.answer({**KNOWN, "a": value})
+        return found["probabilities"]["up"] if answers.classifies else found["prediction"]
+
+    nothing = score(FieldValue())
+    assert score(FieldValue("at most", "-1")) < nothing < score(FieldValue("at least", "1"))
+
+
+def test_a_bound_far_away_says_nothing_and_an_impossible_one_is_ignored(answers):
+    unknown = answers.answer({**KNOWN, "a": FieldValue()})
+    loose = answers.answer({**KNOWN, "a": FieldValue("at least", "-50")})
+    absurd = answers.answer({**KNOWN, "a": FieldValue("at least", "50")})
+    assert "ignored" in absurd["note"]
+    assert absurd["prediction"] == unknown["prediction"]
+    if answers.classifies:
+        # 512 draws against 64 points of a quadrature.
+        assert loose["probabilities"]["up"] == pytest.approx(
+            unknown["probabilities"]["up"], abs=0.05
+        )
+    else:
+        assert loose["prediction"] == pytest.approx(unknown["prediction"], abs=0.5)
+
+
+def test_a_batch_says_what_single_rows_say(answers):
+    frame = mixed_table().head(6)
+    batch = answers.batch(frame)
+    for i in range(6):
+        values = {
+            name: FieldValue("value", str(frame[name].iloc[i]))
+            for name in answers.names
+            if frame[name].notna().iloc[i]
+        }
+        one = answers.answer(values)
+        assert batch["unknown_fields"][i] == one["n_unknown"]
+        assert batch["due_to_unknown"][i] == pytest.approx(one["missing_share"], abs=1e-6)
+        if answers.classifies:
+            assert batch["prediction"][i] == one["prediction"]
+        else:
+            assert batch["prediction"][i] == pytest.approx(one["prediction"], rel=1e-6)
+
+
+def test_the_form_has_a_field_per_column_that_is_used(answers):
+    fields = {field["name"]: field for field in answers.fields()}
+    assert list(fields) == ["a", HOSTILE, "word", "noise"]
+    assert fields["word"]["choices"] == ["high", "low", "middle"]
+    assert fields["a"]["mean"] == pytest.approx(np.nanmean(mixed_table()["a"]))
+
+
+def test_other_models_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="not saved by the studio"):
+        RowAnswers(make_pipeline(StandardScaler()))
