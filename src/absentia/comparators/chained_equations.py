@@ -2,9 +2,9 @@
 
 Van Buuren and Groothuis-Oudshoorn, *mice: multivariate imputation by chained equations in R*,
 Journal of Statistical Software 45(3), 2011. Each incomplete column is regressed on the others; the
-regression's parameters are drawn from their posterior, the holes from the prediction; the columns
-are visited in turn, several times. Everything that was drawn is kept, so that the same chain can
-be run on rows that training did not see.
+regression's parameters are drawn from their posterior, the missing values from the prediction; the
+columns are visited in turn, several times. Everything that was drawn is kept, so that the same
+chain can be run on rows that training did not see.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ChainedEquationsImputer(RandomImputer):
         Independent chains, and so completed tables.
     method : {"normal", "matching"}, default="normal"
     max_iter : int, default=10
-        Visits to every column.
+        Number of visits of every column.
     n_donors : int, default=5
         For ``method="matching"``.
     ridge : float, default=1e-5
@@ -55,7 +55,7 @@ class ChainedEquationsImputer(RandomImputer):
     seed_ : int
         Where the draws of the fitted imputer start.
     n_iter_ : int
-        Visits to every column.
+        Number of visits of every column.
 
     Notes
     -----
@@ -151,7 +151,7 @@ class ChainedEquationsImputer(RandomImputer):
         pools: list[FloatArray],
         rng: np.random.RandomState,
     ) -> list[list[_Equation]]:
-        """Visit all columns ``max_iter`` times, those without holes too: new rows may miss them."""
+        """Visit all columns ``max_iter`` times, complete ones too: new rows may miss them."""
         state = _started(table, missing, pools, rng)
         visits = []
         for _ in range(self.max_iter):
@@ -250,7 +250,7 @@ def _draw_equation(
 def _started(
     table: FloatArray, missing: BoolArray, pools: list[FloatArray], rng: np.random.RandomState
 ) -> FloatArray:
-    """Fill the holes with values that were observed in the same column, at random."""
+    """Impute with random draws of the observed values of the same column."""
     state = table.copy()
     for j in np.flatnonzero(missing.any(axis=0)):
         rows = missing[:, j]

@@ -35,7 +35,7 @@ class Comparator:
         Whether the learner itself sees which values are missing; False where they are filled in
         first. Every estimator in the registry takes NaN, one way or the other.
     multiclass : bool
-        Whether it tells more than two classes apart.
+        Whether it handles more than two classes.
     probabilistic : bool
         Whether the classifier has ``predict_proba``.
     stochastic : bool

@@ -94,7 +94,7 @@ def _filled(
     stochastic: bool = False,
     scale_first: bool = True,
 ) -> Comparator:
-    """Return an entry that fills the holes once, and then is an ordinary machine."""
+    """Return an entry that imputes once, then trains an ordinary machine."""
 
     def build(task: Task, random_state: Any) -> Any:
         machine = CompleteSVC() if task == "classification" else CompleteSVR()
@@ -107,7 +107,7 @@ def _filled(
 def _pooled(
     name: str, description: str, reference: str, imputer: Callable[[Any], Any], **tags: Any
 ) -> Comparator:
-    """Return an entry that fills the holes several times, and pools what comes out."""
+    """Return an entry that imputes several times, and pools the predictions."""
 
     def build(task: Task, random_state: Any) -> Any:
         kind, machine = (

@@ -73,7 +73,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray
     dual_coef_ : ndarray of shape (n_codes, n_support)
-        ``beta[i] y[i]``; one row for two classes, one row to a class (against the rest) for more.
+        ``beta[i] y[i]``; one row for two classes, else one row per class (against the rest).
     intercept_ : ndarray of shape (n_codes,)
     scales_ : ndarray of shape (n_codes, n_samples)
         ``s`` of each training row.

@@ -37,7 +37,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     observed_columns_: np.ndarray
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn how to fill holes from the training rows.
+        """Learn from the training rows how to impute.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the rows with every hole filled; what was observed stays as it is.
+        """Return the rows with every missing value imputed; what was observed stays as it is.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fill(self, table: FloatArray) -> FloatArray:
-        """Return the table without holes; it may be written to."""
+        """Return the completed table; it may be written to."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -26,20 +26,20 @@ class MissForestImputer(Imputer):
     """Fill each column with what a random forest predicts from the others, again and again.
 
     Starting from column means (the most frequent value of a category), the incomplete columns are
-    visited from the fewest holes to the most: a forest learns the column from the others, on the
-    rows that have it, and predicts the holes. After each round the change is measured,
-    ``sum (new - old)^2 / sum new^2`` over the holes of numeric columns and the share of holes that
-    changed over those of categories. As soon as it grows (both of them, where there are both), the
-    round before is the result.
+    visited from the fewest missing values to the most: a forest learns the column from the others,
+    on the rows that have it, and predicts the missing values. After each round the change is
+    measured, ``sum (new - old)^2 / sum new^2`` over missing values of numeric columns and the share
+    of those that changed over those of categories. As soon as it grows (both of them, where there
+    are both), the round before is the result.
 
     New rows start from the same means and go through the same forests, round by round. Columns
-    without holes in training get one forest, from the completed training rows, for new rows that
+    complete in training get one forest, from the completed training rows, for new rows that
     miss them.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees to a forest.
+        Trees per forest.
     max_iter : int, default=10
         The most rounds.
     categorical_features : sequence of int, default=()
@@ -55,7 +55,7 @@ class MissForestImputer(Imputer):
     rounds_ : list of dict
         By round: the forest of each column that was visited. Only rounds that count.
     closing_forests_ : dict
-        Forests of the columns that had no holes in training.
+        Forests of the columns that were complete in training.
     order_ : ndarray of int
         Columns in the order of their visits.
     differences_ : ndarray of shape (n_rounds, 2)
@@ -205,7 +205,7 @@ def _predict(forest: Any, state: FloatArray, j: int) -> FloatArray:
 def _difference(
     new: FloatArray, old: FloatArray, missing: BoolArray, is_category: BoolArray
 ) -> tuple[float, float]:
-    """Return the change over numeric holes and over categorical holes, NaN where there is none."""
+    """Return the change over missing numbers and over missing categories, NaN without any."""
     numeric, category = missing & ~is_category, missing & is_category
     squares = float((new[numeric] ** 2).sum())
     moved = float(((new[numeric] - old[numeric]) ** 2).sum())
@@ -215,6 +215,6 @@ def _difference(
 
 
 def _grew(now: tuple[float, float], before: tuple[float, float]) -> bool:
-    """Tell whether the difference grew, in every kind of column that has holes."""
+    """Return whether the difference grew, in every kind of column with missing values."""
     present = ~np.isnan(now)
     return bool((np.array(now)[present] > np.array(before)[present]).all())

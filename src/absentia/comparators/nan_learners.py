@@ -82,7 +82,7 @@ def make_nan_learner(name: str, task: Task, random_state: Any = None) -> Any:
 
 
 class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator):
-    """Give a classifier that wants the labels 0, 1, 2, ... any labels.
+    """Let a classifier that expects the labels 0, 1, 2, ... take any labels.
 
     Boosting packages differ in the labels and tables that they accept; behind this one they all
     take what absentia's machines take.

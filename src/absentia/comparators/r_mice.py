@@ -1,4 +1,4 @@
-"""An adapter to R's own ``mice``, for those who want the original beside ours."""
+"""An adapter to R's own ``mice``, to compare ours with the original."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class RMiceImputer(RandomImputer):
         drawn = drawn[:, n_training:]
         if drawn.shape[1:] != table.shape or np.isnan(drawn).any():
             raise RuntimeError(
-                "R's mice left holes, which it does for constant or collinear columns. Drop those, "
+                "R's mice left missing values, as for constant or collinear columns. Drop those, "
                 "or use ChainedEquationsImputer, which regularises."
             )
         # Text has rounded what was observed; it is known exactly.

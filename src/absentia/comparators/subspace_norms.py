@@ -5,9 +5,9 @@ has it is ``sum weights[j] phi(x_j on p)``, with the squared length
 
 ``|w_p|^2 = sum_jl weights[j] weights[l] k(x_j on p, x_l on p)``.
 
-One Gram matrix to a pattern would be one exponential to a pair and a pattern. But the kernels here
-are built up column by column (the RBF kernel is a product of one factor to a column, the
-polynomial kernel a power of a sum of one term to a column), and patterns that agree on their first
+One Gram matrix per pattern would cost one exponential per pair and pattern. But the kernels here
+are built up column by column (the RBF kernel is a product of one factor per column, the
+polynomial kernel a power of a sum of one term per column), and patterns that agree on their first
 columns share what was built up that far: once the patterns are sorted, most take one or two
 multiplications per pair, and the exponentials are one per column.
 """
@@ -40,13 +40,13 @@ def rbf_squared_norms(
 ) -> FloatArray:
     """Return ``|w_p|^2`` of each pattern for ``k(x, y) = exp(-gamma |x - y|^2)``.
 
-    Costs ``d`` exponentials and at most ``sum_p d_p`` multiplications to a pair of rows, with
+    Costs ``d`` exponentials and at most ``sum_p d_p`` multiplications per pair of rows, with
     ``d_p`` the columns of pattern p that it does not share with the pattern sorted before it.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
-        Without holes.
+        Complete.
     weights : ndarray of shape (n_rows,)
     masks : ndarray of bool, shape (n_patterns, n_features)
         True where a pattern misses the column; no two rows alike.
@@ -69,7 +69,7 @@ def polynomial_squared_norms(
 ) -> FloatArray:
     """Return ``|w_p|^2`` of each pattern for ``k(x, y) = (gamma x'y + coef0)^degree``.
 
-    Parameters and cost as for `rbf_squared_norms`, with one power to a pair and a pattern more.
+    Parameters and cost as for `rbf_squared_norms`, with one more power per pair and pattern.
     """
     return _by_shared_columns(rows, weights, masks, False, gamma, float(coef0), degree)
 
