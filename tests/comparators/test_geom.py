@@ -14,6 +14,7 @@ def test_equals_the_ordinary_machine_when_nothing_is_missing(two_classes, kernel
     X, y = two_classes(0.0)
     ours = GeometricMarginSVC(C=2.0, kernel=kernel, tol=1e-6).fit(X, y)
     theirs = SVC(C=2.0, kernel=kernel, coef0=1.0, tol=1e-8).fit(X, y)
+    # Two iterative solvers, of which ours stops at violations of 1e-6 of the optimality conditions.
     np.testing.assert_allclose(
         ours.decision_function(X), theirs.decision_function(X), rtol=0, atol=1e-5
     )

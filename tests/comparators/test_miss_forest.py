@@ -61,6 +61,7 @@ def test_a_column_complete_in_training_has_a_forest_for_new_rows():
     imputer = MissForestImputer(n_estimators=20, random_state=0).fit(X)
     assert imputer.n_iter_ == 0
     filled = imputer.transform([[-1.0, 1.0, np.nan]])
+    # Averages of steps between 150 points on a length of four.
     assert filled[0, 2] == pytest.approx(1.0, abs=0.2)
     forest = imputer.closing_forests_[2]
     assert isinstance(forest, RandomForestRegressor)

@@ -45,15 +45,15 @@ def test_same_optimum_as_scikit_learn_from_the_same_start():
     init = Prior(start.weights_, start.means_, start.covariances_)
     ours = MixtureDensity(3, init=init, **PLAIN, tol=1e-9).fit(X)
     np.testing.assert_allclose(ours.weights_, theirs.weights_, atol=1e-6)
-    np.testing.assert_allclose(ours.means_, theirs.means_, atol=1e-5)
-    np.testing.assert_allclose(ours.covariances_, theirs.covariances_, atol=1e-4)
+    np.testing.assert_allclose(ours.means_, theirs.means_, atol=1e-6)
+    np.testing.assert_allclose(ours.covariances_, theirs.covariances_, atol=1e-6)
     assert ours.score(X) == pytest.approx(theirs.score(X), rel=1e-9)
     assert ours.bic(X) == pytest.approx(theirs.bic(X), rel=1e-9)
     assert ours.aic(X) == pytest.approx(theirs.aic(X), rel=1e-9)
     assert ours.bics_[0] == pytest.approx(ours.bic(X), rel=1e-9)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
-    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-6)
 
 
 def test_stationary_on_incomplete_rows():
@@ -64,7 +64,7 @@ def test_stationary_on_incomplete_rows():
     totals, firsts, seconds = oracles.expected_moments(X, *parameters)
     np.testing.assert_allclose(totals / len(X), density.weights_, atol=1e-6)
     np.testing.assert_allclose(firsts / totals[:, None], 0, atol=1e-6)
-    np.testing.assert_allclose(seconds / totals[:, None, None], density.covariances_, atol=1e-5)
+    np.testing.assert_allclose(seconds / totals[:, None, None], density.covariances_, atol=1e-6)
     assert density.log_likelihoods_[-1] == pytest.approx(
         oracles.log_likelihood(X, *parameters), rel=1e-9
     )
@@ -87,9 +87,9 @@ def test_a_mixture_of_one_is_the_gaussian(n):
     X = gaussian_table(np.random.default_rng(0), n, 3, 0.3)
     one = MixtureDensity(1, tol=1e-9).fit(X)
     gaussian = GaussianDensity(tol=1e-9).fit(X)
-    np.testing.assert_allclose(one.means_[0], gaussian.mean_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(one.means_[0], gaussian.mean_, rtol=1e-6, atol=1e-6)
     scale = np.abs(gaussian.covariance_).max()
-    assert np.abs(one.covariances_[0] - gaussian.covariance_).max() < 1e-5 * scale
+    assert np.abs(one.covariances_[0] - gaussian.covariance_).max() < 1e-6 * scale
     assert one.shrinkage_ == gaussian.shrinkage_
 
 

@@ -181,7 +181,7 @@ def test_a_sample_keeps_the_classes_also_when_one_row_goes():
     assert fewer.X.shape == (100, 1)
     assert (np.diff(fewer.X[:, 0]) > 0).all()
     counts = np.unique(data.sample(20).y, return_counts=True)[1]
-    np.testing.assert_allclose(counts, [10, 6, 4], atol=1)
+    np.testing.assert_allclose(counts, [10, 6, 4], atol=1)  # whole rows of each class
     assert data.sample(500) is data
 
 

@@ -28,6 +28,7 @@ def test_decision_values_become_honest_probabilities():
     assert scores["accuracy"] == scores["score"] == (trained.prediction == y_test).mean()
     p = 1 / (1 + np.exp(-values[2000:]))
     best = -np.mean(np.where(truth[2000:], np.log(p), np.log1p(-p)))
+    # What two parameters of Platt's method, learned from 2000 rows, cost on average is 0.001.
     assert scores["log_loss"] == pytest.approx(best, abs=0.01)
     assert scores["calibration_error"] < 0.04
     assert scores["roc_auc"] > 0.85
@@ -48,6 +49,7 @@ def test_intervals_of_a_regressor_cover_what_they_say():
     f, f_test = rng.normal(size=3000), rng.normal(size=3000)
     y, y_test = f + rng.normal(size=3000), f_test + rng.normal(size=3000)
     scores, _ = score(Trained(f_test, f_test, f), y, y_test, "regression")
+    # 3000 rows: standard errors of 0.0055 and 0.013.
     assert scores["coverage_90"] == pytest.approx(0.9, abs=0.02)
     assert scores["r2"] == pytest.approx(0.5, abs=0.05)
     # CRPS of a correct normal forecast is sd / sqrt(pi), here in units of the target's sd.

@@ -37,7 +37,7 @@ def test_demsars_example():
         "C4.5+cf": 2.893,
         "C4.5": 3.143,
     }
-    assert comparison.critical_difference == pytest.approx(1.25, abs=0.005)
+    assert comparison.critical_difference == pytest.approx(1.25, abs=0.005)  # as printed there
     expected = stats.friedmanchisquare(*DEMSAR.to_numpy().T)
     assert comparison.p_value == pytest.approx(expected.pvalue)
     assert comparison.n_blocks == 14

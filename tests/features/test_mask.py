@@ -49,5 +49,5 @@ def test_only_the_mask_counts():
     Z = features.fit_transform(X)
     np.testing.assert_array_equal(Z[0], Z[1])
     P = GaussianDensity().fit(X).condition(X)
-    np.testing.assert_allclose(Z @ Z.T, MaskKernel(0.4)(P), atol=5 / np.sqrt(4000))
+    np.testing.assert_allclose(Z @ Z.T, MaskKernel(0.4)(P), atol=5 / np.sqrt(4000))  # deviations
     np.testing.assert_array_equal(features.transform(P), Z)

@@ -344,6 +344,7 @@ def test_the_search_of_the_classifier_ends_on_top_of_a_true_gradient():
     value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
     assert value < model.log_marginal_likelihood_value_
     expected = oracle.numerical_gradient(model.log_marginal_likelihood, theta, step=1e-4)
+    # Differences of step 1e-4 of an evidence that is known to some ten digits.
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="right__weight"):
         model.log_marginal_likelihood([0.0])

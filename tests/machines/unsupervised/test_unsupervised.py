@@ -106,7 +106,8 @@ def test_rows_that_nothing_reaches_get_the_shares_of_the_classes():
     X = np.array([[0.0], [0.1], [0.2], [1e4]])
     model = LabelSpreading(gamma=10.0).fit(X, [0, 0, 1, -1])
     np.testing.assert_allclose(model.label_distributions_[3], [2 / 3, 1 / 3])
-    np.testing.assert_allclose(model.predict_proba([[-1e4]]), [[2 / 3, 1 / 3]], atol=0.05)
+    # The average of what was spread, which is a little off the shares of the labels.
+    np.testing.assert_allclose(model.predict_proba([[-1e4]]), [[2 / 3, 1 / 3]], atol=1e-3)
     with pytest.raises(ValueError, match="Label at least one row"):
         LabelSpreading().fit(X, [-1, -1, -1, -1])
     with pytest.raises(ValueError, match="alpha must be"):
