@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import ExpectedLinear, GaussianDensity, LogisticRegression
-from absentia.machines.logistic.newton import LogisticSolution, fit_gram
+from absentia.machines.logistic.newton import fit_gram
 from machines.contract import MachineContract, table, targets_of
 from oracles.logistic import linear_scores
 
@@ -122,5 +122,7 @@ def test_a_warm_started_machine_begins_where_it_ended():
     X, y = table(), targets_of("classes")
     model = LogisticRegression(C=50.0, warm_start=True).fit(X, y)
     assert model.fit(X, y).n_iter_[0] < LogisticRegression(C=50.0).fit(X, y).n_iter_[0]
-    assert isinstance(model._start(30, model.classes_), LogisticSolution)
-    assert model._start(29, model.classes_) is None
+    cold = LogisticRegression(C=50.0).fit(X[1:], y[1:])
+    np.testing.assert_array_equal(model.fit(X[1:], y[1:]).dual_coef_, cold.dual_coef_)
+    names = np.array(["no", "yes"])[y[1:]]
+    np.testing.assert_array_equal(model.fit(X[1:], names).dual_coef_, cold.dual_coef_)

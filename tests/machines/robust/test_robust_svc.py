@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 import numpy as np
@@ -263,18 +264,9 @@ def test_an_inaccurate_solution_warns(data, monkeypatch):
 
 
 def test_without_the_solver_the_extra_is_named(data, monkeypatch):
-    import builtins
-
-    original = builtins.__import__
-
-    def without_clarabel(name, *args, **kwargs):
-        if name == "clarabel":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_clarabel)
+    monkeypatch.setitem(sys.modules, "clarabel", None)
     with pytest.raises(ImportError, match=r"absentia\[robust\]"):
-        robust_cone._clarabel()
+        RobustSVC(solver="clarabel").fit(*data)
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,17 @@ def paid(monkeypatch):
     return counts
 
 
-@pytest.mark.parametrize("kind", [SVCCV, SVRCV, KernelRidgeCV, LogisticRegressionCV])
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [
+        (SVCCV, SVC),
+        (SVRCV, SVR),
+        (KernelRidgeCV, KernelRidge),
+        (LogisticRegressionCV, LogisticRegression),
+    ],
+)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_by_default_a_density_is_fitted_per_fold_and_once_for_all_rows(kind, weighted, paid):
+def test_by_default_a_density_is_fitted_per_fold_and_once_for_all_rows(kind, plain, weighted, paid):
     X, y = table(40), targets_of("classes", 40)
     weights = np.linspace(0.5, 2.0, 40) if weighted else None
     search = kind().fit(X, y, sample_weight=weights)
@@ -177,7 +185,7 @@ def test_by_default_a_density_is_fitted_per_fold_and_once_for_all_rows(kind, wei
     # The grid is made around the scale of the density that is kept, weights and all.
     gammas = sorted({p["gamma"] for p in search.cv_results_["params"]})
     np.testing.assert_allclose(gammas[3], 1 / np.trace(search.density_.covariance_), rtol=1e-12)
-    refitted = search._plain_class(**search.best_params_).fit(X, y, sample_weight=weights)
+    refitted = plain(**search.best_params_).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(search.dual_coef_, refitted.dual_coef_)
 
 

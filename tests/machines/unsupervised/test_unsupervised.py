@@ -20,7 +20,6 @@ from absentia import (
     MaskKernel,
     SpectralClustering,
 )
-from absentia.machines.unsupervised.clustering import _nearest
 from machines.contract import MachineContract, table, targets_of
 from oracles.kmeans import relative_distances
 
@@ -159,10 +158,6 @@ def test_kernel_means_with_a_linear_kernel_are_those_of_scikit_learn():
 
 
 def test_no_cluster_is_left_without_rows():
-    distances = np.array([[0.0, 5.0, 9.0], [1.0, 5.0, 9.0], [3.0, 5.0, 9.0], [2.0, 5.0, 9.0]])
-    labels = _nearest(distances)
-    np.testing.assert_array_equal(np.bincount(labels), [2, 1, 1])
-    assert labels[0] == 0
     X = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
     assert len(np.unique(KernelKMeans(4, gamma=1.0, random_state=0).fit(X).labels_)) == 4
     with pytest.raises(ValueError, match="n_samples=3"):
