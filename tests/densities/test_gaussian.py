@@ -232,7 +232,7 @@ def test_warns_when_stopped_early_and_says_what_to_do():
 
 
 def test_threads_change_nothing(monkeypatch):
-    monkeypatch.setattr(expectation, "_ROWS_PER_BLOCK", 50)
+    monkeypatch.setattr(expectation, "_ROWS_PER_BATCH", 50)
     X = gaussian_table(np.random.default_rng(0), 300, 6, 0.5)
     alone, together = GaussianDensity().fit(X), GaussianDensity(n_jobs=2).fit(X)
     assert np.array_equal(alone.covariance_, together.covariance_)

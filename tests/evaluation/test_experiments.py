@@ -8,12 +8,12 @@ from absentia import amputation
 from absentia.evaluation.cells import SIZES, Cell, Context
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments import COMPARE, PROTOCOLS, protocol_named
-from absentia.evaluation.experiments.acquisition import _Key, _train, area_under_loss
 from absentia.evaluation.experiments.maintenance import (
     _bootstrap,
     _successive_parts,
     _telling_columns,
 )
+from absentia.evaluation.experiments.measuring_order import _Key, _train, area_under_loss
 from absentia.evaluation.experiments.trial import dataset, holes
 from absentia.evaluation.methods import METHODS
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from absentia.evaluation.inner_search import Trained
 from absentia.evaluation.scoring import calibration_bins, crps_of_normal, score
-from absentia.evaluation.tuning import Trained
 
 
 @pytest.mark.parametrize(("y", "mean", "sd"), [(0.3, 0.0, 1.0), (-2.0, 1.0, 0.5), (5.0, 4.9, 3.0)])

@@ -138,7 +138,7 @@ def test_a_matrix_of_many_blocks_is_the_same(k, monkeypatch):
     X[rng.uniform(size=X.shape) < 0.4] = np.nan
     P = beliefs_about(random_prior(4, k, rng), X)
     whole = GammaRBF(GAMMA)(P)
-    monkeypatch.setattr("absentia.kernels.belief_moments._LARGEST_BLOCK", 5)
+    monkeypatch.setattr("absentia.kernels.belief_moments._LARGEST_TILE", 5)
     np.testing.assert_allclose(GammaRBF(GAMMA)(P), whole, rtol=1e-12)
 
 

@@ -62,7 +62,7 @@ def test_few_patterns_and_many_agree(degree, k):
 
 
 def test_a_matrix_of_many_blocks_is_the_same(monkeypatch):
-    monkeypatch.setattr("absentia.kernels.belief_moments._LARGEST_BLOCK", 5)
+    monkeypatch.setattr("absentia.kernels.belief_moments._LARGEST_TILE", 5)
     for degree in (2, 3):
         kernel = ExpectedPolynomial(degree, GAMMA)
         small = kernel(example("mixture"))

@@ -433,9 +433,9 @@ class Beliefs(Stored, MemoryRows):
         # With roots of the weights both factors are the same: symmetric to the last bit.
         offsets = np.sqrt(weights)[:, :, None] * (self.means - self.mean()[:, None])
         out = np.einsum("icj,icl->ijl", offsets, offsets)
-        for block in bounded_slices(len(self), self.n_components * self.n_features**2):
-            dense = self.covariances.dense(self.group_of_row[block])
-            out[block] += np.einsum("ic,icjl->ijl", weights[block], dense)
+        for part in bounded_slices(len(self), self.n_components * self.n_features**2):
+            dense = self.covariances.dense(self.group_of_row[part])
+            out[part] += np.einsum("ic,icjl->ijl", weights[part], dense)
         return out
 
     def sample(self, size: int | None = None, random_state: Any = None) -> FloatArray:
@@ -467,8 +467,8 @@ class Beliefs(Stored, MemoryRows):
         # Rows of one group stand together, so that few groups' matrices are needed at a time.
         rows_in_order = uncertain[np.argsort(self.group_of_row[uncertain], kind="stable")]
         floats_per_row = d * (n_draws + self.n_components * d)
-        for block in bounded_slices(len(rows_in_order), floats_per_row):
-            rows = rows_in_order[block]
+        for part in bounded_slices(len(rows_in_order), floats_per_row):
+            rows = rows_in_order[part]
             groups, local = np.unique(self.group_of_row[rows], return_inverse=True)
             roots = covariance_roots(self.covariances.dense(groups))
             noise = rng.standard_normal((n_draws, len(rows), d)).transpose(1, 2, 0)

@@ -144,20 +144,20 @@ def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | 
         log_weights = np.log(prior.weights)
     # Keeping BLAS to one thread takes as long as conditioning a few hundred rows.
     with one_blas_thread() if len(X) > _FEW_ROWS else nullcontext():
-        for block in group_rows(patterns):
-            rows = X[block.rows]
+        for batch in group_rows(patterns):
+            rows = X[batch.rows]
             for c in range(prior.n_components):
-                given = RowsGiven.of(block, rows, prior, c)
+                given = RowsGiven.of(batch, rows, prior, c)
                 if np.isnan(given.log_densities).any():
                     raise np.linalg.LinAlgError(
                         "A covariance of the density is not positive definite on what was "
                         "observed; fit the density with a larger reg_covar or with shrinkage."
                     )
-                log_joint[block.rows, c] = log_weights[c] + given.log_densities
+                log_joint[batch.rows, c] = log_weights[c] + given.log_densities
                 if means is not None:
                     completed = given.vectors
-                    if not block.members_are_missing:
+                    if not batch.members_are_missing:
                         completed = completed @ prior.covariances[c]
                     completed = prior.means[c] + completed
-                    means[block.rows, c] = np.where(np.isnan(rows), completed, rows)
+                    means[batch.rows, c] = np.where(np.isnan(rows), completed, rows)
     return log_joint

@@ -66,8 +66,8 @@ class CovarianceTable(Stored):
         """Return the variances, shape (n_groups, n_components, n_features)."""
         # A few groups at a time, so that the matrices of all groups never stand at once.
         out = np.empty((self.n_groups, self.n_components, self.n_features))
-        for block in bounded_slices(self.n_groups, self.n_components * self.n_features**2):
-            out[block] = np.diagonal(self.dense(block), axis1=2, axis2=3)
+        for part in bounded_slices(self.n_groups, self.n_components * self.n_features**2):
+            out[part] = np.diagonal(self.dense(part), axis1=2, axis2=3)
         return out
 
 

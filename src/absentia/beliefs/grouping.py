@@ -22,7 +22,7 @@ class GroupedRows:
     rows : ndarray of int, shape (n_rows,)
         Where they stand in the table.
     starts : ndarray of int, shape (n_patterns + 1,)
-        Pattern ``p`` of the block has the rows ``rows[starts[p]:starts[p + 1]]``.
+        Pattern ``p`` of the batch has the rows ``rows[starts[p]:starts[p + 1]]``.
     members : ndarray of int, shape (n_patterns, most)
         The columns of the principal submatrix to factor, see ``members_are_missing``.
     sizes : ndarray of int, shape (n_patterns,)
@@ -40,7 +40,7 @@ class GroupedRows:
 
     @computed_once
     def pattern_of_row(self) -> IntArray:
-        """Which pattern of the block each of its rows has."""
+        """Which pattern of the batch each of its rows has."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
 
     def n_observed(self, n_features: int) -> IntArray:
@@ -48,8 +48,8 @@ class GroupedRows:
         return n_features - self.sizes if self.members_are_missing else self.sizes
 
 
-def group_rows(patterns: Patterns, rows_per_block: int = 4096) -> list[GroupedRows]:
-    """Cut the rows of a table into blocks in which all patterns have the same smaller side."""
+def group_rows(patterns: Patterns, rows_per_batch: int = 4096) -> list[GroupedRows]:
+    """Cut the rows of a table into batches in which all patterns have the same smaller side."""
     d = patterns.masks.shape[1]
     n_missing = patterns.n_missing
     missing_side = 2 * n_missing <= d
@@ -61,16 +61,16 @@ def group_rows(patterns: Patterns, rows_per_block: int = 4096) -> list[GroupedRo
     rows = np.argsort(rank_of_row, kind="stable")
     ranks = rank_of_row[rows]
     boundary = int(np.searchsorted(ranks, np.count_nonzero(missing_side)))
-    blocks = []
+    batches = []
     for begin, end, of_missing in ((0, boundary, True), (boundary, len(rows), False)):
-        for start in range(begin, end, rows_per_block):
-            stop = min(start + rows_per_block, end)
+        for start in range(begin, end, rows_per_batch):
+            stop = min(start + rows_per_batch, end)
             first, last = ranks[start], ranks[stop - 1]
             masks = patterns.masks[order[first : last + 1]]
             flags = masks if of_missing else ~masks
             sizes = flags.sum(axis=1)
             starts = np.searchsorted(ranks[start:stop], np.arange(first, last + 2))
-            blocks.append(
+            batches.append(
                 GroupedRows(
                     rows[start:stop],
                     starts,
@@ -79,7 +79,7 @@ def group_rows(patterns: Patterns, rows_per_block: int = 4096) -> list[GroupedRo
                     members_are_missing=of_missing,
                 )
             )
-    return blocks
+    return batches
 
 
 def _listed_columns(flags: BoolArray, sizes: IntArray) -> IntArray:

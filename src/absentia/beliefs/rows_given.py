@@ -24,7 +24,7 @@ _ENOUGH_TO_REFINE = 1e6
 
 @dataclass(frozen=True, eq=False)
 class RowsGiven:
-    """The rows of a block under one Gaussian, given what was observed of them.
+    """The rows of a batch under one Gaussian, given what was observed of them.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class RowsGiven:
     log_densities : ndarray of shape (n_rows,)
         ``log N(x[O] | mean[O], S[O,O])``; NaN where ``S[O,O]`` is not positive definite.
     inverses : ndarray of shape (n_patterns, most, most)
-        Of the submatrices of the block's patterns.
+        Of the submatrices of the batch's patterns.
     """
 
     vectors: FloatArray
@@ -44,12 +44,12 @@ class RowsGiven:
     @classmethod
     def of(
         cls,
-        block: GroupedRows,
+        batch: GroupedRows,
         X: FloatArray,
         prior: Prior,
         component: int,
     ) -> RowsGiven:
-        """Condition one component of a prior on what was observed of the rows ``X`` of a block.
+        """Condition one component of a prior on what was observed of the rows ``X`` of a batch.
 
         Eight patterns are inverted at once, unless the prior is so badly conditioned that one of
         them might fail to be positive definite; then they are factored one by one, failures show
@@ -60,29 +60,29 @@ class RowsGiven:
         """
         n, d = X.shape
         vectors = np.empty((n, d))
-        shape = block.members, block.sizes, block.starts
-        centre_rows(X, prior.means[component], *shape, block.members_are_missing, vectors)
-        if block.members_are_missing:
+        shape = batch.members, batch.sizes, batch.starts
+        centre_rows(X, prior.means[component], *shape, batch.members_are_missing, vectors)
+        if batch.members_are_missing:
             G = prior.precisions[component]
             # The minus makes the solutions the completed values: y[L] = -inv(G[L,L]) (G y)[L].
-            solved = _solve(block, G, vectors @ -G, vectors, prior.well_conditioned)
+            solved = _solve(batch, G, vectors @ -G, vectors, prior.well_conditioned)
             # From the completed row, because it is the minimum over y[L]: an error there enters
             # squared. With zeros in the holes two numbers as large as G would be subtracted.
             images = vectors @ G
             quadratics = np.einsum("ij,ij->i", vectors, images)
             if prior.inflation > _ENOUGH_TO_REFINE:
                 changes = np.zeros((n, d))
-                again = _solve(block, G, -images, changes, prior.well_conditioned)
+                again = _solve(batch, G, -images, changes, prior.well_conditioned)
                 vectors += changes
                 quadratics -= again.quadratics
             log_determinants = solved.log_determinants + prior.log_determinants[component]
         else:
             S = np.ascontiguousarray(prior.covariances[component])
             sides, vectors = vectors, np.zeros((n, d))
-            solved = _solve(block, S, sides, vectors, prior.well_conditioned)
+            solved = _solve(batch, S, sides, vectors, prior.well_conditioned)
             quadratics, log_determinants = solved.quadratics, solved.log_determinants
-        constants = log_determinants + _LOG_2_PI * block.n_observed(d)
-        log_densities = -0.5 * (constants[block.pattern_of_row] + quadratics)
+        constants = log_determinants + _LOG_2_PI * batch.n_observed(d)
+        log_densities = -0.5 * (constants[batch.pattern_of_row] + quadratics)
         return cls(vectors, log_densities, solved.inverses)
 
 
@@ -93,16 +93,16 @@ class _Solved(NamedTuple):
 
 
 def _solve(
-    block: GroupedRows, A: FloatArray, sides: FloatArray, X: FloatArray, by_inverses: bool
+    batch: GroupedRows, A: FloatArray, sides: FloatArray, X: FloatArray, by_inverses: bool
 ) -> _Solved:
-    """Solve with the submatrices of ``A`` of the block's patterns, writing to their members."""
-    n_patterns, most = block.members.shape
+    """Solve with the submatrices of ``A`` of the batch's patterns, writing to their members."""
+    n_patterns, most = batch.members.shape
     quadratics = np.empty(len(sides))
     log_determinants = np.empty(n_patterns)
-    shape = block.members, block.sizes, block.starts
+    shape = batch.members, batch.sizes, batch.starts
     if by_inverses:
         inverses = np.empty((n_patterns, most, most))
-        invert_principal(A, block.members, block.sizes, inverses, log_determinants)
+        invert_principal(A, batch.members, batch.sizes, inverses, log_determinants)
         multiply_principal(inverses, *shape, sides, X, quadratics)
     else:
         inverses = np.empty((0, most, most))

@@ -22,7 +22,7 @@ from absentia.tables import BoolArray, FloatArray
 __all__ = ["linear_squared_norms", "polynomial_squared_norms", "rbf_squared_norms"]
 
 # Pairs that are worked on together: two tables of columns times these should fit the nearest cache.
-_BLOCK = 128
+_TILE = 128
 _REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -93,24 +93,24 @@ def _by_shared_columns(
     by_column = np.ascontiguousarray(rows[:, columns].T)
     squared = np.empty(len(masks))
     squared[order] = _add_pairs(
-        by_column, weights, present, first, product, gamma, coef0, degree, _BLOCK
+        by_column, weights, present, first, product, gamma, coef0, degree, _TILE
     )
     return squared
 
 
 @compiled(fastmath=_REORDER)
 def _add_pairs(  # type: ignore[no-untyped-def]
-    by_column, weights, present, first, product, gamma, coef0, degree, block
+    by_column, weights, present, first, product, gamma, coef0, degree, tile
 ):
     d, n = by_column.shape
     squared = np.zeros(len(present))
-    pair_weights = np.empty(block)
-    terms = np.empty((d, block))
+    pair_weights = np.empty(tile)
+    terms = np.empty((d, tile))
     # built[k]: the kernel of the pattern at hand after its first k columns.
-    built = np.empty((d + 1, block))
+    built = np.empty((d + 1, tile))
     for a in range(n):
-        for start in range(a, n, block):
-            size = min(block, n - start)
+        for start in range(a, n, tile):
+            size = min(tile, n - start)
             for t in range(size):
                 # Each pair stands for itself and its mirror image, but for a row with itself.
                 pair_weights[t] = 2 * weights[a] * weights[start + t]

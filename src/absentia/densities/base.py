@@ -194,7 +194,7 @@ class Density(DensityMixin, BaseEstimator):
         rows = self._open(X)
         if isinstance(rows, Stream):
             raise ValueError(
-                "Beliefs are held in memory, and this table is not. Condition it block by block, "
+                "Beliefs are held in memory, and this table is not. Condition it chunk by chunk, "
                 "or use FourierFeatures, score_samples and impute, which take it as it is."
             )
         return rows

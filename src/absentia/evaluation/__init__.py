@@ -9,6 +9,7 @@ user's own table. The command ``absentia bench`` does the same from a shell.
 from absentia.evaluation.cells import Cell, CellResult, Context, Protocol, Score
 from absentia.evaluation.comparison import Outcome, compare_table, comparison_text
 from absentia.evaluation.experiments import PROTOCOLS, protocol_named
+from absentia.evaluation.inner_search import Grid, Trained
 from absentia.evaluation.methods import METHODS, Method, methods_for
 from absentia.evaluation.report import write_report, write_reports
 from absentia.evaluation.runner import RunSummary, run
@@ -19,7 +20,6 @@ from absentia.evaluation.significance import (
     summary_table,
 )
 from absentia.evaluation.store import Results
-from absentia.evaluation.tuning import Grid, Trained
 
 __all__ = [
     "Cell",

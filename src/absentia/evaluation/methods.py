@@ -1,7 +1,8 @@
 """The methods that are compared: those of the registry, tuned in the same way.
 
-Kernel methods share penalties, widths, folds and solver (see :mod:`absentia.evaluation.tuning`);
-what has no kernel is tuned over the grid that the registry gives it.
+Kernel methods share penalties, widths, folds and solver, see
+:mod:`absentia.evaluation.inner_search`; what has no kernel is tuned over the grid that the registry
+gives it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ import numpy as np
 
 from absentia.comparators import Comparator, registry
 from absentia.evaluation.datasets import Task
-from absentia.evaluation.sources import GramSource, source_of
-from absentia.evaluation.tuning import (
+from absentia.evaluation.inner_search import (
     Grid,
     Learner,
     Trained,
+    search_estimator,
+    search_kernel,
     support_vector_machine,
-    tune_estimator,
-    tune_kernel,
 )
+from absentia.evaluation.sources import GramSource, source_of
 from absentia.tables import FloatArray
 
 __all__ = ["METHODS", "Method", "methods_for"]
@@ -86,12 +87,12 @@ class Method:
         """Choose parameters on the training rows, train, and predict the test rows."""
         source = self.source(task, seed)
         if source is not None:
-            return tune_kernel(source, X, y, X_test, task, grid, seed, learner)
+            return search_kernel(source, X, y, X_test, task, grid, seed, learner)
         parameters = {
             name: _thinned(values, grid.candidates)
             for name, values in self.entry.grid(task).items()
         }
-        return tune_estimator(
+        return search_estimator(
             self.entry.make(task, seed), parameters, X, y, X_test, task, grid, seed
         )
 

@@ -25,7 +25,7 @@ from sklearn.metrics import (
 )
 
 from absentia.evaluation.datasets import Task
-from absentia.evaluation.tuning import Trained
+from absentia.evaluation.inner_search import Trained
 from absentia.tables import FloatArray
 
 __all__ = ["calibrated_probabilities", "calibration_bins", "crps_of_normal", "score"]

@@ -1,8 +1,8 @@
 """Where a Gram matrix comes from: the one thing in which kernel methods for incomplete rows differ.
 
 A method of this kind is a way from incomplete rows to kernel values. What comes after (the
-penalty, the folds, the solver, the score) is done in :mod:`absentia.evaluation.tuning`, the same
-for all, so that two methods differ only in their treatment of missing values. What does not
+penalty, the folds, the solver, the score) is done in :mod:`absentia.evaluation.inner_search`, the
+same for all, so that two methods differ only in their treatment of missing values. What does not
 depend on the kernel's width is computed once: a density, an imputation, a table of squared
 distances.
 

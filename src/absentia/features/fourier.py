@@ -31,8 +31,8 @@ from absentia.tables.stored import require_array
 
 __all__ = ["FourierFeatures"]
 
-# Phases of a block, and then its features, should stay in the cache between two uses.
-_BLOCK_FLOATS = 2**16
+# Phases of a tile, and then its features, should stay in the cache between two uses.
+_TILE_FLOATS = 2**16
 
 
 class FourierFeatures(BeliefFeatures):
@@ -162,7 +162,7 @@ class FourierFeatures(BeliefFeatures):
         }
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
-        """Return the features, a block of rows at a time.
+        """Return the features, a tile of rows at a time.
 
         The rows are taken in the order of their groups, so that what rows of one pattern share is
         computed once, and needs no table of all patterns.
@@ -179,13 +179,13 @@ class FourierFeatures(BeliefFeatures):
         certain = _certain(beliefs)
         order = np.argsort(beliefs.group_of_row, kind="stable")
         is_point = certain[beliefs.group_of_row[order]]
-        step = max(1, _BLOCK_FLOATS // n_frequencies)
+        step = max(1, _TILE_FLOATS // n_frequencies)
         tasks = [
             (fill, rows[start : start + step])
             for fill, rows in ((self._fill_points, order[is_point]), (self._fill, order[~is_point]))
             for start in range(0, len(rows), step)
         ]
-        # The products of a block are too small for the threads of BLAS; blocks have threads.
+        # The products of a tile are too small for the threads of BLAS; tiles have threads.
         with one_blas_thread():
             run_single_threaded_blas(
                 lambda fill, rows: fill(beliefs, rows, out), tasks, n_threads(self.n_jobs)
@@ -254,8 +254,8 @@ def log_damping(beliefs: Beliefs, groups: IntArray, frequencies: FloatArray) -> 
             variances = np.diagonal(prior.covariances[c]).copy()
             damp_patterns(prior.precisions[c], variances, masks, frequencies, out[c])
         return out
-    for block in bounded_slices(len(groups), beliefs.n_components * d**2):
-        dense = table.dense(groups[block])
+    for part in bounded_slices(len(groups), beliefs.n_components * d**2):
+        dense = table.dense(groups[part])
         for c in range(beliefs.n_components):
-            damp_explicit(np.ascontiguousarray(dense[:, c]), frequencies, out[c, block])
+            damp_explicit(np.ascontiguousarray(dense[:, c]), frequencies, out[c, part])
     return out

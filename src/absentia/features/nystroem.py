@@ -21,7 +21,7 @@ from absentia.tables.streams.base import sample_rows
 
 __all__ = ["Nystroem"]
 
-_BLOCK_FLOATS = 2**20
+_TILE_FLOATS = 2**20
 # Rows of an out-of-core table that are sampled per landmark.
 _SAMPLED = 40
 
@@ -139,11 +139,11 @@ class Nystroem(BeliefFeatures):
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
         out = np.empty((len(beliefs), len(self.landmarks_)))
-        step = max(1, _BLOCK_FLOATS // len(self.landmarks_))
-        blocks = gram_blocks(
+        step = max(1, _TILE_FLOATS // len(self.landmarks_))
+        tiles = gram_blocks(
             self.kernel_, beliefs, self.landmarks_, block_rows=step, n_jobs=self.n_jobs
         )
-        for rows, K in blocks:
+        for rows, K in tiles:
             np.matmul(K, self.normalization_, out=out[rows])
         return out
 

@@ -25,8 +25,8 @@ Diagonal = Literal["independent", "same"]
 _Kernel = TypeVar("_Kernel", bound="Kernel")
 
 # How many rows of a matrix are worked on at once: large enough for BLAS, small enough that the
-# few temporaries of a block stay in the cache.
-_BLOCK = 512
+# few temporaries of a tile stay in the cache.
+_TILE = 512
 
 
 class Kernel(BaseEstimator, ABC):
@@ -291,8 +291,8 @@ def with_params(kernel: _Kernel, **params: Any) -> _Kernel:
 def symmetrised(K: FloatArray) -> FloatArray:
     """Copy the lower triangle of a square matrix onto the upper, in place."""
     n = len(K)
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
+    for start in range(0, n, _TILE):
+        stop = min(start + _TILE, n)
         corner = K[start:stop, start:stop]
         upper = np.triu_indices(stop - start, 1)
         corner[upper] = corner.T[upper]

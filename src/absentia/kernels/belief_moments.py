@@ -1,4 +1,4 @@
-"""Moments of beliefs, a block of rows at a time: what the kernels without an exponential need.
+"""Moments of beliefs, a tile of rows at a time: what the kernels without an exponential need.
 
 The variance of an inner product of two independent rows,
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _FLOATS = 2**22  # of a workspace: 32 MB
-_LARGEST_BLOCK = 256  # rows: the few matrices of a block stay in the cache
+_LARGEST_TILE = 256  # rows: the few matrices of a tile stay in the cache
 
 
 class BeliefMoments:
@@ -54,7 +54,7 @@ class BeliefMoments:
         Centred and mapped.
     points : ndarray of shape (n, n_features)
         As they are.
-    block_rows : int
+    tile_rows : int
         How many rows to take at a time for a bounded workspace.
     """
 
@@ -81,8 +81,8 @@ class BeliefMoments:
         # An inner product of symmetric matrices counts what is off the diagonal twice.
         self._packing = np.where(self._upper[0] == self._upper[1], 1.0, np.sqrt(2.0))
         floats_per_row = beliefs.n_components * beliefs.n_features**2
-        self.block_rows = min(_LARGEST_BLOCK, max(1, _FLOATS // max(1, floats_per_row)))
-        # A block of rows meets many others; where all blocks fit, each is prepared once.
+        self.tile_rows = min(_LARGEST_TILE, max(1, _FLOATS // max(1, floats_per_row)))
+        # A tile of rows meets many others; where all tiles fit, each is prepared once.
         self._keeps = len(beliefs) * floats_per_row <= 2 * _FLOATS
         self._kept: dict[tuple[str, int, int], tuple[FloatArray, IntArray]] = {}
 
@@ -177,7 +177,7 @@ class BeliefMoments:
             by_row: FloatArray = totals[self.beliefs.group_of_row]
             return by_row
         traces = np.empty(len(self))
-        for rows in cut(len(self), self.block_rows):
+        for rows in cut(len(self), self.tile_rows):
             different, index = self.covariances(rows)
             traces[rows] = np.trace(different, axis1=1, axis2=2)[index]
         return traces
@@ -185,7 +185,7 @@ class BeliefMoments:
     def images(self) -> FloatArray:
         """Return the covariance of each row times its mean, shape (n, n_features)."""
         images = np.empty_like(self.means)
-        for rows in cut(len(self), self.block_rows):
+        for rows in cut(len(self), self.tile_rows):
             different, index = self.covariances(rows)
             if self.coordinatewise:
                 variances = np.diagonal(different, axis1=1, axis2=2)
@@ -219,7 +219,7 @@ def inner_product_variance(
 def paired_inner_product_variance(P: BeliefMoments, Q: BeliefMoments) -> FloatArray:
     """Return ``var(x'y)`` of each row of ``P`` against the same row of ``Q``, shape (n,)."""
     values = np.empty(len(P))
-    for rows in cut(len(P), P.block_rows):
+    for rows in cut(len(P), P.tile_rows):
         A, row_of = P.packed(rows)
         B, column_of = Q.packed(rows)
         A, B = A[row_of], B[column_of]

@@ -185,7 +185,7 @@ class GammaRBF(Kernel):
         ours = _Spread.of(x)
         theirs = ours if y is x else _Spread.of(y)
 
-        def block(rows: slice, columns: slice) -> FloatArray:
+        def tile(rows: slice, columns: slice) -> FloatArray:
             # With w = x - y less its mean d, E[w] = 0:
             # var z = 4 d'(A+B)d + 4 d'E[w|w|²] + var |w|²,  and  E[w|w|²] = E[u|u|²] - E[v|v|²],
             # var |w|² = var |u|² + var |v|² + 4 tr(AB)  for the parts u, v of x and y.
@@ -209,7 +209,7 @@ class GammaRBF(Kernel):
             return _gamma_transform(mean, variance, gamma)
 
         shape = (len(x), len(y))
-        K = assembled(block, shape, symmetric=Q is None, block_rows=x.block_rows, n_jobs=n_jobs)
+        K = assembled(tile, shape, symmetric=Q is None, tile_rows=x.tile_rows, n_jobs=n_jobs)
         if Q is None:
             np.fill_diagonal(K, self._diag(P))
         return K
@@ -253,7 +253,7 @@ class _Spread:
     def of(cls, x: BeliefMoments) -> _Spread:
         """Sum over the components: a Gaussian has no third moment, and ``var |u|² = 2 tr(AA)``."""
         thirds, quartics = np.empty_like(x.means), np.empty(len(x))
-        for rows in cut(len(x), x.block_rows):
+        for rows in cut(len(x), x.tile_rows):
             S = x.component_covariances(rows)
             weights, o = x.weights_and_offsets(rows)
             if x.coordinatewise:

@@ -13,7 +13,7 @@ from absentia.tables import FloatArray
 
 __all__ = ["MaskKernel"]
 
-_BLOCK = 512
+_TILE = 512
 
 
 class MaskKernel(Kernel):
@@ -75,7 +75,7 @@ class MaskKernel(Kernel):
         weights = np.broadcast_to(np.asarray(self.weight, dtype=np.float64), (n_columns,))
         A, B = left.masks.astype(np.float64), right.masks.astype(np.float64)
 
-        def block(rows: slice, columns: slice) -> FloatArray:
+        def tile(rows: slice, columns: slice) -> FloatArray:
             ours, row_of = np.unique(left.pattern_of_row[rows], return_inverse=True)
             theirs, column_of = np.unique(right.pattern_of_row[columns], return_inverse=True)
             # Both terms are sums of weights with nothing cancelled, so equal patterns give 0.
@@ -84,7 +84,7 @@ class MaskKernel(Kernel):
             return np.take(np.exp(-differing)[row_of], column_of, axis=1)
 
         shape = (len(left), len(right))
-        return assembled(block, shape, symmetric=Q is None, block_rows=_BLOCK, n_jobs=n_jobs)
+        return assembled(tile, shape, symmetric=Q is None, tile_rows=_TILE, n_jobs=n_jobs)
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.ones(len(P))

@@ -105,7 +105,7 @@ class ExpectedPolynomial(Kernel):
         if Q is None:
             right = left
 
-        def block(rows: slice, columns: slice) -> FloatArray:
+        def tile(rows: slice, columns: slice) -> FloatArray:
             values = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
             for ours, x in left:
                 for theirs, y in right:
@@ -116,8 +116,8 @@ class ExpectedPolynomial(Kernel):
             return values
 
         shape = (len(P), len(R))
-        step = left[0][1].block_rows
-        K = assembled(block, shape, symmetric=Q is None, block_rows=step, n_jobs=n_jobs)
+        step = left[0][1].tile_rows
+        K = assembled(tile, shape, symmetric=Q is None, tile_rows=step, n_jobs=n_jobs)
         if diagonal is not None:
             np.fill_diagonal(K, diagonal)
         return K
@@ -204,7 +204,7 @@ def _third_cumulant(x: BeliefMoments, y: BeliefMoments, rows: slice, columns: sl
 
 def _paired_third_cumulant(x: BeliefMoments, y: BeliefMoments) -> FloatArray:
     values = np.empty(len(x))
-    for rows in cut(len(x), x.block_rows):
+    for rows in cut(len(x), x.tile_rows):
         A, row_of = x.covariances(rows)
         B, column_of = y.covariances(rows)
         Ab = np.einsum("bij,bj->bi", A[row_of], y.means[rows])
@@ -216,7 +216,7 @@ def _paired_third_cumulant(x: BeliefMoments, y: BeliefMoments) -> FloatArray:
 def _cube_traces(moments: BeliefMoments) -> FloatArray:
     """Return the trace of the cube of each row's covariance."""
     traces = np.empty(len(moments))
-    for rows in cut(len(moments), moments.block_rows):
+    for rows in cut(len(moments), moments.tile_rows):
         A, index = moments.covariances(rows)
         traces[rows] = np.einsum("gij,gij->g", A @ A, A)[index]
     return traces

@@ -171,7 +171,7 @@ def _linear(P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         lambda rows, others: inner_product_variance(x, y, rows, others),
         (len(P), len(R)),
         symmetric=Q is None,
-        block_rows=x.block_rows,
+        tile_rows=x.tile_rows,
         n_jobs=n_jobs,
     )
 

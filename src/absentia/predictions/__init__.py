@@ -4,7 +4,7 @@ from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.predictions.any_uncertainty import predict_uncertainty
 from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
-from absentia.predictions.regions import PredictionIntervals, PredictionSets
+from absentia.predictions.prediction_regions import PredictionIntervals, PredictionSets
 
 __all__ = [
     "ConformalClassifier",

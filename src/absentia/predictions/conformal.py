@@ -25,7 +25,7 @@ from absentia.predictions.conformal_scores import (
     tells_spread,
 )
 from absentia.predictions.hidden_calibration import Calibration, HidingTable, rank_of_quantile
-from absentia.predictions.regions import PredictionIntervals, PredictionSets
+from absentia.predictions.prediction_regions import PredictionIntervals, PredictionSets
 from absentia.predictions.seen_rows import rows_learned_from
 from absentia.tables import FloatArray, IntArray, remember_columns
 

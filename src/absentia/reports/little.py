@@ -168,10 +168,10 @@ def _squared_distances(
         # Twice the loss of log-likelihood from the overall mean to the pattern's mean: the
         # normalising constants drop out, and the density's own fast code does the work.
         distances = np.empty(len(means))
-        for block in bounded_slices(len(means), len(scales)):
-            centre = np.where(patterns.masks[block], np.nan, density.mean_)
-            loss = density.score_samples(centre) - density.score_samples(means[block])
-            distances[block] = 2 * np.maximum(loss, 0.0)
+        for part in bounded_slices(len(means), len(scales)):
+            centre = np.where(patterns.masks[part], np.nan, density.mean_)
+            loss = density.score_samples(centre) - density.score_samples(means[part])
+            distances[part] = 2 * np.maximum(loss, 0.0)
         return distances, len(scales) - patterns.n_missing, rank
     offsets = (means - density.mean_) / scales
     distances, ranks = np.empty(len(means)), np.empty(len(means), dtype=np.intp)

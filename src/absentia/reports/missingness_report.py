@@ -355,9 +355,9 @@ def _frame_as_numbers(X: Any) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
 
 def _correlation_of_absence(patterns: Patterns, rates: FloatArray) -> FloatArray:
     joint = np.zeros((len(rates), len(rates)))
-    for block in bounded_slices(len(patterns.masks), len(rates)):
-        masks = patterns.masks[block].astype(np.float64)
-        joint += (masks.T * patterns.counts[block]) @ masks
+    for part in bounded_slices(len(patterns.masks), len(rates)):
+        masks = patterns.masks[part].astype(np.float64)
+        joint += (masks.T * patterns.counts[part]) @ masks
     spread = np.sqrt(rates * (1 - rates))
     varies = spread > 0
     scale = np.outer(np.where(varies, spread, 1.0), np.where(varies, spread, 1.0))

@@ -28,7 +28,7 @@ def table_with_all_kinds_of_patterns(rng, d=5):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_moments(k, sum_patterns, weighted, n_jobs, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS_PER_BLOCK", 16)
+    monkeypatch.setattr(module, "_ROWS_PER_BATCH", 16)
     rng = np.random.default_rng(0)
     X = table_with_all_kinds_of_patterns(rng)
     weights = rng.uniform(0.5, 2, len(X)) if weighted else None
@@ -62,5 +62,5 @@ def test_a_step_holds_a_few_blocks_in_memory_whatever_the_number_of_rows():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    block = module._ROWS_PER_BLOCK * 12 * 8
+    block = module._ROWS_PER_BATCH * 12 * 8
     assert peak < 30 * block < X.nbytes

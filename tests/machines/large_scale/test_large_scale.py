@@ -77,7 +77,8 @@ def centred(scores):
 
 @parametrize_with_checks(
     [
-        LargeScaleRidge(**SMALL),
+        # With fewer features the check of its score fails by chance.
+        LargeScaleRidge(n_components=40, random_state=0),
         LargeScaleSVC(**SMALL),
         LargeScaleSVC(features="nystroem", loss="least_squares", **SMALL),
         # A tolerance below that of the check of sample weights.

@@ -179,7 +179,7 @@ def test_chunks_that_cannot_be_read_again_are_refused():
         Chunks(iter([X]))
     with pytest.raises(TypeError, match="empty list"):
         Chunks([])
-    with pytest.raises(ValueError, match="no blocks of rows"):
+    with pytest.raises(ValueError, match="no chunks"):
         GaussianDensity().fit(Chunks(lambda: iter(())))
 
 
@@ -201,7 +201,7 @@ def test_chunks_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match="Infinity"):
         GaussianDensity().fit(Chunks([np.where(np.isnan(X), np.inf, X)]))
     density = GaussianDensity().fit(X)
-    with pytest.raises(ValueError, match="block by block"):
+    with pytest.raises(ValueError, match="chunk by chunk"):
         density.condition(Chunks([X]))
     features = FourierFeatures(4).fit(X)
     with pytest.raises(ValueError, match="expecting 4 features"):
@@ -223,5 +223,5 @@ def test_a_sample_does_not_depend_on_how_rows_are_cut_into_sums():
 def test_neighbours_are_added_first():
     assert pairwise_sum("abcdefg") == "abcdefg"
     assert pairwise_sum([(1, np.ones(2)), (2, np.ones(2)), (3, np.ones(2))])[0] == 6
-    with pytest.raises(ValueError, match="no blocks"):
+    with pytest.raises(ValueError, match="no chunks"):
         pairwise_sum([])

@@ -220,5 +220,5 @@ def test_tables_that_do_not_fit_together_are_refused():
         LargeScaleRidge().fit(spread, da.from_array(y[:-1], chunks=100))
     with pytest.raises(ValueError, match="two dimensions"):
         GaussianDensity().fit(da.from_array(y, chunks=100))
-    with pytest.raises(ValueError, match="block by block"):
+    with pytest.raises(ValueError, match="chunk by chunk"):
         GaussianDensity().fit(X).condition(spread)

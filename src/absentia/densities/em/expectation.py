@@ -21,7 +21,7 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 __all__ = ["Expectation", "ExpectedMoments"]
 
 _LOG_2_PI = float(np.log(2 * np.pi))
-_ROWS_PER_BLOCK = 4096
+_ROWS_PER_BATCH = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +85,9 @@ class Expectation:
     Rows are sorted by pattern. For one Gaussian, a pattern with more than ``2 d`` rows is kept as
     the sums of its rows and of their products, so that a step on it costs ``O(d^2 |L|)`` whatever
     the number of rows; complete rows are the simplest case of that. All other rows are completed
-    a block at a time, on the smaller of the two sides of their pattern, and enter through one
+    a batch at a time, on the smaller of the two sides of their pattern, and enter through one
     product of matrices: per row ``O(d^2)``, per pattern ``O(min(|L|, |O|)^3)``.
-    Memory is that of one copy of the table, and of a few blocks.
+    Memory is that of one copy of the table, and of a few batches.
 
     Parameters
     ----------
@@ -129,29 +129,29 @@ class Expectation:
         self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
         rest = np.flatnonzero(~in_sums)
         self._n_rows = len(rest)
-        self._blocks: list[tuple[GroupedRows, FloatArray, FloatArray | None, Any]] = []
-        for block in group_rows(patterns[rest], _ROWS_PER_BLOCK) if len(rest) else []:
-            rows = rest[block.rows]
+        self._batches: list[tuple[GroupedRows, FloatArray, FloatArray | None, Any]] = []
+        for batch in group_rows(patterns[rest], _ROWS_PER_BATCH) if len(rest) else []:
+            rows = rest[batch.rows]
             row_weights = None if weights is None else weights[rows]
             words = None if codes is None else indicators(codes[rows], n_categories)
-            self._blocks.append((block, np.nan_to_num(X[rows]), row_weights, words))
+            self._batches.append((batch, np.nan_to_num(X[rows]), row_weights, words))
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Take expectations under a prior; None where a covariance is nearly singular."""
         if not prior.well_conditioned:  # a climb could be led astray by noise
             return None
-        parts = self._of_blocks(prior)
+        parts = self._of_batches(prior)
         if any(part is None for part in parts):
             return None
         return _joined([part for part in parts if part is not None], prior)
 
-    def _of_blocks(self, prior: Prior) -> list[_Part | None]:
+    def _of_batches(self, prior: Prior) -> list[_Part | None]:
         parts: list[_Part | None] = []
         if len(self._summed.counts):
             parts.append(_part_of_sums(self._summed, prior))
         # Starting threads takes about as long as the rows of one chunk.
-        threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BLOCK else 1
-        parts += map_on_threads(lambda chunk: _part_of_block(*chunk, prior), self._blocks, threads)
+        threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BATCH else 1
+        parts += map_on_threads(lambda batch: _part_of_batch(*batch, prior), self._batches, threads)
         return parts
 
 
@@ -197,11 +197,11 @@ def _joined(parts: list[_Part], prior: Prior) -> ExpectedMoments:
     return ExpectedMoments(log_likelihood, totals, firsts, seconds, counts)
 
 
-def _part_of_block(
-    block: GroupedRows, X: FloatArray, weights: FloatArray | None, words: Any, prior: Prior
+def _part_of_batch(
+    batch: GroupedRows, X: FloatArray, weights: FloatArray | None, words: Any, prior: Prior
 ) -> _Part | None:
     k, d = prior.means.shape
-    givens = [RowsGiven.of(block, X, prior, c) for c in range(k)]
+    givens = [RowsGiven.of(batch, X, prior, c) for c in range(k)]
     log_joint = np.column_stack([given.log_densities for given in givens])
     if np.isnan(log_joint).any():
         return None
@@ -223,15 +223,15 @@ def _part_of_block(
         firsts[c] = weighted.sum(axis=0)
         products = weighted.T @ given.vectors
         spread = np.zeros((d, d))
-        by_pattern = np.add.reduceat(share, block.starts[:-1])
-        add_principal(given.inverses, block.members, block.sizes, by_pattern, spread)
-        seconds[c] = products + spread if block.members_are_missing else spread - products
+        by_pattern = np.add.reduceat(share, batch.starts[:-1])
+        add_principal(given.inverses, batch.members, batch.sizes, by_pattern, spread)
+        seconds[c] = products + spread if batch.members_are_missing else spread - products
     return _Part(
         float(log_likelihoods.sum()),
         shares.sum(axis=0),
         firsts,
         seconds,
-        dual=not block.members_are_missing,
+        dual=not batch.members_are_missing,
         counts=None if words is None else (words.T @ shares).T,
     )
 
@@ -275,8 +275,8 @@ def _sum_patterns(
     products = np.zeros((len(chosen), d, d))
     rows_of = patterns.rows_by_pattern() if len(chosen) else []
     for at, p in enumerate(chosen):
-        for block in bounded_slices(len(rows_of[p]), d):
-            rows = rows_of[p][block]
+        for part in bounded_slices(len(rows_of[p]), d):
+            rows = rows_of[p][part]
             values = np.where(patterns.masks[p], 0.0, X[rows])
             weighted = values if weights is None else values * weights[rows, None]
             counts[at] += len(rows) if weights is None else weights[rows].sum()

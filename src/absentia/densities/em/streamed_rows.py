@@ -2,7 +2,7 @@
 
 What a fit needs of its rows are sums: the moments of the columns, to bring them to standard units;
 the moments of pairs of columns, to choose the shrinkage; and at each step of EM the expected
-sufficient statistics. Each is one pass over the blocks, and no block is kept.
+sufficient statistics. Each is one pass over the chunks, and no chunk is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StreamedRows:
 
     Attributes
     ----------
-    blocks : Stream
+    chunks : Stream
     columns : ndarray of int
         Which columns have an observed value.
     scaling : Scaling
@@ -52,7 +52,7 @@ class StreamedRows:
         The number of rows in which anything was observed, or the sum of their weights.
     """
 
-    blocks: Stream
+    chunks: Stream
     columns: IntArray
     scaling: Scaling
     log_jacobian: float
@@ -61,18 +61,18 @@ class StreamedRows:
     marginals: tuple[FloatArray, ...] = ()
 
     @classmethod
-    def of(cls, blocks: Stream) -> StreamedRows:
+    def of(cls, chunks: Stream) -> StreamedRows:
         """Measure the columns in one pass; warn of those that are missing in every row."""
-        moments: _ColumnMoments = blocks.map_sum(_ColumnMoments.of)
+        moments: _ColumnMoments = chunks.map_sum(_ColumnMoments.of)
         require(moments.total_weight > 0, nothing_to_learn_from(moments.weighted))
         kept = moments.totals > 0
-        names = blocks.labels
+        names = chunks.labels
         warn_of_lost_columns(kept, names)
         columns = np.flatnonzero(kept)
         scaling = moments.scaling(columns)
         scaling.check_units([names[j] for j in columns])
         return cls(
-            blocks,
+            chunks,
             columns,
             scaling,
             -float(moments.totals[columns] @ np.log(scaling.scales)),
@@ -86,7 +86,7 @@ class StreamedRows:
 
     def automatic_shrinkage(self) -> float:
         """Return how far to shrink correlations, chosen from the rows; one pass."""
-        return shrinkage_from_sums(self.blocks.map_sum(_pair_sums, self.columns, self.scaling))
+        return shrinkage_from_sums(self.chunks.map_sum(_pair_sums, self.columns, self.scaling))
 
     def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> SpreadExpectation:
         """Return the rows as what EM needs of them; each step is one pass."""
@@ -97,14 +97,14 @@ class StreamedRows:
 
         All rows, if there are no more than 20 000; else as many at random, always the same.
         """
-        rows, weights = sample_rows(self.blocks, _ROWS_FOR_STARTS, np.random.RandomState(0))
-        block = Chunk(rows, None, weights)
-        Z, used = standard_rows(block, self.columns, self.scaling)
+        rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
+        chunk = Chunk(rows, None, weights)
+        Z, used = standard_rows(chunk, self.columns, self.scaling)
         return condition(prior, Z)[0].mean(), used
 
 
 class SpreadExpectation:
-    """As :class:`Expectation`, for out-of-core rows: moments summed over blocks."""
+    """As :class:`Expectation`, for out-of-core rows: moments summed over chunks."""
 
     def __init__(self, rows: StreamedRows, sum_patterns: bool, n_jobs: int | None):
         self.rows = rows
@@ -116,37 +116,37 @@ class SpreadExpectation:
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Take expectations under a prior; None where a covariance is nearly singular."""
         rows = self.rows
-        summed: _MomentsOrNone = rows.blocks.map_sum(
-            _moments_of_block, rows.columns, rows.scaling, prior, self.sum_patterns, self.n_jobs
+        summed: _MomentsOrNone = rows.chunks.map_sum(
+            _moments_of_chunk, rows.columns, rows.scaling, prior, self.sum_patterns, self.n_jobs
         )
         return summed.moments
 
 
 def standard_rows(
-    block: Chunk, columns: IntArray, scaling: Scaling
+    chunk: Chunk, columns: IntArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the rows of a block with any observed value, in standard units, and their weights."""
-    X, weights, _ = _used_rows(block)
+    """Return the rows of a chunk with any observed value, in standard units, and their weights."""
+    X, weights, _ = _used_rows(chunk)
     return scaling.forward(np.ascontiguousarray(X[:, columns])), weights
 
 
-def _used_rows(block: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
-    weights = block.sample_weight
+def _used_rows(chunk: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
+    weights = chunk.sample_weight
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("sample_weight must hold finite, non-negative numbers.")
-    observed = ~np.isnan(block.X)
+    observed = ~np.isnan(chunk.X)
     used = observed.any(axis=1)
     if weights is not None:
         used &= weights > 0
     if used.all():
-        return block.X, weights, observed
-    return block.X[used], None if weights is None else weights[used], observed[used]
+        return chunk.X, weights, observed
+    return chunk.X[used], None if weights is None else weights[used], observed[used]
 
 
 def _pair_sums(
-    block: Chunk, columns: IntArray, scaling: Scaling
+    chunk: Chunk, columns: IntArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    return pair_sums(*standard_rows(block, columns, scaling))
+    return pair_sums(*standard_rows(chunk, columns, scaling))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,15 +161,15 @@ class _MomentsOrNone:
         return _MomentsOrNone(self.moments + other.moments)
 
 
-def _moments_of_block(
-    block: Chunk,
+def _moments_of_chunk(
+    chunk: Chunk,
     columns: IntArray,
     scaling: Scaling,
     prior: Prior,
     sum_patterns: bool,
     n_jobs: int | None,
 ) -> _MomentsOrNone:
-    Z, weights = standard_rows(block, columns, scaling)
+    Z, weights = standard_rows(chunk, columns, scaling)
     if not len(Z):
         k = prior.n_components
         zeros = np.zeros(prior.covariances.shape)
@@ -194,9 +194,9 @@ class _ColumnMoments:
     weighted: bool
 
     @classmethod
-    def of(cls, block: Chunk) -> _ColumnMoments:
-        X, weights, observed = _used_rows(block)
-        d = block.X.shape[1]
+    def of(cls, chunk: Chunk) -> _ColumnMoments:
+        X, weights, observed = _used_rows(chunk)
+        d = chunk.X.shape[1]
         if not len(X):
             zeros = np.zeros(d)
             return cls(zeros, zeros, zeros, zeros, 0.0, weights is not None)

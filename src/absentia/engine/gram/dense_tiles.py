@@ -1,4 +1,4 @@
-"""Passes over whole blocks of a Gram matrix: exponentials of distances, mirroring, reordering."""
+"""Passes over whole tiles of a Gram matrix: exponentials of distances, mirroring, reordering."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from absentia.evaluation.cells import Protocol
-from absentia.evaluation.experiments.acquisition import ACQUISITION
 from absentia.evaluation.experiments.anderson import ANDERSON
 from absentia.evaluation.experiments.kernel_error import MESQUITA
 from absentia.evaluation.experiments.maintenance import SMIEJA_MAINTENANCE
+from absentia.evaluation.experiments.measuring_order import ACQUISITION
 from absentia.evaluation.experiments.realholes import COMPARE, COMPARE_METHODS, REAL_HOLES
 from absentia.evaluation.experiments.removal import (
     SMIEJA_CLASSIFICATION,

@@ -15,8 +15,8 @@ from absentia.evaluation.experiments.trial import (
     powers_of_two,
     seconds_to_fit,
 )
+from absentia.evaluation.inner_search import Grid, fit_quietly, inner_splits
 from absentia.evaluation.methods import METHODS
-from absentia.evaluation.tuning import Grid, fit_quietly, inner_splits
 from absentia.missingness.amputation import mcar
 
 __all__ = ["ANDERSON"]

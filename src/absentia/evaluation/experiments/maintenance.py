@@ -18,8 +18,8 @@ from absentia.evaluation.experiments.trial import (
     powers_of_two,
     train_and_score,
 )
+from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
-from absentia.evaluation.tuning import Grid
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["SMIEJA_MAINTENANCE"]

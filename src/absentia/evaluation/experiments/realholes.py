@@ -14,8 +14,8 @@ from absentia.evaluation.experiments.trial import (
     powers_of_two,
     train_and_score,
 )
+from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
-from absentia.evaluation.tuning import Grid
 from absentia.tables import IntArray
 
 __all__ = ["COMPARE", "COMPARE_METHODS", "REAL_HOLES", "compare_cells"]

@@ -20,8 +20,8 @@ from absentia.evaluation.experiments.trial import (
     powers_of_two,
     train_and_score,
 )
+from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import METHODS, methods_for
-from absentia.evaluation.tuning import Grid
 
 __all__ = ["SMIEJA_CLASSIFICATION", "SMIEJA_REGRESSION", "STRUSKI_REGRESSION"]
 

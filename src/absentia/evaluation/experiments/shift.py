@@ -14,9 +14,9 @@ from absentia.evaluation.experiments.trial import (
     outer_fold,
     powers_of_two,
 )
+from absentia.evaluation.inner_search import Grid, Trained
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.scoring import score
-from absentia.evaluation.tuning import Grid, Trained
 
 __all__ = ["SHIFT"]
 

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import Result, dataset, seconds_to_fit
+from absentia.evaluation.inner_search import fit_quietly
 from absentia.evaluation.methods import METHODS, methods_for
-from absentia.evaluation.tuning import fit_quietly
 from absentia.missingness.amputation import mcar
 
 __all__ = ["SMIEJA_TIMING"]

@@ -14,9 +14,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from absentia.evaluation import datasets
 from absentia.evaluation.cells import Cell, Context, Score
 from absentia.evaluation.datasets import Dataset, Task
+from absentia.evaluation.inner_search import Grid, Learner, fit_quietly, support_vector_machine
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.scoring import score
-from absentia.evaluation.tuning import Grid, Learner, fit_quietly, support_vector_machine
 from absentia.missingness import amputation
 from absentia.tables import FloatArray, IntArray
 

@@ -11,14 +11,14 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import Result, dataset, powers_of_two
+from absentia.evaluation.inner_search import (
+    Grid,
+    kernel_logistic_regression,
+    search_kernel,
+)
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.scoring import score
 from absentia.evaluation.sources import FilledSource, GramSource, without_scaling
-from absentia.evaluation.tuning import (
-    Grid,
-    kernel_logistic_regression,
-    tune_kernel,
-)
 from absentia.missingness.amputation import mcar, views
 from absentia.tables import FloatArray
 
@@ -79,7 +79,7 @@ def _run(cell: Cell, context: Context) -> Result:
     gammas = (2.0**-6, 2.0**-4) if context.size == "smoke" else powers_of_two(-9, 1, 2)
     grid = Grid(penalties, gammas, folds=2 if context.size == "smoke" else 5, metric="roc_auc")
     y, y_test = data.y[train], data.y[test]
-    trained = tune_kernel(
+    trained = search_kernel(
         source, X[train], y, X[test], data.task, grid, seed, kernel_logistic_regression
     )
     scores, facts = score(trained, y, y_test, data.task)

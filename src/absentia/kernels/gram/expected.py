@@ -123,8 +123,8 @@ def expected_gram(
     if total is not None:
         out = symmetrised(total) if symmetric else total
     elif symmetric and n_popular:
-        blocks = triangle_tiles(0, n_popular, 4 * threads, 32)
-        run_tiles(mirror_rows, blocks, threads, out)
+        tiles = triangle_tiles(0, n_popular, 4 * threads, 32)
+        run_tiles(mirror_rows, tiles, threads, out)
     if not (row_ordering.identity and column_ordering.identity):
         reorder(out, row_ordering.rows, column_ordering.rows)
     return out
@@ -191,10 +191,10 @@ def log_self_similarities(
         return of_rows if log_factor is None else of_rows + log_factor(0, 0)
     out = np.full(len(P), -np.inf)
     step = P.n_components * P.n_features**2
-    for block in bounded_slices(len(P), 3 * step):
-        groups, group_of_row = np.unique(P.group_of_row[block], return_inverse=True)
+    for part in bounded_slices(len(P), 3 * step):
+        groups, group_of_row = np.unique(P.group_of_row[part], return_inverse=True)
         dense = table.dense(groups)
-        means, log_weights = P.means[block], P.log_weights[block]
+        means, log_weights = P.means[part], P.log_weights[part]
         for a in range(P.n_components):
             for b in range(a + 1):
                 log_dets, lengths = log_determinants_and_lengths(
@@ -208,6 +208,6 @@ def log_self_similarities(
                 if a != b:
                     term += np.log(2)
                 if log_factor is not None:
-                    term += log_factor(a, b)[block]
-                out[block] = np.logaddexp(out[block], term)
+                    term += log_factor(a, b)[part]
+                out[part] = np.logaddexp(out[part], term)
     return out

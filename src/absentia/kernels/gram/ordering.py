@@ -54,12 +54,12 @@ class Ordering:
         rank[popular] = np.arange(len(popular))
         rows = np.argsort(rank[group_of_row], kind="stable")
         stops = np.cumsum(counts[popular])
-        blocks = [
+        tiles = [
             (int(g), int(stop - counts[g]), int(stop))
             for g, stop in zip(popular, stops, strict=True)
         ]
         identity = bool(np.array_equal(rows, np.arange(len(rows))))
-        return cls(rows, group_of_row[rows], blocks, identity)
+        return cls(rows, group_of_row[rows], tiles, identity)
 
     def runs(self, start: int = 0, stop: int | None = None) -> tuple[IntArray, IntArray]:
         """Return where runs of one group start in places ``start`` to ``stop``, and their groups.

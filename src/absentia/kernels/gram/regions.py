@@ -148,12 +148,12 @@ def fill_popular(
         for left in range(0, column_stop - column_start, _PANEL_COLUMNS):
             some = slice(left, left + _PANEL_COLUMNS)
             target = out[start:stop, column_start:column_stop][:, some]
-            block = np.empty(target.shape) if accumulate else target
-            np.matmul(A, B[some].T, out=block)
-            far = far_pairs(block, row_lengths, column_lengths[some])
+            tile = np.empty(target.shape) if accumulate else target
+            np.matmul(A, B[some].T, out=tile)
+            far = far_pairs(tile, row_lengths, column_lengths[some])
             limits = row_part, row_cap, column_part[some], column_cap[some]
             if accumulate:
-                exponential_of_distances(block, 0, 0, *limits)
+                exponential_of_distances(tile, 0, 0, *limits)
             else:
                 exponential_of_distances(out, start, column_start + left, *limits)
             for part in bounded_slices(len(far[0]), A.shape[1]):
@@ -164,9 +164,9 @@ def fill_popular(
                 else:
                     d = solve_triangular(root, d.T, lower=True, check_finite=False)
                     lengths = np.einsum("ji,ji->i", d, d)
-                block[i, j] = np.exp(row_cap[i] + column_cap[some][j] - 0.5 * lengths)
+                tile[i, j] = np.exp(row_cap[i] + column_cap[some][j] - 0.5 * lengths)
             if accumulate:
-                target += block
+                target += tile
 
     tasks = [
         (p, q, start, min(start + _PANEL_ROWS, row_stop))
@@ -205,7 +205,7 @@ def fill_lanes(
     d = smoothing.n_features
     n_pairs = (last_row - first_row) * (m - first_column)
     threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
-    n_blocks = 1 if threads == 1 else 8 * threads
+    n_tiles = 1 if threads == 1 else 8 * threads
     cut = triangle_tiles if symmetric else row_tiles
     prior = columns.beliefs.prior
     # Whole matrices, writeable and C-contiguous: each compiled function has one signature.
@@ -229,14 +229,14 @@ def fill_lanes(
             )
             kept, run_groups = np.unique(groups, return_inverse=True)
             column_covariances = np.array(columns.covariances(kept))
-            for block in bounded_slices(last_row - first_row, d * d):
-                begin, end = first_row + block.start, first_row + block.stop
+            for part in bounded_slices(last_row - first_row, d * d):
+                begin, end = first_row + part.start, first_row + part.stop
                 if symmetric and end <= first_column + left.start:
                     continue
                 groups, local = _local_groups(rows, begin, end)
                 run_tiles(
                     explicit_rows,
-                    cut(begin, end, n_blocks, LANES),
+                    cut(begin, end, n_tiles, LANES),
                     threads,
                     out,
                     first_column + left.start,
@@ -286,7 +286,7 @@ def fill_lanes(
         row_prior = rows.beliefs.prior
         run_tiles(
             gram_rows,
-            cut(first_row, last_row, n_blocks, LANES),
+            cut(first_row, last_row, n_tiles, LANES),
             threads,
             *target,
             2 * smoothing.gamma,
@@ -302,8 +302,8 @@ def fill_lanes(
     # A general metric, or explicit covariances: information matrices by LAPACK, for as many
     # rows at a time as the workspace holds.
     row_constants = rows.constants.copy()
-    for block in bounded_slices(last_row - first_row, d * d):
-        begin, end = first_row + block.start, first_row + block.stop
+    for part in bounded_slices(last_row - first_row, d * d):
+        begin, end = first_row + part.start, first_row + part.stop
         groups, local = _local_groups(rows, begin, end)
         smoothed = smoothing.covariance + rows.covariances(groups)
         information = np.linalg.inv(smoothed)
@@ -313,7 +313,7 @@ def fill_lanes(
             row_constants[begin:end] -= 0.5 * log_ratio[local[begin:end]]
         run_tiles(
             gram_rows,
-            cut(begin, end, n_blocks, LANES),
+            cut(begin, end, n_tiles, LANES),
             threads,
             *target,
             0.0,

@@ -1,4 +1,4 @@
-"""Gram matrices block by block: streamed when they are too large to hold, and assembled."""
+"""Gram matrices tile by tile: streamed when they are too large to hold, and assembled."""
 
 from __future__ import annotations
 
@@ -73,31 +73,31 @@ def _stream(
 ) -> Iterator[tuple[slice, FloatArray]]:
     for rows in cut(len(P), block_rows):
         some = P[rows]
-        block = kernel(some, P if Q is None else Q, n_jobs=n_jobs)
+        tile = kernel(some, P if Q is None else Q, n_jobs=n_jobs)
         if Q is None:
             within = np.arange(rows.stop - rows.start)
-            block[within, rows.start + within] = kernel.diag(some)
-        yield rows, block
+            tile[within, rows.start + within] = kernel.diag(some)
+        yield rows, tile
 
 
 def assembled(
-    block: Callable[[slice, slice], FloatArray],
+    tile: Callable[[slice, slice], FloatArray],
     shape: tuple[int, int],
     *,
     symmetric: bool,
-    block_rows: int,
+    tile_rows: int,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Return the matrix whose blocks a function computes.
+    """Return the matrix whose tiles a function computes.
 
-    ``block(I, J)`` returns the entries of rows ``I`` and columns ``J``. A symmetric matrix is
+    ``tile(I, J)`` returns the entries of rows ``I`` and columns ``J``. A symmetric matrix is
     computed on and below the diagonal and mirrored, so that it is symmetric to the last bit.
-    Blocks are distributed over threads; each writes its own part of the matrix.
+    Tiles are distributed over threads; each writes its own part of the matrix.
     """
     out = np.empty(shape)
 
     def fill(rows: slice, columns: slice) -> None:
-        out[rows, columns] = block(rows, columns)
+        out[rows, columns] = tile(rows, columns)
         if symmetric and rows == columns:
             symmetrised(out[rows, columns])
         elif symmetric:
@@ -105,8 +105,8 @@ def assembled(
 
     tasks = [
         (rows, columns)
-        for rows in cut(shape[0], block_rows)
-        for columns in cut(shape[1], block_rows)
+        for rows in cut(shape[0], tile_rows)
+        for columns in cut(shape[1], tile_rows)
         if not symmetric or columns.start <= rows.start
     ]
     run_single_threaded_blas(fill, tasks, n_threads(n_jobs))

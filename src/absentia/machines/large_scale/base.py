@@ -1,4 +1,4 @@
-"""What large-scale machines share: features of rows, and a linear model on sums over blocks."""
+"""What large-scale machines share: features of rows, and a linear model on sums over chunks."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ class LargeScaleMachine(BaseEstimator):
         """
         self._check_parameters()
         rows = open_rows(X, y, sample_weight)
-        blocks = self._blocks(rows, y, sample_weight)
-        features = self._fitted_features(blocks)
-        codes_of, attributes = self._learn_codes(blocks, None)
-        blocks, design_of = self._design(blocks, features)
+        chunks = self._chunks(rows, y, sample_weight)
+        features = self._fitted_features(chunks)
+        codes_of, attributes = self._learn_codes(chunks, None)
+        chunks, design_of = self._design(chunks, features)
         n_scores = codes_of.n_scores
         penalty = QuadraticPenalty.ridge(
             self._penalty_weight(), design_of.n_columns, n_scores, self.fit_intercept
         )
-        B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
+        B, n_passes = self._minimise(chunks, design_of, codes_of, penalty)
         learned = self._of_coefficients(B, n_passes) | {"features_": features, "_curvature": None}
         set_fitted(self, rows, attributes | learned)
         return self
@@ -104,21 +104,21 @@ class LargeScaleMachine(BaseEstimator):
         rows = open_rows(X, y, sample_weight)
         if known is not None:
             rows = rows.checked(self)
-        blocks = self._blocks(rows, y, sample_weight)
+        chunks = self._chunks(rows, y, sample_weight)
         if known is None:
-            features = self._fitted_features(blocks)
-            codes_of, attributes = self._learn_codes(blocks, classes)
+            features = self._fitted_features(chunks)
+            codes_of, attributes = self._learn_codes(chunks, classes)
         else:
             features, codes_of = self.features_, self._known_codes()
-        blocks, design_of = self._design(blocks, features)
+        chunks, design_of = self._design(chunks, features)
         if known is None:
             n_columns, n_scores = design_of.n_columns, codes_of.n_scores
             weight = self._penalty_weight()
             penalty = QuadraticPenalty.ridge(weight, n_columns, n_scores, self.fit_intercept)
         else:
             penalty = QuadraticPenalty(known, self._coefficients())
-        B, n_passes = self._minimise(blocks, design_of, codes_of, penalty)
-        curvature = sum_curvature(blocks, design_of, codes_of, self._loss(codes_of), B)
+        B, n_passes = self._minimise(chunks, design_of, codes_of, penalty)
+        curvature = sum_curvature(chunks, design_of, codes_of, self._loss(codes_of), B)
         curvature += penalty.hessians
         if known is None:
             learned = self._of_coefficients(B, n_passes) | attributes
@@ -139,7 +139,7 @@ class LargeScaleMachine(BaseEstimator):
         """Return ``alpha`` of the penalty ``alpha |b|^2 / 2``."""
         raise TypeError(f"{type(self).__name__} does not define its penalty.")
 
-    def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
         """Return how targets become codes, and the fitted attributes that say so."""
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
@@ -156,7 +156,7 @@ class LargeScaleMachine(BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _blocks(self, rows: MemoryRows | Stream, y: Any, sample_weight: Any) -> Stream:
+    def _chunks(self, rows: MemoryRows | Stream, y: Any, sample_weight: Any) -> Stream:
         """Return the rows with their targets, in memory or elsewhere, as a stream."""
         if isinstance(rows, Stream):
             return rows
@@ -168,16 +168,16 @@ class LargeScaleMachine(BaseEstimator):
             )
         return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
 
-    def _fitted_features(self, blocks: Stream) -> Any:
+    def _fitted_features(self, chunks: Stream) -> Any:
         """Return the feature map, fitted to the rows; None where the rows are features already."""
         features = self._make_features()
         if features is None:
             return None
-        if not isinstance(blocks, MemoryStream):
-            return features.fit(blocks)
+        if not isinstance(chunks, MemoryStream):
+            return features.fit(chunks)
         if not hasattr(features, "of_rows"):  # not of this library: it takes arrays
-            return features.fit(np.asarray(blocks.X))
-        return features.fit(blocks.X, sample_weight=blocks.sample_weight)
+            return features.fit(np.asarray(chunks.X))
+        return features.fit(chunks.X, sample_weight=chunks.sample_weight)
 
     def _make_features(self) -> Any:
         shared = {
@@ -206,27 +206,27 @@ class LargeScaleMachine(BaseEstimator):
             f"transformer such as FourierFeatures(), found {self.features!r}."
         )
 
-    def _design(self, blocks: Stream, features: Any) -> tuple[Stream, DesignOf]:
+    def _design(self, chunks: Stream, features: Any) -> tuple[Stream, DesignOf]:
         """Return the rows and how to make their design matrix; features are kept if they fit."""
         if features is None:
-            n_features = blocks.n_features
+            n_features = chunks.n_features
         else:
             n_features = len(features.get_feature_names_out())
         design_of = DesignOf(features, self.fit_intercept, n_features)
-        if features is not None and isinstance(blocks, MemoryStream):
-            megabytes = 8e-6 * len(blocks.X) * n_features
+        if features is not None and isinstance(chunks, MemoryStream):
+            megabytes = 8e-6 * len(chunks.X) * n_features
             if megabytes <= self.cache_size:
                 kept = MemoryStream(
-                    design_of.of_rows(blocks.X), blocks.y, blocks.sample_weight, n_jobs=self.n_jobs
+                    design_of.of_rows(chunks.X), chunks.y, chunks.sample_weight, n_jobs=self.n_jobs
                 )
                 return kept, replace(design_of, features=None)
-        return blocks, design_of
+        return chunks, design_of
 
     def _minimise(
-        self, blocks: Stream, design_of: DesignOf, codes_of: CodesOf, penalty: QuadraticPenalty
+        self, chunks: Stream, design_of: DesignOf, codes_of: CodesOf, penalty: QuadraticPenalty
     ) -> tuple[FloatArray, int]:
         return minimise_sum(
-            blocks,
+            chunks,
             design_of,
             codes_of,
             self._loss(codes_of),
@@ -284,7 +284,7 @@ class _Scored:
 
     def __call__(self, rows: Any) -> Any:
         # In slices, so that the features of all rows are never held at once.
-        slices = MemoryStream(rows, block_rows=SLICE_ROWS)
+        slices = MemoryStream(rows, chunk_rows=SLICE_ROWS)
         return slices.map_rows(self._of_slice, None) if len(rows) else self._of_slice(rows)
 
     def _of_slice(self, rows: Any) -> Any:

@@ -134,8 +134,8 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
             return self._map_scores(X, first_column, None)
         return self._map_scores(X, all_columns, len(self.intercept_))
 
-    def _learn_codes(self, blocks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
-        widths = blocks.map_sum(widths_of).widths
+    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+        widths = chunks.map_sum(widths_of).widths
         return NumberCodes(widths[0] if widths else 1), {"_flat": not widths}
 
     def _known_codes(self) -> NumberCodes:

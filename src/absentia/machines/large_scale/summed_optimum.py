@@ -1,4 +1,4 @@
-"""Linear models on out-of-core and distributed tables, by sums over blocks of rows.
+"""Linear models on out-of-core and distributed tables, by sums over chunks of rows.
 
 The coefficients minimise ``sum_i weight_i loss(codes_i, z_i'B) + penalty(B)``, with a quadratic
 penalty. For squared error that takes one pass, which sums the normal equations. For other losses
@@ -99,7 +99,7 @@ class QuadraticPenalty:
 
 
 def minimise_sum(
-    blocks: Stream,
+    chunks: Stream,
     design_of: DesignOf,
     codes_of: CodesOf,
     loss: Loss,
@@ -112,7 +112,7 @@ def minimise_sum(
 
     Parameters
     ----------
-    blocks : Stream
+    chunks : Stream
     design_of : from rows to the design matrix
     codes_of : from targets to codes, (n, n_scores)
     loss : Loss
@@ -123,7 +123,7 @@ def minimise_sum(
     max_iter : int
         The largest number of steps of L-BFGS.
     """
-    gram, cross, total = blocks.map_sum(_in_slices, _normal_equations, design_of, codes_of)
+    gram, cross, total = chunks.map_sum(_in_slices, _normal_equations, design_of, codes_of)
     if not total > 0:
         raise ValueError("There is nothing to learn from: no row has a positive weight.")
     pull = np.einsum("sij,js->is", penalty.hessians, penalty.centres)
@@ -138,7 +138,7 @@ def minimise_sum(
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
         B = unscale * _backward(roots, flat.reshape(start.shape))
-        value, gradient = blocks.map_sum(
+        value, gradient = chunks.map_sum(
             _in_slices, _loss_and_gradient, design_of, codes_of, loss, B
         )
         extra, slope = penalty.value_and_gradient(B)
@@ -162,45 +162,45 @@ def minimise_sum(
 
 
 def sum_curvature(
-    blocks: Stream, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
+    chunks: Stream, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> FloatArray:
     """Return the sum of the losses' Hessians at ``B``, (n_scores, n_columns, n_columns)."""
-    hessians: FloatArray = blocks.map_sum(_in_slices, _curvature, design_of, codes_of, loss, B)
+    hessians: FloatArray = chunks.map_sum(_in_slices, _curvature, design_of, codes_of, loss, B)
     return hessians
 
 
-def _in_slices(block: Chunk, function: Callable[..., Any], *shared: Any) -> Any:
-    """Sum over slices of a block: a partition may be large, and its features larger."""
-    return pairwise_sum(function(part, *shared) for part in block.slices(SLICE_ROWS))
+def _in_slices(chunk: Chunk, function: Callable[..., Any], *shared: Any) -> Any:
+    """Sum over slices of a chunk: a partition may be large, and its features larger."""
+    return pairwise_sum(function(part, *shared) for part in chunk.slices(SLICE_ROWS))
 
 
 def _normal_equations(
-    block: Chunk, design_of: DesignOf, codes_of: CodesOf
+    chunk: Chunk, design_of: DesignOf, codes_of: CodesOf
 ) -> tuple[FloatArray, FloatArray, float]:
-    Z = design_of(block.X)
-    weighted = Z if block.sample_weight is None else Z * block.sample_weight[:, None]
-    total = len(Z) if block.sample_weight is None else block.sample_weight.sum()
-    return weighted.T @ Z, weighted.T @ codes_of(block.y), float(total)
+    Z = design_of(chunk.X)
+    weighted = Z if chunk.sample_weight is None else Z * chunk.sample_weight[:, None]
+    total = len(Z) if chunk.sample_weight is None else chunk.sample_weight.sum()
+    return weighted.T @ Z, weighted.T @ codes_of(chunk.y), float(total)
 
 
 def _loss_and_gradient(
-    block: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
+    chunk: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> tuple[float, FloatArray]:
-    Z = design_of(block.X)
-    values, slopes = loss.value_and_gradient(Z @ B, codes_of(block.y))
-    if block.sample_weight is not None:
-        values = values * block.sample_weight
-        slopes = slopes * block.sample_weight[:, None]
+    Z = design_of(chunk.X)
+    values, slopes = loss.value_and_gradient(Z @ B, codes_of(chunk.y))
+    if chunk.sample_weight is not None:
+        values = values * chunk.sample_weight
+        slopes = slopes * chunk.sample_weight[:, None]
     return float(values.sum()), Z.T @ slopes
 
 
 def _curvature(
-    block: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
+    chunk: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> FloatArray:
-    Z = design_of(block.X)
-    curvature = loss.curvature(Z @ B, codes_of(block.y))
-    if block.sample_weight is not None:
-        curvature = curvature * block.sample_weight[:, None]
+    Z = design_of(chunk.X)
+    curvature = loss.curvature(Z @ B, codes_of(chunk.y))
+    if chunk.sample_weight is not None:
+        curvature = curvature * chunk.sample_weight[:, None]
     return np.stack([(Z * column[:, None]).T @ Z for column in curvature.T])
 
 

@@ -1,6 +1,6 @@
-"""Tables that are in many places: files larger than memory, partitions on many machines.
+"""Out-of-core and distributed tables: files larger than memory, partitions on many machines.
 
-Everything that learns from such a table is a sum over its blocks of rows (the statistics of an EM
+Everything that learns from such a table is a sum over its chunks (the statistics of an EM
 step, the normal equations of a ridge regression, the gradient of a loss), so a table need only be
 able to do one thing: :meth:`Stream.map_sum`. The estimators are the same as for a table in
 memory; they ask :func:`absentia.tables.open_rows` what they were given.

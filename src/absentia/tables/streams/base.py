@@ -1,7 +1,7 @@
-"""What a table in many places can do: apply a function to each block of rows, and add up.
+"""What an out-of-core or distributed table can do: apply a function to each chunk, and add up.
 
-The sum is taken over neighbours in the order of the blocks, two and two, so it does not depend on
-which block was finished first: a fit gives the same bits on one worker and on ten.
+The sum is taken over neighbours in the order of the chunks, two and two, so it does not depend on
+which chunk was finished first: a fit gives the same bits on one worker and on ten.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Chunk:
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     sample_weight : ndarray of shape (n_rows,), or None
     number : int
-        Which block of the table this is, from 0.
+        Which chunk of the table this is, from 0.
     """
 
     X: FloatArray
@@ -45,13 +45,13 @@ class Chunk:
 
     @classmethod
     def of(cls, X: Any, y: Any = None, sample_weight: Any = None, number: int = 0) -> Chunk:
-        """Check the rows of a block, whatever kind of table they came as."""
+        """Check the rows of a chunk, whatever kind of table they came as."""
         table = as_table(X, minimum_rows=0)
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None and len(values) != len(table):
                 raise ValueError(
                     f"Chunk {number} has {len(table)} rows of X but {len(values)} of {name}: the "
-                    "blocks of both must be cut at the same rows."
+                    "chunks of both must be cut at the same rows."
                 )
         return cls(
             table,
@@ -61,7 +61,7 @@ class Chunk:
         )
 
     def slices(self, n_rows: int) -> Iterator[Chunk]:
-        """Cut the block into smaller ones, for what needs much memory to a row."""
+        """Cut the chunk into smaller ones, for what needs much memory to a row."""
         for start in range(0, max(1, len(self.X)), n_rows):
             rows = slice(start, start + n_rows)
             yield Chunk(
@@ -73,7 +73,7 @@ class Chunk:
 
 
 class Stream(Rows):
-    """A table that is visited block by block, as often as needed, and never held whole."""
+    """A table that is visited chunk by chunk, as often as needed, and never held whole."""
 
     in_memory = False
 
@@ -94,7 +94,7 @@ class Stream(Rows):
 
     @abstractmethod
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Return the sum over blocks of ``function(block, *shared)``: one pass over the data.
+        """Return the sum over chunks of ``function(chunk, *shared)``: one pass over the data.
 
         What the function returns is an array, a number, a tuple of such, or anything with ``+``.
         It should be small, for it travels; the rows do not.
@@ -109,7 +109,7 @@ class Stream(Rows):
 
 
 def add(left: Any, right: Any) -> Any:
-    """Add two outcomes of a block function; tuples item by item."""
+    """Add two outcomes of a chunk function; tuples item by item."""
     if isinstance(left, tuple):
         return type(left)(map(add, left, right))
     return left + right
@@ -129,7 +129,7 @@ def pairwise_sum(values: Iterable[Any]) -> Any:
             level += 1
         waiting.append((level, value))
     if not waiting:
-        raise ValueError("The table has no blocks of rows at all: there is nothing to learn from.")
+        raise ValueError("The table has no chunks at all: there is nothing to learn from.")
     total = waiting.pop()[1]
     while waiting:
         total = add(waiting.pop()[1], total)
@@ -163,7 +163,7 @@ class RowSample:
 
 
 def sample_rows(
-    blocks: Stream, size: int, rng: np.random.RandomState
+    chunks: Stream, size: int, rng: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return ``size`` rows at random without replacement (all, if there are no more), in order.
 
@@ -171,10 +171,10 @@ def sample_rows(
     that depends on the seed and on where the row stands; the rows with the smallest keys are the
     sample, wherever they are.
     """
-    sample: RowSample = blocks.map_sum(_smallest_keys, size, int(rng.randint(2**31 - 1)))
+    sample: RowSample = chunks.map_sum(_smallest_keys, size, int(rng.randint(2**31 - 1)))
     return sample.rows, sample.weights
 
 
-def _smallest_keys(block: Chunk, size: int, seed: int) -> RowSample:
-    keys = np.random.default_rng([seed, block.number]).random(len(block.X))
-    return RowSample(keys, block.X, block.sample_weight, size).smallest()
+def _smallest_keys(chunk: Chunk, size: int, seed: int) -> RowSample:
+    keys = np.random.default_rng([seed, chunk.number]).random(len(chunk.X))
+    return RowSample(keys, chunk.X, chunk.sample_weight, size).smallest()

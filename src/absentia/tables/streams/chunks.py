@@ -96,13 +96,13 @@ class Chunks(Stream):
 
     def _first_columns(self) -> tuple[int, list[str] | None]:
         if self._n_features is None:
-            for _ in self.blocks():
+            for _ in self.iter_chunks():
                 break
         if self._n_features is None:
             raise ValueError("The chunks are empty: not one was found.")
         return self._n_features, self._names
 
-    def blocks(self) -> Iterator[Chunk]:
+    def iter_chunks(self) -> Iterator[Chunk]:
         """Read the chunks, one after the other, each checked."""
         chunks = self.source() if callable(self.source) else self.source
         for number, chunk in enumerate(chunks):
@@ -113,13 +113,13 @@ class Chunks(Stream):
                     f"{len(parts)}."
                 )
             X, y, sample_weight = (*parts, None, None)[:3]
-            block = Chunk.of(X, y, sample_weight, number)
-            self._check_columns(X, block)
-            yield block
+            checked = Chunk.of(X, y, sample_weight, number)
+            self._check_columns(X, checked)
+            yield checked
 
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Return the sum over chunks of ``function(block, *shared)``; one pass, one at a time."""
-        return pairwise_sum(function(block, *shared) for block in self.blocks())
+        """Return the sum over chunks of ``function(chunk, *shared)``; one pass, one at a time."""
+        return pairwise_sum(function(chunk, *shared) for chunk in self.iter_chunks())
 
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Chunks:
         """Return chunks whose rows are what ``function`` makes of these; targets stay with them."""
@@ -130,14 +130,14 @@ class Chunks(Stream):
         chunks = self.source() if callable(self.source) else self.source
         return np.concatenate([c[0] if isinstance(c, tuple) else c for c in chunks])
 
-    def _check_columns(self, X: Any, block: Chunk) -> None:
-        names = column_names(X, block.X.shape[1]) if hasattr(X, "columns") else None
+    def _check_columns(self, X: Any, chunk: Chunk) -> None:
+        names = column_names(X, chunk.X.shape[1]) if hasattr(X, "columns") else None
         if self._n_features is None:
-            self._n_features, self._names = block.X.shape[1], names
-        elif block.X.shape[1] != self._n_features or names != self._names:
+            self._n_features, self._names = chunk.X.shape[1], names
+        elif chunk.X.shape[1] != self._n_features or names != self._names:
             raise ValueError(
-                f"All chunks must have the same columns, but chunk {block.number} has "
-                f"{names or block.X.shape[1]} where the first had "
+                f"All chunks must have the same columns, but chunk {chunk.number} has "
+                f"{names or chunk.X.shape[1]} where the first had "
                 f"{self._names or self._n_features}."
             )
 
@@ -178,13 +178,13 @@ class _Mapped:
         self.chunks, self.function = chunks, function
 
     def __call__(self) -> Iterator[Any]:
-        for block in self.chunks.blocks():
-            rows = self.function(block.X)
-            if block.y is None:
+        for chunk in self.chunks.iter_chunks():
+            rows = self.function(chunk.X)
+            if chunk.y is None:
                 yield rows
             else:
                 yield (
-                    (rows, block.y)
-                    if block.sample_weight is None
-                    else (rows, block.y, block.sample_weight)
+                    (rows, chunk.y)
+                    if chunk.sample_weight is None
+                    else (rows, chunk.y, chunk.sample_weight)
                 )

@@ -1,7 +1,7 @@
-"""Dask arrays and data frames as row blocks: each partition stays where it is.
+"""Dask arrays and data frames as chunks: each partition stays where it is.
 
 Dask is the engine: it schedules, moves small results, spills, and computes again what a lost
-worker had. Only the outcome of the block function leaves a worker, and partial sums meet in a
+worker had. Only the outcome of the chunk function leaves a worker, and partial sums meet in a
 tree, so neither the client nor any worker holds more than a few of them.
 """
 
@@ -71,21 +71,21 @@ class DaskStream(Stream):
         return self._names
 
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Return the sum over partitions of ``function(block, *shared)``.
+        """Return the sum over partitions of ``function(chunk, *shared)``.
 
-        The block function runs where the partition is; partial sums are added two and two on the
+        The chunk function runs where the partition is; partial sums are added two and two on the
         workers, and the client receives one of them, the total.
         """
         sent = [dask.delayed(value, pure=False, traverse=False) for value in shared]
-        on_block = dask.delayed(_apply_to_block, pure=False, traverse=False)
+        on_chunk = dask.delayed(_apply_to_chunk, pure=False, traverse=False)
         total = dask.delayed(add, pure=False, traverse=False)
-        n_blocks = len(self.X.chunks[0])
+        n_chunks = len(self.X.chunks[0])
         columns = [
-            [None] * n_blocks if part is None else list(part.to_delayed().ravel())
+            [None] * n_chunks if part is None else list(part.to_delayed().ravel())
             for part in (self.X, self.y, self.sample_weight)
         ]
         values = [
-            on_block(function, number, *parts, *sent)
+            on_chunk(function, number, *parts, *sent)
             for number, parts in enumerate(zip(*columns, strict=True))
         ]
         while len(values) > 1:
@@ -124,7 +124,7 @@ class _AfterReading:
         return self.function(as_table(partition, minimum_rows=0))
 
 
-def _apply_to_block(
+def _apply_to_chunk(
     function: Callable[..., Any], number: int, X: Any, y: Any, sample_weight: Any, *shared: Any
 ) -> Any:
     return function(Chunk.of(X, y, sample_weight, number), *shared)
@@ -147,7 +147,7 @@ def _aligned(values: Any, X: da.Array, name: str) -> da.Array:
     rows = X.chunks[0]
     unknown = any(np.isnan(size) for size in (*rows, *array.chunks[0]))
     if unknown:
-        # Lengths that are not known yet (frames) are checked block by block, when they are.
+        # Lengths that are not known yet (frames) are checked chunk by chunk, when they are.
         if len(array.chunks[0]) != len(rows):
             raise ValueError(
                 f"{name} has {len(array.chunks[0])} partitions and X has {len(rows)}: both must be "

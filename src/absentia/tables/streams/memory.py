@@ -1,4 +1,4 @@
-"""A table in memory as row blocks, so that solvers have one way to see any table."""
+"""A table in memory as chunks, so that solvers have one way to see any table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class MemoryStream(Stream):
     ----------
     X : ndarray of shape (n_samples, n_features), or Beliefs
     y, sample_weight : ndarray or None
-    block_rows : int, default=4096
-        Rows to a block: large enough for matrix products, small enough for the cache.
+    chunk_rows : int, default=4096
+        Rows per chunk: large enough for matrix products, small enough for the cache.
     n_jobs : int, optional
         Threads over chunks; by default as many as BLAS would use.
     """
@@ -33,11 +33,11 @@ class MemoryStream(Stream):
         y: Any = None,
         sample_weight: FloatArray | None = None,
         *,
-        block_rows: int = 4096,
+        chunk_rows: int = 4096,
         n_jobs: int | None = None,
     ):
         self.X, self.y, self.sample_weight = X, y, sample_weight
-        self.block_rows = block_rows
+        self.chunk_rows = chunk_rows
         self.n_jobs = n_jobs
 
     @property
@@ -45,10 +45,10 @@ class MemoryStream(Stream):
         """The number of columns."""
         return int(self.X.shape[1])
 
-    def blocks(self) -> Iterator[Chunk]:
-        """Cut the table into blocks, without copying."""
-        for number, start in enumerate(range(0, len(self.X), self.block_rows)):
-            rows = slice(start, start + self.block_rows)
+    def iter_chunks(self) -> Iterator[Chunk]:
+        """Cut the table into chunks, without copying."""
+        for number, start in enumerate(range(0, len(self.X), self.chunk_rows)):
+            rows = slice(start, start + self.chunk_rows)
             yield Chunk(
                 self.X[rows],
                 None if self.y is None else self.y[rows],
@@ -58,14 +58,14 @@ class MemoryStream(Stream):
 
     def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
         """Return the sum over chunks of ``function(chunk, *shared)``, on threads where it pays."""
-        threads = min(n_threads(self.n_jobs), -(-len(self.X) // self.block_rows))
+        threads = min(n_threads(self.n_jobs), -(-len(self.X) // self.chunk_rows))
         if threads == 1:
-            return pairwise_sum(function(chunk, *shared) for chunk in self.blocks())
+            return pairwise_sum(function(chunk, *shared) for chunk in self.iter_chunks())
         with one_blas_thread():
             return pairwise_sum(
-                map_on_threads(lambda chunk: function(chunk, *shared), self.blocks(), threads)
+                map_on_threads(lambda chunk: function(chunk, *shared), self.iter_chunks(), threads)
             )
 
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
         """Return what ``function`` makes of the rows, at once."""
-        return np.concatenate([function(block.X) for block in self.blocks()])
+        return np.concatenate([function(chunk.X) for chunk in self.iter_chunks()])

@@ -8,16 +8,16 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, SVR
 
-from absentia.evaluation.methods import METHODS, methods_for
-from absentia.evaluation.sources import source_of
-from absentia.evaluation.tuning import (
+from absentia.evaluation.inner_search import (
     Grid,
     _decision,
     _metric,
     inner_splits,
     kernel_logistic_regression,
-    tune_kernel,
+    search_kernel,
 )
+from absentia.evaluation.methods import METHODS, methods_for
+from absentia.evaluation.sources import source_of
 from absentia.missingness.amputation import mcar
 
 GRID = Grid((0.5, 8.0), (0.02, 0.2), folds=3, widen=False)
@@ -136,7 +136,7 @@ def test_several_draws_of_one_seed_are_one_result():
     X, y = rows()
     source = METHODS["mice"].source("classification", 5)
     one, two = (
-        tune_kernel(source, X[:50], y[:50], X[50:], "classification", GRID, 0).decision
+        search_kernel(source, X[:50], y[:50], X[50:], "classification", GRID, 0).decision
         for _ in range(2)
     )
     np.testing.assert_array_equal(one, two)
@@ -175,7 +175,7 @@ def test_logistic_regression_on_a_matrix_is_solved_to_the_end():
     # Ours stops at scikit-learn's default tolerance, 1e-4 of the gradient.
     np.testing.assert_allclose(_decision(ours, K_new), exact.decision_function(K_new), atol=1e-4)
     source = source_of(METHODS["mean"].estimator("classification", 0))
-    trained = tune_kernel(
+    trained = search_kernel(
         source, X[:50], y[:50], X[50:], "classification", grid, 0, kernel_logistic_regression
     )
     assert trained.probabilities.shape == (20, 2)

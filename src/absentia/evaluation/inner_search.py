@@ -1,8 +1,8 @@
 """The same inner cross-validation for every method, on training rows only.
 
-Kernel methods go through :func:`tune_kernel`: missing values are handled once per fold, the Gram
+Kernel methods go through :func:`search_kernel`: missing values are handled once per fold, the Gram
 matrix is computed once per width, and all penalties are solved on it. Learners that are no kernel
-methods go through :func:`tune_estimator`, a grid search over the same folds. When the best width
+methods go through :func:`search_estimator`, a grid search over the same folds. When the best width
 lies on the edge of the grid, the grid is widened beyond that edge, and the cell records it.
 """
 
@@ -34,8 +34,8 @@ __all__ = [
     "fit_quietly",
     "inner_splits",
     "seen_columns",
-    "tune_estimator",
-    "tune_kernel",
+    "search_estimator",
+    "search_kernel",
 ]
 
 #: A solver that makes no progress is stopped here: libsvm can run for hours at extreme penalties.
@@ -126,7 +126,7 @@ def kernel_logistic_regression(task: Task, C: float, grid: Grid) -> Any:
     return LogisticRegression(C=C, solver="newton-cholesky")
 
 
-def tune_kernel(
+def search_kernel(
     source: GramSource,
     X: FloatArray,
     y: np.ndarray,
@@ -194,7 +194,7 @@ def tune_kernel(
     )
 
 
-def tune_estimator(
+def search_estimator(
     estimator: Any,
     parameters: Mapping[str, Sequence[Any]],
     X: FloatArray,
