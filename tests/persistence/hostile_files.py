@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -59,6 +60,8 @@ def models() -> list:
         (SVR(kernel=ExpectedPolynomial(degree=3)).fit(X, y), X),
         (SVC().fit(given, y), given),
         (LargeScaleRidge(features=fourier).fit(X, y), X),
+        (RandomForestClassifier(3, random_state=0).fit(X, y), X),
+        (HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3).fit(X, y), X),
     ]
 
 
@@ -104,7 +107,12 @@ def change_array(rng: random.Random, content: bytes) -> bytes:
     """Return an array with another type, shape or other values, as a file of NumPy."""
     array = np.load(io.BytesIO(content))
     what = rng.randrange(8)
-    if what == 0:
+    if array.dtype.names and what < 5:
+        # A node of a tree, with another child, feature or flag.
+        array = array.copy()
+        field = rng.choice(array.dtype.names)
+        array[field][rng.randrange(array.size)] = rng.choice([0, 1, 3, 100])
+    elif what == 0:
         array = array.astype(rng.choice(["f4", "i4", "i8", "u1", "?", ">f8", "U3", "c16"]))
     elif what == 1:
         array = array.reshape(-1)

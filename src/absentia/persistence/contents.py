@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from absentia.persistence.stored_trees import check_trees
 from absentia.tables.stored import Stored
 
-__all__ = ["check_contents"]
+__all__ = ["check_contents", "inner_objects"]
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
@@ -19,22 +20,29 @@ def check_contents(model: Any) -> None:
     """Raise ValueError where a value inside a model is not consistent.
 
     Every object is visited, however deep it is. Values that compiled code trusts check themselves
-    (:meth:`Stored.validate`).
+    (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to.
     """
+    for value in inner_objects(model):
+        if isinstance(value, Stored):
+            type(value).validate(value)
+        elif isinstance(value, np.random.RandomState):
+            _check_twister(value)
+        elif isinstance(value, np.random.Generator):
+            _check_generator(value)
+        elif hasattr(value, "__dict__") and not isinstance(value, type | np.ndarray):
+            _check_methods(value)
+
+
+def inner_objects(model: Any) -> Iterator[Any]:
+    """Yield every object inside a model once, the model first; trees are checked and left out."""
     seen: set[int] = set()
     pending = [model]
     while pending:
         value = pending.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, Stored):
-            type(value).validate(value)
-        elif isinstance(value, BaseEstimator):
-            _check_methods(value)
-        elif isinstance(value, np.random.RandomState):
-            _check_twister(value)
-        pending += _inner_values(value)
+        if id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            pending += _inner_values(value)
 
 
 def _inner_values(value: Any) -> list[Any]:
@@ -44,17 +52,25 @@ def _inner_values(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, np.ndarray):
         return list(value.flat) if value.dtype == object else []
-    return list(getattr(value, "__dict__", {}).values()) if not isinstance(value, type) else []
+    if isinstance(value, type):
+        return []
+    checked = check_trees(value)
+    return [v for name, v in getattr(value, "__dict__", {}).items() if name not in checked]
 
 
-def _check_methods(estimator: BaseEstimator) -> None:
+def _check_methods(value: Any) -> None:
     """Refuse attributes that would be called instead of a method."""
-    for name in vars(estimator):
-        if callable(getattr(type(estimator), name, None)):
-            raise ValueError(f"{type(estimator).__name__} with {name} replaced")
+    for name in vars(value):
+        if callable(getattr(type(value), name, None)):
+            raise ValueError(f"{type(value).__name__} with {name} replaced")
 
 
 def _check_twister(generator: np.random.RandomState) -> None:
     state: Any = generator.get_state(legacy=False)
     if not 0 <= state["state"]["pos"] <= _TWISTER_NUMBERS:
         raise ValueError("a random number generator in an impossible state")
+
+
+def _check_generator(generator: np.random.Generator) -> None:
+    if type(generator.bit_generator) is not np.random.PCG64:
+        raise ValueError(f"random numbers of {type(generator.bit_generator).__name__}")

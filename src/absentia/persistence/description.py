@@ -8,19 +8,21 @@ with its number are.
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
+from absentia.persistence.stored_trees import tree_records
 from absentia.persistence.trust import allowed_classes
 
 __all__ = ["refused_entries"]
 
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
 _DEEPEST = 100
-#: The kinds of numbers that arrays may have: no objects and no records.
+#: The kinds of numbers that arrays may have: no objects, and no records but the nodes of trees.
 _NUMBER_KINDS = "biufcUSmM"
 
 
@@ -80,7 +82,44 @@ def _inner_nodes(kind: str, node: dict[str, Any]) -> list[Any]:
             return [] if content is None else [content]
         case "DTypeNode" | "RandomStateNode":
             return [content]
+        case "TreeNode" | "LossNode":
+            arguments = node["__reduce__"]["args"]
+            (_check_tree_arrays if kind == "TreeNode" else _check_loss)(arguments, content)
+            return [arguments, content]
+        case "RandomGeneratorNode":
+            _check_generator(**content)  # type: ignore[arg-type]
+            return list(content.values())  # type: ignore[union-attr]
     return []
+
+
+def _check_tree_arrays(arguments: Any, content: Any) -> None:
+    """Refuse trees of anything but arrays; an object with the attributes of an array is none.
+
+    Whether the arrays describe a tree is checked when they have been read.
+    """
+    fields = {"max_depth", "node_count", "nodes", "values"}
+    if content["__loader__"] != "DictNode" or set(content["content"]) != fields:
+        raise ValueError("a tree with other fields than trees have")
+    _, n_classes, _ = arguments["content"]
+    arrays = [n_classes, content["content"]["nodes"], content["content"]["values"]]
+    if any((a["__loader__"], a["__class__"]) != ("NdArrayNode", "ndarray") for a in arrays) or any(
+        a["type"] != "numpy" for a in arrays
+    ):
+        raise ValueError("a tree that is not made of arrays")
+
+
+def _check_loss(arguments: Any, content: Any) -> None:
+    """Refuse losses with a state: those of boosted trees have numbers as arguments, and no more."""
+    if content["content"] or any(a["__loader__"] != "JsonNode" for a in arguments["content"]):
+        raise ValueError("a loss with a state of its own")
+
+
+def _check_generator(bit_generator: Any, seed_seq: Any) -> None:
+    """Refuse generators other than NumPy's default with its usual seed, whose size is memory."""
+    kind = json.loads(bit_generator["content"]["bit_generator"]["content"])
+    pool = json.loads(seed_seq["content"]["pool_size"]["content"])
+    if (kind, pool) != ("PCG64", np.random.SeedSequence(0).pool_size):
+        raise ValueError(f"random numbers of {kind!r} with a pool of {pool!r}")
 
 
 def _unnumbered(value: Any, archive: ZipFile) -> Any:
@@ -114,7 +153,7 @@ def _array_bytes(archive: ZipFile, name: str) -> int:
         }
         shape, _, dtype = readers[version](stream)
         left = size - stream.tell()
-    if dtype.kind not in _NUMBER_KINDS:
+    if dtype.kind not in _NUMBER_KINDS and dtype not in tree_records():
         raise ValueError(f"an array of {dtype}")
     if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) != left:
         raise ValueError(f"an array of shape {shape} in {left} bytes")

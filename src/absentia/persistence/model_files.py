@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from sklearn.base import BaseEstimator
 
-from absentia.persistence.contents import check_contents
+from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
 from absentia.persistence.trust import allowed_classes
 
@@ -87,6 +87,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
                 f"This {type(model).__name__} holds {', '.join(refused)}, which load would refuse "
                 "to make from a file. Remove it, or use joblib, whose files run code when opened."
             )
+        try:
+            for _ in inner_objects(model):  # checks the trees on its way
+                pass
+        except ValueError as error:
+            raise TypeError(
+                f"This {type(model).__name__} holds {error}, which load would refuse."
+            ) from error
         os.replace(draft, place)
 
 

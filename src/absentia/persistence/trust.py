@@ -2,10 +2,11 @@
 
 skops describes a model as a tree of nodes. Some kinds of nodes call what they name (methods,
 operators, partial functions, constructors) or hold what compiled code follows without looking
-(trees, sparse matrices); a model of absentia needs none of them, so they are refused as a kind. Of
+(sparse matrices); a model of absentia needs none of them, so they are refused as a kind. Of
 scikit-learn's estimators those are accepted whose predictions are plain array arithmetic in
-Python: the attributes of a support vector machine of libsvm, of a tree or of a neighbour search go
-to compiled code that does not check them.
+Python, and trees, forests and histogram gradient boosting, whose arrays
+:mod:`absentia.persistence.stored_trees` checks. The attributes of a support vector machine of
+libsvm or of a neighbour search go to compiled code that does not check them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from absentia.tables.stored import Stored
 
 __all__ = ["allowed_classes", "trusted_types"]
 
-#: Beginnings of the names of scikit-learn's estimators that predict by array arithmetic alone.
+#: Beginnings of the names of scikit-learn's estimators that predict by array arithmetic, or trees.
 _PLAIN_ESTIMATORS = (
     "sklearn.calibration.",
     "sklearn.compose.",
@@ -36,8 +37,11 @@ _PLAIN_ESTIMATORS = (
     "sklearn.discriminant_analysis.",
     "sklearn.dummy.",
     "sklearn.ensemble._bagging.",
+    "sklearn.ensemble._forest.",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.",
     "sklearn.ensemble._stacking.",
     "sklearn.ensemble._voting.",
+    "sklearn.ensemble._weight_boosting.",
     "sklearn.feature_selection.",
     "sklearn.frozen.",
     "sklearn.impute._base.",
@@ -52,10 +56,32 @@ _PLAIN_ESTIMATORS = (
     "sklearn.pipeline.",
     "sklearn.preprocessing.",
     "sklearn.svm._classes.Linear",
+    "sklearn.tree._classes.",
+)
+#: What boosted trees minimise: a compiled class, and one without "Cy" that holds it.
+_LOSSES = (
+    "CyAbsoluteError",
+    "CyHalfBinomialLoss",
+    "CyHalfGammaLoss",
+    "CyHalfMultinomialLoss",
+    "CyHalfPoissonLoss",
+    "CyHalfSquaredError",
+    "CyPinballLoss",
 )
 #: Parts of those estimators, by module. Private names, which a version may not have.
 _PARTS = {
+    "sklearn._loss.link": (
+        "HalfLogitLink",
+        "IdentityLink",
+        "Interval",
+        "LogLink",
+        "LogitLink",
+        "MultinomialLogit",
+    ),
+    "sklearn._loss.loss": tuple(name.removeprefix("Cy") for name in _LOSSES),
     "sklearn.calibration": ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling"),
+    "sklearn.ensemble._hist_gradient_boosting.binning": ("_BinMapper",),
+    "sklearn.ensemble._hist_gradient_boosting.predictor": ("TreePredictor",),
     "sklearn.metrics._scorer": ("_PassthroughScorer", "_Scorer"),
     "sklearn.model_selection._split": (
         "GroupKFold",
@@ -77,7 +103,7 @@ def trusted_types() -> list[type]:
     """Return the types whose objects a file may hold.
 
     These are absentia's estimators, kernels and the values they carry, and scikit-learn's
-    estimators that predict by array arithmetic alone, with their parts. All of them are plain
+    estimators that predict by array arithmetic or by trees, with their parts. All of them are plain
     holders of parameters and arrays; beside them a file holds NumPy's arrays and Python's
     containers, numbers and strings. Functions are not trusted, except scikit-learn's metrics,
     which a grid search names.
@@ -147,6 +173,9 @@ def allowed_classes() -> dict[str, frozenset[str]]:
         "RandomStateNode": frozenset(
             {"numpy.random.mtrand.RandomState", "numpy.random.RandomState"}
         ),
+        "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
+        "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+        "LossNode": frozenset(f"sklearn._loss._loss.{name}" for name in _LOSSES),
     }
 
 

@@ -1,0 +1,260 @@
+"""Trees, forests and boosted trees in model files: they come back, and broken ones are refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import ensemble, tree
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from absentia import MarginalClassifier, MarginalRegressor, load, save
+from absentia.persistence.contents import check_contents
+from machines.contract import table, targets_of
+
+BOOSTED = ensemble.HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2)
+
+
+def models():
+    return {
+        "tree": tree.DecisionTreeClassifier(),
+        "stump of one leaf": tree.DecisionTreeClassifier(max_depth=1, min_samples_leaf=40),
+        "pruned": tree.DecisionTreeRegressor(ccp_alpha=0.01),
+        "best first": tree.ExtraTreeRegressor(max_leaf_nodes=5),
+        "forest": ensemble.RandomForestClassifier(5, random_state=np.random.RandomState(0)),
+        "extra trees": ensemble.ExtraTreesRegressor(5),
+        "several outputs": ensemble.RandomForestRegressor(3),
+        "bagging": ensemble.BaggingClassifier(tree.DecisionTreeClassifier(), 3),
+        "adaboost": ensemble.AdaBoostClassifier(n_estimators=3),
+        "boosted classes": ensemble.HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2),
+        "early stopping": ensemble.HistGradientBoostingRegressor(
+            max_iter=5, early_stopping=True, min_samples_leaf=2
+        ),
+        **{
+            loss: ensemble.HistGradientBoostingRegressor(
+                loss=loss, quantile=0.3, max_iter=3, min_samples_leaf=2
+            )
+            for loss in ("quantile", "absolute_error", "poisson", "gamma")
+        },
+    }
+
+
+@pytest.mark.parametrize("name", models())
+def test_trees_come_back(name, tmp_path):
+    X, y = np.nan_to_num(table()), targets_of("classes")
+    model = models()[name]
+    if name == "several outputs":
+        y = np.c_[y, -y]
+    model.fit(X, y + 1.0 if name == "gamma" else y)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", [MarginalClassifier, MarginalRegressor])
+def test_wrappers_around_fitted_forests_and_boosted_trees_come_back(kind, tmp_path):
+    X, y = table(), targets_of("classes")
+    task = "Classifier" if kind is MarginalClassifier else "Regressor"
+    for family, few in (
+        ("RandomForest", {"n_estimators": 3}),
+        ("HistGradientBoosting", {"max_iter": 3, "min_samples_leaf": 2}),
+    ):
+        inner = make_pipeline(StandardScaler(), getattr(ensemble, family + task)(**few))
+        inner.fit(np.nan_to_num(X), y)
+        model = kind(FrozenEstimator(inner), n_draws=4, random_state=0).fit(X)
+        save(model, tmp_path / "model")
+        np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def changed_tree(**fields):
+    """Return a tree of three columns whose nodes were changed past scikit-learn's constructor."""
+    X, y = np.nan_to_num(table()), targets_of("classes")
+    model = tree.DecisionTreeClassifier().fit(X, y)
+    state = model.tree_.__getstate__()
+    nodes = state["nodes"].copy()
+    inner = np.flatnonzero(nodes["left_child"] != -1)
+    for name, value in fields.items():
+        if name in nodes.dtype.names:
+            nodes[name][inner[-1]] = value
+        else:
+            state[name] = value
+    state["nodes"] = nodes
+    kind, arguments, _ = model.tree_.__reduce__()
+    model.tree_ = kind(*arguments)
+    model.tree_.__setstate__(state)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"left_child": 10**6}, "one parent each"),
+        ({"left_child": -2}, "one parent each"),
+        ({"left_child": 0}, "one parent each"),
+        ({"left_child": -1}, "a node of one child"),
+        ({"right_child": 1}, "one parent each"),
+        ({"feature": 3}, "columns"),
+        ({"feature": -1}, "columns"),
+        ({"max_depth": 0}, "depth"),
+        ({"max_depth": 2**40}, "depth"),
+        ({"node_count": 0}, "without nodes"),
+        ({"node_count": -5}, "without nodes"),
+        ({"node_count": 2}, "one parent each|one child"),
+    ],
+)
+def test_broken_trees_are_refused(fields, message):
+    check_contents(changed_tree())
+    with pytest.raises(ValueError, match=message):
+        check_contents(changed_tree(**fields))
+
+
+def test_trees_are_kept_with_the_estimator_that_counts_columns(tmp_path):
+    model = changed_tree()
+    for n_features in (2, 4, 3.0, None):
+        model.n_features_in_ = n_features
+        with pytest.raises(ValueError, match="columns with a tree of 3"):
+            check_contents(model)
+    del model.n_features_in_
+    with pytest.raises(TypeError, match=r"holds .*columns with a tree of 3, which load"):
+        save(model, tmp_path / "model")
+    model.n_features_in_ = 3
+    stray = StandardScaler()
+    stray.mean_ = model.tree_
+    for where in (stray, make_pipeline(stray, model)):
+        with pytest.raises(ValueError, match="outside"):
+            check_contents(where)
+    model.tree_ = StandardScaler()
+    with pytest.raises(ValueError, match="StandardScaler as its tree"):
+        check_contents(model)
+    check_contents(tree.DecisionTreeClassifier())  # nothing fitted, nothing to check
+
+
+def boosted():
+    return BOOSTED.fit(np.nan_to_num(table()), targets_of("classes"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("left", 10**6, "one parent each"),
+        ("right", 0, "one parent each"),
+        ("feature_idx", 3, "columns"),
+        ("feature_idx", -1, "columns"),
+        ("is_categorical", 1, "categories"),
+        ("is_leaf", 1, "one parent each"),
+    ],
+)
+def test_broken_boosted_trees_are_refused(field, value, message):
+    model = boosted()
+    check_contents(model)
+    model._predictors[0][0].nodes[field][0] = value
+    with pytest.raises(ValueError, match=message):
+        check_contents(model)
+
+
+def test_boosted_models_with_other_parts_are_refused():
+    changes = {
+        "n_features_in_": [2, None],
+        "_in_fit": [True],
+        "_preprocessor": [StandardScaler()],
+        "_bin_mapper": [None, StandardScaler()],
+        "_predictors": [((),), [boosted()._predictors[0], (1,)], [[StandardScaler()]]],
+    }
+    for name, values in changes.items():
+        for value in values:
+            model = boosted()
+            setattr(model, name, value)
+            with pytest.raises(
+                ValueError, match=r"columns|fit|thresholds|is_categorical_|trees|tree"
+            ):
+                check_contents(model)
+    for name, value in {
+        "nodes": np.zeros(3),
+        "raw_left_cat_bitsets": np.zeros((0, 7), dtype=np.uint32),
+        "predict": 3,
+    }.items():
+        model = boosted()
+        setattr(model._predictors[0][0], name, value)
+        with pytest.raises(ValueError, match=r"nodes must|bitsets must|in place of a tree"):
+            check_contents(model)
+    model = boosted()
+    model._bin_mapper.is_categorical_ = np.ones(3, dtype=np.uint8)
+    with pytest.raises(ValueError, match="categorical"):
+        check_contents(model)
+    model = boosted()
+    model._feature_subsample_rng = np.random.Generator(np.random.MT19937(0))
+    with pytest.raises(ValueError, match="MT19937"):
+        check_contents(model)
+
+
+def test_categorical_boosting_is_not_saved(tmp_path):
+    X = np.nan_to_num(table()).round()
+    model = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[0])
+    with pytest.raises(TypeError, match=r"partial.*load would refuse"):
+        save(model.fit(X, targets_of("classes")), tmp_path / "model")
+
+
+def rewritten(path: Path, change) -> None:
+    """Write a model file anew; ``change`` alters the description in place."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(parts["schema.json"])
+    change(schema)
+    parts["schema.json"] = json.dumps(schema).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+
+
+def of_kind(value, kind):
+    """Return the first node of a kind in a description."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict) and value.get("__loader__") == kind:
+            return value
+        if isinstance(value, dict | list):
+            pending += value.values() if isinstance(value, dict) else value
+    raise AssertionError(f"no {kind}")
+
+
+def test_descriptions_that_would_reach_compiled_code_are_refused(tmp_path):
+    place = tmp_path / "model"
+
+    def not_an_array(schema):
+        # An estimator whose attributes look like those of an array.
+        found = of_kind(schema, "TreeNode")["content"]["content"]
+        found["nodes"] = {**found["max_depth"]}
+
+    def other_fields(schema):
+        of_kind(schema, "TreeNode")["content"]["content"].pop("max_depth")
+
+    def loss_with_state(schema):
+        of_kind(schema, "LossNode")["content"] = {**of_kind(schema, "ListNode")}
+
+    def other_generator(schema):
+        node = of_kind(schema, "RandomGeneratorNode")["content"]["bit_generator"]
+        node["content"]["bit_generator"]["content"] = '"MT19937"'
+
+    def large_pool(schema):
+        node = of_kind(schema, "RandomGeneratorNode")["content"]["seed_seq"]
+        node["content"]["pool_size"]["content"] = str(2**40)
+
+    for change, model, message in (
+        (not_an_array, changed_tree(), "not made of arrays"),
+        (other_fields, changed_tree(), "other fields"),
+        (loss_with_state, boosted(), "loss with a state"),
+        (other_generator, boosted(), "MT19937"),
+        (large_pool, boosted(), "pool"),
+    ):
+        save(model, place)
+        rewritten(place, change)
+        with pytest.raises(ValueError, match=message):
+            load(place)
