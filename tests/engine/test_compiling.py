@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import absentia
 
 PACKAGE = Path(absentia.__file__).parent
@@ -20,6 +22,7 @@ print(GaussianDensity().fit(X).score_samples(X).shape)
 """
 
 
+@pytest.mark.slow
 def test_import_and_fit_where_no_cache_can_be_written(tmp_path):
     copy = tmp_path / "absentia"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

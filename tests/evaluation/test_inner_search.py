@@ -72,6 +72,7 @@ def test_draws_are_pooled_as_the_registry_pools_them():
     assert agreement >= 0.9
 
 
+@pytest.mark.slow
 def test_test_rows_change_nothing_but_their_own_prediction():
     X, y = rows()
     for name in ("genrbf", "genrbf-mask", "knn", "karma", "hist-gradient-boosting"):

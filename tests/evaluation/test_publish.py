@@ -25,6 +25,7 @@ def results_of(name, value_of):
     return protocol, results
 
 
+@pytest.mark.slow
 def test_a_suite_has_its_pictures_and_tables(tmp_path):
     better = {"genrbf": 0.9, "mean": 0.8}
     protocol, results = results_of(

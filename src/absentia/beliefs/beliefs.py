@@ -365,7 +365,7 @@ class Beliefs(Stored, MemoryRows):
         ----------
         row : int
         max_columns : int, default=24
-            Draw only so many columns, those that are missing first.
+            The most columns to draw, missing ones first.
 
         Returns
         -------

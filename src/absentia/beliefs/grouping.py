@@ -1,4 +1,4 @@
-"""Rows in the order in which compiled code wants them: by pattern, the smaller side first."""
+"""Rows in the order that compiled code expects: by pattern, the smaller side first."""
 
 from __future__ import annotations
 

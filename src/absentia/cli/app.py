@@ -113,7 +113,7 @@ def describe(
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
     frame = without_columns(read_table(file, _note), _words(ignore) or ())
     report = describe_missingness(frame, mcar_test="auto" if test is None else test)
-    # The report speaks to those who write Python.
+    # The report addresses people who write Python.
     reason = report.why_no_test.replace("pass mcar_test=True to wait", "--test waits")
     print(replace(report, why_no_test=reason))
     if plot is not None:

@@ -95,7 +95,7 @@ class Comparator:
         return {name: list(values) for name, values in self.grids[task].items()}
 
     def is_available(self) -> bool:
-        """Tell whether what it needs is installed."""
+        """Return whether its dependencies are installed."""
         if self.requires is None:
             return True
         if self.requires == "R":

@@ -116,7 +116,7 @@ class _KarmaMachine(BaseEstimator):
             weights = _check_sample_weight(sample_weight, table, dtype=np.float64)
             check_consistent_length(table, y)
             # Rows without weight leave here: beside a precomputed kernel, scikit-learn's solver
-            # numbers the rows that are left anew and takes wrong columns when it predicts.
+            # renumbers the remaining rows and takes wrong columns when it predicts.
             counts = weights > 0
             if not counts.any():
                 raise ValueError("sample_weight is zero for every row: nothing is left to learn.")

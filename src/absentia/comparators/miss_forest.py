@@ -146,7 +146,7 @@ class MissForestImputer(Imputer):
         }
 
     def _categories(self, n_known: int) -> BoolArray:
-        """Tell which of the columns that training knew hold categories."""
+        """Return which of the training columns hold categories."""
         columns = np.asarray(self.categorical_features, dtype=np.intp)
         if columns.size and (columns.min() < 0 or columns.max() >= n_known):
             raise ValueError(

@@ -36,7 +36,7 @@ for (k in seq_len(as.integer(arguments[2]))) {
 
 @cache  # starting R takes a second, and what is installed does not change in between
 def r_mice_is_available(rscript: str = "Rscript") -> bool:
-    """Tell whether R and its package ``mice`` (3.12 or later) can be called."""
+    """Return whether R and its package ``mice`` (3.12 or later) can be called."""
     if shutil.which(rscript) is None:
         return False
     question = 'quit(status = !(requireNamespace("mice") && packageVersion("mice") >= "3.12"))'

@@ -91,7 +91,7 @@ def solve_dual(
 def _movable(
     dual: FloatArray, signs: FloatArray, upper: FloatArray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Tell which variables may move along +signs, and which along -signs."""
+    """Return which variables may move along +signs, and which along -signs."""
     grows = dual < upper * (1 - _SMALL)
     shrinks = dual > _SMALL * upper
     raises = np.where(signs > 0, grows, shrinks)

@@ -19,7 +19,7 @@ from absentia.tables import FloatArray, IntArray
 
 __all__ = ["FittedMixture", "MixtureSearch", "n_parameters"]
 
-_TRIAL_STEPS = 20  # each start gets so many steps; the best of them goes on
+_TRIAL_STEPS = 20  # steps of each start; the best of them goes on
 
 
 @dataclass(frozen=True, eq=False)

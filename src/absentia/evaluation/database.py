@@ -58,7 +58,7 @@ def database_errors(path: str) -> Iterator[None]:
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open a database without changing it or its folder.
 
-    SQLite keeps what was written last in a file beside the database, and wants to write there even
+    SQLite keeps what was written last in a file beside the database, and has to write there even
     to read. Where it may not, a copy of both is read.
     """
     if not path.is_file():

@@ -54,7 +54,7 @@ class Grid:
     metric: str = "accuracy"
     widen: bool = True
     epsilon: float = 0.1
-    #: At most so many values of each parameter of what is no kernel method.
+    #: The most values tried per parameter of a method without a kernel.
     candidates: int | None = 3
 
 

@@ -112,7 +112,7 @@ def methods_for(task: Task, names: Sequence[str] | None = None) -> list[str]:
 
 
 def _thinned(values: Sequence[Any], most: int | None) -> list[Any]:
-    """Take at most so many of the values, evenly spread."""
+    """Return at most a given number of the values, evenly spread."""
     if most is None or len(values) <= most:
         return list(values)
     # The middle of as many equal parts: the ends of a grid are seldom the best.

@@ -267,7 +267,7 @@ class Results:
             raise ValueError(
                 f"{self.path} is damaged: {len(damaged)} of its cells do not agree with their "
                 f"checksums ({shown}). Run {protocol} again, at size {size} with seed {seed}, to "
-                "compute them anew."
+                "recompute them."
             )
 
     def protocols(self) -> list[tuple[str, str, int, int]]:

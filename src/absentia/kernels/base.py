@@ -1,6 +1,6 @@
 """What every kernel of beliefs is: a formula for a Gram matrix, and the algebra around it.
 
-The author of a kernel writes ``__init__`` (parameters, stored untouched, as scikit-learn wants),
+The author of a kernel writes ``__init__`` (parameters, stored untouched, as scikit-learn requires),
 ``_gram`` and ``_diag``, and ``resolve`` where a parameter can be a word or can be wrong; calling,
 composing, comparing and printing are done here.
 """

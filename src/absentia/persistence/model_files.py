@@ -132,7 +132,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> Any:
         except Exception as error:  # whatever a damaged file leads to, memory and recursion too
             raise ValueError(
                 f"{str(place)!r} is no model file, or is damaged ({type(error).__name__}: {error})"
-                ". Save the model anew."
+                ". Save the model again."
             ) from error
     if refusal:
         raise ValueError(f"{str(place)!r} {refusal}")

@@ -42,7 +42,7 @@ def plot_decision_surface(
     columns : pair of int, default=(0, 1)
         The columns along the axes.
     max_rows : int, default=200
-        Draw only the first so many rows.
+        The most rows to draw, the first ones.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from absentia.tables.columns import as_frame, counted, infinite_note, read_colum
 
 __all__ = ["MissingnessReport", "describe_missingness"]
 
-# Patterns times columns cubed, what a step of EM costs; above it the test is not run unasked.
+# Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.
 _PATIENCE = 1e9
 _SHOWN = 8
 
@@ -109,9 +109,9 @@ class MissingnessReport:
         Parameters
         ----------
         max_columns : int, default=40
-            Draw only so many columns, those that miss most, in the order of the table.
+            The most columns to draw: those that miss most, in the order of the table.
         max_patterns : int, default=20
-            Draw only so many patterns, the commonest.
+            The most patterns to draw: the most frequent ones.
 
         Returns
         -------

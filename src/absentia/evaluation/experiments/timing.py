@@ -16,10 +16,10 @@ from absentia.missingness.amputation import mcar
 __all__ = ["SMIEJA_TIMING"]
 
 _COLUMNS_WITH_HOLES = 5
-#: What takes longer than so many seconds is timed once: little of it is chance.
+#: Seconds above which a fit is timed only once.
 _SLOW = 2.0
 _REPEATS = 3
-#: Every so many-th row to warm up with.
+#: The warm-up takes every n-th row.
 _WARM_UP = 5
 _SETTINGS = {"C=1, gamma=1/2": (1.0, 0.5), "C=100, gamma=1/8": (100.0, 0.125)}
 

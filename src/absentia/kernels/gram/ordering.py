@@ -11,7 +11,7 @@ from absentia.tables import BoolArray, IntArray
 
 __all__ = ["Ordering"]
 
-# From so many rows on, a group pays for a factorisation of its own and a matrix product.
+# From this many rows on, a group pays for a factorisation of its own and a matrix product.
 POPULAR = 64
 
 

@@ -26,7 +26,7 @@ def gram_blocks(
     """Stream a Gram matrix in blocks of rows, for matrices that are too large to hold.
 
     The blocks one below the other are ``kernel(P, Q)``, or ``kernel(P)`` with its diagonal, up to
-    rounding: each entry above the diagonal is computed anew, not copied from below it.
+    rounding: each entry above the diagonal is recomputed, not copied from below it.
 
     Parameters
     ----------
