@@ -51,14 +51,14 @@ class Density(DensityMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows with any holes, seen in training or not.
+            Rows with any missing values, seen in training or not.
 
         Returns
         -------
         Beliefs
-            About the columns ``columns_``, which are all columns unless one was missing in every
-            row of training. The cost is O(d^2) a row and O(min(missing, observed)^3) a pattern,
-            times the number of components.
+            Of the columns ``columns_``, which are all columns unless one was missing in every
+            row of training. The cost is O(d^2) per row and O(min(missing, observed)^3) per
+            pattern, times the number of components.
         """
         table, patterns, codes = self._known_columns(X)
         return condition(self.prior_, table, self._names(), patterns, codes)[0].labelled(
@@ -66,9 +66,9 @@ class Density(DensityMixin, BaseEstimator):
         )
 
     def impute(self, X: Any) -> FloatArray:
-        """Return the rows with their conditional means in the holes.
+        """Return the rows with missing values replaced by their conditional means.
 
-        The best guess of each missing value by squared error; what was observed is returned to
+        The best prediction of each missing value by squared error; what was observed is returned to
         the last bit. Kernels of beliefs do not need it.
 
         Parameters
@@ -162,7 +162,7 @@ class Density(DensityMixin, BaseEstimator):
         Parameters
         ----------
         max_columns : int, default=24
-            Draw only the first so many columns.
+            The most columns to draw, the first ones.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class Density(DensityMixin, BaseEstimator):
         return draw_prior(self.prior_, names, max_columns)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that NaN is welcome."""
+        """Declare to scikit-learn that NaN is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -375,12 +375,12 @@ class TrainingRows:
         )
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
-        """Return rows with their conditional means in the holes, and weights, for starts."""
+        """Return rows completed by their conditional means, and weights, for starts."""
         return condition(prior, self.Z, patterns=self.patterns)[0].mean(), self.weights
 
 
 def nothing_to_learn_from(weighted: bool) -> str:
-    """Say that no row has a value."""
+    """Return the message that no row has a value."""
     return (
         "Nothing to learn from: every value is missing in every row"
         + (" of positive weight" if weighted else "")

@@ -24,7 +24,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     A map writes ``__init__`` (with ``density`` among its parameters), ``_learn``, which returns
     fitted attributes by name and does not touch ``self``, and ``_features``, from beliefs to an
     array of ``_n_features_out`` columns. Rows may be a table in memory, :class:`Beliefs`,
-    :class:`Chunks` or a Dask array or frame; the features come back in kind.
+    :class:`Chunks` or a Dask array or frame; the features are returned in the same kind.
     """
 
     density: Any
@@ -92,11 +92,11 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
-        raise TypeError(f"{type(self).__name__} does not say how it learns.")
+        raise TypeError(f"{type(self).__name__} does not define how it is fitted.")
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features of beliefs, (n_samples, n_components)."""
-        raise TypeError(f"{type(self).__name__} does not say what its features are.")
+        raise TypeError(f"{type(self).__name__} does not define its features.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

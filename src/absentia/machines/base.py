@@ -3,13 +3,13 @@
 A new machine writes a few things and inherits the rest:
 
 - ``__init__`` with its own parameters and the six that all machines have (:data:`COMMON`),
-  stored untouched, as scikit-learn wants;
+  stored untouched, as scikit-learn requires;
 - :meth:`KernelMachine._solve`, a *pure* function from the training Gram matrix and the targets to
   a dictionary of fitted attributes. It never touches ``self``, so a failed fit leaves the machine
   as it was, and model selection can solve many times on one matrix;
 - :class:`ClassifierTargets` or :class:`RegressorTargets` among its bases, where it has targets:
   ``class SVC(ClassifierTargets, ClassifierMixin, KernelMachine)``;
-- prediction methods that say what they make of ``K``, the kernel of the new rows (rows of ``K``)
+- prediction methods that are functions of ``K``, the kernel of the new rows (rows of ``K``)
   with the training rows that the machine kept (columns of ``K``): ``self._map_gram(X, function)``
   applies it to a tile of rows at a time.
 
@@ -93,7 +93,7 @@ class Training:
     beliefs : Beliefs
         About the training rows.
     kernel : Kernel
-        With numbers in place of words, the mask kernel multiplied in.
+        With all parameters resolved to numbers, the mask kernel multiplied in.
     """
 
     density: Any
@@ -105,8 +105,8 @@ class Training:
 class GramRows:
     """Rows of a Gram matrix that stand for new rows: kernel values with *all* training rows.
 
-    Every prediction method takes them in place of ``X``, so that model selection computes a
-    matrix once and scores many models on it with any scorer.
+    Prediction methods on ``_map_gram`` take them instead of ``X``, so that model selection computes
+    a matrix once and scores many models on it with any scorer.
     """
 
     values: FloatArray
@@ -269,7 +269,7 @@ class KernelMachine(BaseEstimator):
                 lambda trial, sample: machine._make_kernel(trial)(sample, n_jobs=self.n_jobs),
                 known,
                 self._target_codes(targets),
-                # A kernel of one's own, with another metric, is not searched by its name.
+                # A user's own kernel, with another metric, is not searched by its name.
                 start=resolve_gamma("scale", beliefs.prior, "euclidean"),
                 sample_weight=weights,
             )
@@ -346,8 +346,8 @@ class KernelMachine(BaseEstimator):
     def _gram_tiles(self, beliefs: Beliefs) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the kernel of new rows with the training rows kept, in tiles of bounded size.
 
-        With each tile comes which of the new rows it is about. The matrix of all new rows need
-        never stand at once.
+        With each tile comes which of the new rows it is about. The matrix of all new rows is
+        never held at once.
         """
         step = max(_TILE_ROWS, _TILE_FLOATS // len(self.beliefs_) // _TILE_ROWS * _TILE_ROWS)
         if len(beliefs) <= step:
@@ -362,11 +362,11 @@ class KernelMachine(BaseEstimator):
     # ------------------------------------------------------------------ the rest
 
     def _check_fitted(self, attribute: str | None = None) -> None:
-        """Raise where there is nothing to predict with yet."""
+        """Raise NotFittedError where the machine is not fitted yet."""
         check_is_fitted(self, attribute)
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that can be seen to be wrong before anything is computed."""
+        """Raise for invalid parameters before anything is computed."""
         check_parameters(self)
         if self._is_precomputed():
             return
@@ -387,7 +387,7 @@ class KernelMachine(BaseEstimator):
         )
         if weights.shape != (n_samples,):
             raise ValueError(
-                f"sample_weight must have shape ({n_samples},), a weight to each row of X, found "
+                f"sample_weight must have shape ({n_samples},), one weight per row of X, found "
                 f"sample_weight.shape == {weights.shape}."
             )
         if (weights < 0).any():
@@ -397,7 +397,7 @@ class KernelMachine(BaseEstimator):
             )
         counting = weights > 0
         if not counting.any():
-            raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
+            raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
         if y is not None and not counting.all():
             # What is left without the rows of no weight must still be something to learn from.
             self._check_targets(y[counting], int(counting.sum()))

@@ -135,7 +135,7 @@ class ColumnReading:
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
     def missing(self, column: Any) -> BoolArray:
-        """Tell which rows have no value that can be used."""
+        """Return which rows have no usable value."""
         if self.kind == "category":
             # A word that was not seen in training is a word all the same.
             gone: BoolArray = Words(column).codes < 0
@@ -161,7 +161,7 @@ def read_column(column: Any, *, max_categories: int = 30) -> ColumnReading:
     ----------
     column : pandas.Series
     max_categories : int, default=30
-        Plain words are categories if there are at most so many different ones.
+        The largest number of different words that are read as categories.
 
     Returns
     -------
@@ -263,12 +263,12 @@ def with_names(message: str, names: Sequence[str]) -> str:
 
 
 def infinite_note(number: int) -> str:
-    """Say what becomes of infinite values."""
+    """Return a note on how infinite values are treated."""
     return f"{counted(number, 'infinite value')} {_count_as_missing(number)}"
 
 
 def holds_numbers_only(frame: Any) -> bool:
-    """Tell whether all columns of a pandas or polars frame have a type of numbers."""
+    """Return whether all columns of a pandas or polars frame are numeric."""
     if type(frame).__module__.startswith("polars"):
         return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
     return all(dtype.kind in "iufb" for dtype in frame.dtypes)
@@ -409,7 +409,7 @@ def _count_as_missing(number: int) -> str:
 
 
 def _numbers_the_rows(values: FloatArray, name: str) -> bool:
-    """Tell whether numbers only name the rows: whole, all different, and counting from 0 or 1.
+    """Return whether numbers only identify rows: whole, all different, counting from 0 or 1.
 
     With a name such as ``patient_id`` they may start anywhere. Some of the rows may have been left
     out, so that a count has gaps.

@@ -1,9 +1,9 @@
-"""A table as people keep it (numbers, dates, words) becomes numbers, NaN where nothing is known.
+"""A table of numbers, dates and words becomes numbers, NaN where a value is missing.
 
 The machines take numbers. :class:`TableEncoder` is the step before them for tables that come out
 of a file: it reads numbers written as text, turns dates into days and words into indicator
-columns, leaves out what carries nothing, and says in plain sentences what it did. A missing word
-is missing in *all* of its indicator columns, so that it stays uncertain instead of becoming
+columns, leaves out uninformative columns, and reports in plain sentences what it did. A missing
+word is missing in *all* of its indicator columns, so that it stays uncertain instead of becoming
 "none of them".
 """
 
@@ -53,9 +53,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         A column of words with more different values than this is left out.
     keep_ids : bool, default=False
         Whether to keep columns that only name the rows: whole numbers that count them, or a
-        different word in each. They can be learned by heart, and say nothing about other rows.
+        different word in each. A model can memorise them, and they say nothing about other rows.
     kinds : dict of str to {"number", "category", "left out"}, optional
-        How to read some of the columns, whatever they look like: postcodes as categories, say.
+        How to read some of the columns, whatever they look like, such as postcodes as categories.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         }
 
     def __sklearn_tags__(self) -> Any:
-        """Say that text and missing values are welcome."""
+        """Declare that text and missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

@@ -31,8 +31,8 @@ def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Table | Strea
     if isinstance(X, Stream):
         if y is not None or sample_weight is not None:
             raise ValueError(
-                "The targets and weights of chunks come with the chunks: let each be a tuple "
-                "(X, y) or (X, y, sample_weight), and pass no y beside them."
+                "The targets and weights of chunks come with the chunks: make each a tuple "
+                "(X, y) or (X, y, sample_weight), and pass no separate y."
             )
         return X
     # By name: Dask need not be installed, and is not imported, for any other table.
@@ -49,7 +49,7 @@ def open_memory(X: Any) -> MemoryRows:
         if isinstance(X, MemoryRows):
             return X
         raise TypeError(
-            f"All rows are needed at once, but {type(X).__name__} come piece by piece. Use a "
+            f"All rows are needed at once, but {type(X).__name__} are read in pieces. Use a "
             "large-scale machine such as LargeScaleRidge, or load the rows into one table."
         )
     return Table.of(X)

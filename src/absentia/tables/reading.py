@@ -1,8 +1,8 @@
 """A user's table becomes an array of float64 in which NaN, and only NaN, means missing.
 
-The first room of the house: whatever a user hands over (lists with ``None``, NumPy arrays, pandas
+Whatever a user passes (lists with ``None``, NumPy arrays, pandas
 with ``pd.NA`` and nullable types, polars) passes through :func:`as_table`, so that no later stage
-asks again what it was given. Bad input ends here, in a sentence that says what was found, what was
+has to check it again. Bad input ends here, with a message that says what was found, what was
 expected and what to try.
 """
 
@@ -49,7 +49,7 @@ def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
     ----------
     X : array-like of shape (n_samples, n_features)
         Numbers; NaN, ``None``, ``pd.NA`` and masked entries are missing values. pandas and polars
-        frames with numeric or boolean columns are welcome.
+        frames with numeric or boolean columns are accepted.
     minimum_rows : int, default=1
         The smallest number of rows that makes sense to the caller.
 
@@ -137,7 +137,7 @@ def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
     array : ndarray of shape (n_samples, n_features)
         NaN where a value is missing; polars gets nulls there.
     columns : ndarray of int, optional
-        Which columns of ``X`` those of ``array`` are; all of them unless told.
+        Which columns of ``X`` those of ``array`` are; by default all of them.
     """
     if not is_frame(X):
         return array
@@ -155,7 +155,7 @@ def _is_polars(frame: Any) -> bool:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether a table has columns of its own, as pandas and polars frames have."""
+    """Return whether a table has columns of its own, as pandas and polars frames have."""
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
 
@@ -245,7 +245,7 @@ def _objects_to_array(values: np.ndarray) -> FloatArray:
 
 
 def is_absent(value: Any) -> bool:
-    """Tell whether a Python object marks a missing value; NaN is a number and not asked about."""
+    """Return whether a Python object marks a missing value; NaN, a number, is never passed."""
     # By name, so that pandas need not be imported to recognise its markers.
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 

@@ -1,7 +1,7 @@
-"""What every source of rows can say of itself: a table, a stream, beliefs.
+"""What every source of rows has in common: a table, a stream, beliefs.
 
 Estimators open what a user gave once, at the door (:func:`absentia.tables.open_rows`). Behind it
-everything takes one of these values, and asks the value where it would otherwise ask for a type.
+everything takes one of these values, and calls its methods instead of checking its type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["MemoryRows", "Rows", "set_fitted"]
 class Rows(ABC):
     """Rows with a known number of columns, and names of the columns where they have any."""
 
-    #: Whether all rows are at hand; if not, they come chunk by chunk.
+    #: Whether all rows are in memory; if not, they come chunk by chunk.
     in_memory: ClassVar[bool] = True
 
     @property
@@ -51,7 +51,7 @@ class Rows(ABC):
 
 
 class MemoryRows(Rows):
-    """Rows that are all at hand: a table, or beliefs."""
+    """Rows that are all in memory: a table, or beliefs."""
 
     @abstractmethod
     def __len__(self) -> int:

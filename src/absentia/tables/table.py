@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, eq=False)
 class Table(MemoryRows):
-    """A table that has been read, so that nobody behind the door reads it again.
+    """A table that has been read, so that no later stage reads it again.
 
     Make one with :func:`absentia.tables.open_rows` or :meth:`of`; an array that is known to be
     float64 without infinities can be given as it is.
@@ -79,7 +79,7 @@ class Table(MemoryRows):
         return len(self.array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the values, for whatever takes arrays."""
+        """Return the values, for functions that take arrays."""
         return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
 
     def __getitem__(self, rows: Any) -> Table:
@@ -142,7 +142,7 @@ class Table(MemoryRows):
         """Return the table after checking its columns against those of training.
 
         The number of columns, and their names where both tables have names, must be those that
-        ``estimator`` was fitted with. The words are scikit-learn's.
+        ``estimator`` was fitted with. The messages are scikit-learn's.
         """
         if not self.columns_checked:
             known = getattr(estimator, "feature_names_in_", None)

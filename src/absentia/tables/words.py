@@ -1,4 +1,4 @@
-"""The words of a column: what is asked of them is asked once for each different one.
+"""The words of a column, each different one interpreted once.
 
 A column of a hundred thousand rows often has ten different words. :class:`Words` finds them, reads
 them as numbers or as dates, and gives each row the answer that belongs to its word.
@@ -44,7 +44,7 @@ _DATE_FORMATS = (
     "%b %d %Y",
 )
 SECONDS_A_DAY = 86_400.0
-#: What people write where they know nothing, in lower case. In a column of numbers or dates these
+#: What people write for an unknown value, in lower case. In a column of numbers or dates these
 #: are missing values; in a column of words they are words: "-" may be a result, and "none" too.
 _NOTHING_KNOWN = frozenset({
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "**", "?", "??", "/", "na", "n/a", "n.a.",
@@ -121,7 +121,7 @@ class Words:
         return lower, upper
 
     def says_nothing(self) -> BoolArray:
-        """Tell which of the different words stand for "not known", such as ``-`` or ``n/a``."""
+        """Return which of the different words stand for "not known", such as ``-`` or ``n/a``."""
         return np.array([word.lower() in _NOTHING_KNOWN for word in self.distinct], dtype=bool)
 
     def days(self, date_format: str) -> FloatArray:

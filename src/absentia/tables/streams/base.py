@@ -61,7 +61,7 @@ class Chunk:
         )
 
     def slices(self, n_rows: int) -> Iterator[Chunk]:
-        """Cut the chunk into smaller ones, for what needs much memory to a row."""
+        """Cut the chunk into smaller ones, for work that needs much memory per row."""
         for start in range(0, max(1, len(self.X)), n_rows):
             rows = slice(start, start + n_rows)
             yield Chunk(
@@ -97,14 +97,14 @@ class Stream(Rows):
         """Return the sum over chunks of ``function(chunk, *shared)``: one pass over the data.
 
         What the function returns is an array, a number, a tuple of such, or anything with ``+``.
-        It should be small, for it travels; the rows do not.
+        It should be small, since it is transferred; the rows are not.
         """
 
     @abstractmethod
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
         """Return, lazily, the table that ``function`` makes of the rows, in the source's own kind.
 
-        ``n_columns=None`` says that the function makes one value of a row, not a row of values.
+        ``n_columns=None`` means that the function returns one value per row.
         """
 
 
@@ -116,7 +116,7 @@ def add(left: Any, right: Any) -> Any:
 
 
 def pairwise_sum(values: Iterable[Any]) -> Any:
-    """Sum neighbours two and two, then their sums, holding one value to each level.
+    """Sum neighbours two and two, then their sums, holding one value per level.
 
     As :func:`absentia.tables.streams.dask_stream.DaskStream.map_sum` does on many machines, so that
     both round alike.

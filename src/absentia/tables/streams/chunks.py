@@ -17,7 +17,7 @@ __all__ = ["Chunks"]
 class Chunks(Stream):
     """A table in pieces that are read one at a time, as often as a fit needs them.
 
-    Stands where ``X`` does in the ``fit`` of densities, features and large-scale machines. Memory
+    Pass it as ``X`` to the ``fit`` of densities, features and large-scale machines. Memory
     is that of one chunk; each step of EM or of a solver is one pass over the chunks.
 
     Parameters
@@ -45,8 +45,8 @@ class Chunks(Stream):
     def __init__(self, source: Callable[[], Iterable[Any]] | Sequence[Any]):
         if not callable(source) and (isinstance(source, Iterator) or not len(source)):
             raise TypeError(
-                "Chunks are read many times, once a pass, so an iterator that can be read only "
-                f"once (or an empty list) will not do; found {type(source).__name__}. Give a "
+                "Chunks are read many times, once per pass, so an iterator that can be read only "
+                f"once (or an empty list) is not enough; found {type(source).__name__}. Give a "
                 "function that starts a fresh iterator: Chunks(lambda: read_all_files(paths))."
             )
         self.source = source
@@ -73,7 +73,7 @@ class Chunks(Stream):
         target : str, optional
             The column that becomes ``y``.
         batch_rows : int, default=65536
-            The largest number of rows to a chunk.
+            The largest number of rows per chunk.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class Chunks(Stream):
             for _ in self.iter_chunks():
                 break
         if self._n_features is None:
-            raise ValueError("The chunks are empty: not one was found.")
+            raise ValueError("The chunks are empty: none was found.")
         return self._n_features, self._names
 
     def iter_chunks(self) -> Iterator[Chunk]:
@@ -172,7 +172,7 @@ class _ParquetBatches:
 
 
 class _Mapped:
-    """The chunks of another source, their rows put through a function."""
+    """The chunks of another source, with a function applied to their rows."""
 
     def __init__(self, chunks: Chunks, function: Callable[[FloatArray], Any]):
         self.chunks, self.function = chunks, function

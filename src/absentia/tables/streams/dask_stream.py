@@ -110,7 +110,7 @@ class DaskStream(Stream):
         )
 
     def _gather(self, value: Any) -> Any:
-        """Bring one small result to this process: the only door through which anything comes."""
+        """Bring one small result to this process: the only transfer of data to it."""
         return value.compute()
 
 

@@ -1,4 +1,4 @@
-"""A table in memory as chunks, so that solvers have one way to see any table."""
+"""A table in memory as chunks, so that solvers treat all tables alike."""
 
 from __future__ import annotations
 
