@@ -12,10 +12,10 @@ from absentia.evaluation import figures
 from absentia.evaluation.cells import Cell, CellResult, Context, Score
 from absentia.evaluation.experiments import PROTOCOLS
 from absentia.evaluation.methods import methods_for
-from absentia.evaluation.page import Page, table_html
 from absentia.evaluation.report import file_name, write_report, write_reports
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
+from absentia.reports.report_page import Page, table_html
 from evaluation.toy_protocol import TOY
 
 CONTEXT = Context(size="smoke")

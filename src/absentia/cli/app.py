@@ -95,6 +95,9 @@ def describe(
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="Draw it into a .png, .svg or .pdf.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="PAGE", help="Write a page with pictures into a .html.")
+    ] = None,
     ignore: IgnoreOption = None,
     test: Annotated[
         bool | None,
@@ -106,11 +109,13 @@ def describe(
 ) -> None:
     """Say what is missing from a table, where, and whether it looks random."""
     from absentia import describe_missingness
-    from absentia.cli.files import check_output, read_table, replaced
+    from absentia.cli.files import check_output, read_table, replaced, table_name
     from absentia.evaluation.learning_table import without_columns
 
     if plot is not None:
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
+    if html is not None:
+        check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
     frame = without_columns(read_table(file, _note), _words(ignore) or ())
     report = describe_missingness(frame, mcar_test="auto" if test is None else test)
     # The report addresses people who write Python.
@@ -120,6 +125,10 @@ def describe(
         with replaced(plot) as draft:
             report.plot().savefig(draft, dpi=150)
         _note(f"Picture written to {plot}.")
+    if html is not None:
+        with replaced(html) as draft:
+            draft.write_text(report.to_html(table_name(file)), encoding="utf-8")
+        _note(f"Page written to {html}.")
 
 
 @app.command()

@@ -15,7 +15,6 @@ from absentia.evaluation.cells import Protocol
 from absentia.evaluation.experiments import protocol_named
 from absentia.evaluation.figures import MECHANISM_LABELS, METRIC_LABELS
 from absentia.evaluation.methods import METHODS
-from absentia.evaluation.page import Page
 from absentia.evaluation.significance import (
     Comparison,
     compare_ranks,
@@ -25,6 +24,7 @@ from absentia.evaluation.significance import (
     summary_table,
 )
 from absentia.evaluation.store import Results
+from absentia.reports.report_page import Page
 from absentia.reports.safe_text import show_text_literally, write_csv
 
 __all__ = ["write_report", "write_reports"]

@@ -15,6 +15,7 @@ import numpy as np
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import LittleTest, little_test
+from absentia.reports.missingness_page import missingness_page, notebook_table
 from absentia.reports.safe_text import printable
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
 from absentia.tables.columns import as_frame, counted, infinite_note, read_column
@@ -126,6 +127,17 @@ class MissingnessReport:
         from absentia.reports.missingness_plot import draw
 
         return draw(self, max_columns, max_patterns)
+
+    def to_html(self, title: str = "What is missing") -> str:
+        """Return the report as a page of HTML that stands alone, with pictures and tables.
+
+        Needs matplotlib, pandas and Jinja2 (``absentia[evaluation]``).
+        """
+        return missingness_page(self, title)
+
+    def _repr_html_(self) -> str:
+        """Return the columns that miss most as a table, for notebooks."""
+        return notebook_table(self)
 
     def __str__(self) -> str:
         # Names of columns are somebody's, and this is made to be printed.

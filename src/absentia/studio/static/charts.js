@@ -72,8 +72,8 @@ export function patternMatrix(columns, patterns, rows) {
 }
 
 // One bar in two parts: how much of the doubt is due to unknown fields.
-export function share(value, label) {
-  const width = 340, chart = frame(width, 20, label);
+export function share(value, label, width = 340) {
+  const chart = frame(width, 20, label);
   chart.append(svg("rect", {x: 0, y: 2, width, height: 16, rx: 4, class: "known-fill"}));
   chart.append(svg("rect", {x: 0, y: 2, width: Math.max(0, Math.min(1, value)) * width, height: 16, rx: 4, class: "missing-fill"}));
   return chart;

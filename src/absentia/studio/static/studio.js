@@ -105,9 +105,9 @@ async function readColumns() {
       await readColumns();
     })}, ...[["", "automatic"], ["number", "number"], ["category", "category"], ["left out", "leave out"]]
       .map(([value, text]) => el("option", {value, selected: value === column.asked}, text)));
-    return [column.name, column.kind, el("td", {class: "long"}, column.note), el("td", {}, select)];
+    return [column.name, column.kind, el("td", {}, select), el("td", {class: "long"}, column.note)];
   });
-  $("readings").replaceChildren(table(["Column", "Read as", "Note", "Change to"], rows));
+  $("readings").replaceChildren(table(["Column", "Read as", "Change to", "Note"], rows));
 }
 
 // ---- training ----
@@ -236,12 +236,12 @@ function drawAnswer(found) {
   }
   if (found.note) parts.push(el("p", {class: "soft"}, found.note));
   const fields = found.n_unknown === 1 ? "1 unknown field" : `${found.n_unknown} unknown fields`;
-  parts.push(el("h3", {}, "Where the doubt comes from"), share(found.missing_share, "Share of the doubt due to unknown fields"),
+  parts.push(el("h3", {}, "Where the doubt comes from"), share(found.missing_share, "Share of the doubt due to unknown fields", Math.min(340, width - 8)),
     el("p", {id: "doubt"}, found.n_unknown
       ? `${percent(found.missing_share)} of it is due to ${fields}; measuring them cannot remove the rest.`
       : "Every field is known: nothing is left to measure."));
   if (found.next.length) {
-    parts.push(el("h3", {}, "Measure this next"), el("div", {class: "scroll"}, table(["Field", "Worth", "Cost", "Worth per cost"], found.next.slice(0, 8).map(entry => [
+    parts.push(el("h3", {}, "Measure this next"), el("div", {class: "scroll"}, table(["Field", "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
       el("td", {}, short(entry.name, 26)), shown(entry.gain),
       el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
         onchange: event => {

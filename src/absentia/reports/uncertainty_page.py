@@ -1,0 +1,80 @@
+"""The uncertainty of a batch of rows as a page, the most doubtful first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.pictures import pyplot
+from absentia.reports.report_page import Page
+from absentia.reports.safe_text import printable
+
+__all__ = ["uncertainty_page"]
+
+_SHOWN, _DRAWN = 500, 60
+
+
+def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions are") -> str:
+    """Return a page about the predictions of a batch: how doubtful each is, and why.
+
+    Parameters
+    ----------
+    doubt : Uncertainty
+        As :func:`absentia.predict_uncertainty` returns it, for one target.
+    title : str
+
+    Returns
+    -------
+    str
+        HTML that stands alone. Rows are counted from 0; the most doubtful 500 are listed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression, predict_uncertainty
+    >>> from absentia.reports.uncertainty_page import uncertainty_page
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> machine = LogisticRegression().fit(X, X[:, 0] > 0)
+    >>> html = uncertainty_page(predict_uncertainty(machine, [[np.nan, 1.0], [2.0, 0.0]]))
+    >>> html.startswith("<!doctype html>")
+    True
+    """
+    if doubt.total.ndim != 1:
+        raise ValueError(
+            f"The page is about one target, found {doubt.total.shape[1]}: predict them one by one."
+        )
+    frame = doubt.to_frame()
+    by_column = frame[[f"by_{name}" for name in doubt.columns]].to_numpy()
+    largest = by_column.argmax(axis=1)
+    names = [printable(name) for name in doubt.columns]
+    frame = frame[[name for name in frame.columns if not name.startswith("by_")]]
+    frame.insert(0, "row", np.arange(len(frame)))
+    frame["due to missing, %"] = 100 * doubt.missing_share
+    frame["most by"] = [names[j] if by_column[i, j] > 0 else "" for i, j in enumerate(largest)]
+    order = np.argsort(-doubt.total, kind="stable")
+    page = Page(title, f"{len(doubt):,} rows; the {doubt.unit} of each prediction in its parts")
+    page.tiles(
+        {
+            "rows": f"{len(doubt):,}",
+            f"mean {doubt.unit}": f"{doubt.total.mean():.3g}",
+            "of it due to missing values": f"{100 * _share(doubt):.0f} %",
+        }
+    )
+    page.section("Parts")
+    some = order[:_DRAWN]
+    parts = {name: getattr(doubt, name)[some] for name in ("model", "noise", "missing")}
+    first = Uncertainty(
+        doubt.prediction[some], doubt.total[some], parts["model"], parts["noise"],
+        parts["missing"], doubt.by_column[some], doubt.columns, doubt.unit,
+    )  # fmt: skip
+    figure = first.plot()
+    page.picture(figure, f"The {len(some)} most doubtful rows, the most doubtful first")
+    pyplot().close(figure)
+    page.section("Rows, the most doubtful first")
+    page.table(frame.iloc[order[:_SHOWN]])
+    return page.render()
+
+
+def _share(doubt: Uncertainty) -> float:
+    total = float(doubt.total.sum())
+    return float(doubt.missing.sum()) / total if total else 0.0
