@@ -33,6 +33,7 @@ STAGES = [
     "machines",
     "predictions",
     "decisions",
+    "automatic",
     "reports",
     "comparators",
     "evaluation",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from absentia import amputation
+    from absentia.automatic import AutoClassifier, AutoRegressor
     from absentia.beliefs import Beliefs
     from absentia.decisions import AcquisitionPolicy, measure_next
     from absentia.densities import GaussianDensity, MixedDensity, MixtureDensity
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcquisitionPolicy",
+    "AutoClassifier",
+    "AutoRegressor",
     "Beliefs",
     "CategoryKernel",
     "Chunks",
@@ -140,6 +143,7 @@ _HOMES = (
     "machines",
     "predictions",
     "decisions",
+    "automatic",
     "kernels",
     "features",
     "densities",

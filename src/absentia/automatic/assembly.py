@@ -1,0 +1,245 @@
+"""From a table to a committee: try members, weigh them, and say how good the average is."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.automatic.blending import blend_weights, fit_temperature, losses, tempered
+from absentia.automatic.committee import Committee
+from absentia.automatic.member_library import plan_members
+from absentia.automatic.member_plans import FittedMember, LearningRows
+from absentia.automatic.member_table import MemberTable
+from absentia.automatic.novelty import MissingNorm
+from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
+from absentia.beliefs.draws import DrawPoints
+from absentia.densities.named_densities import make_density
+from absentia.progress import progress_bar, report
+from absentia.tables import FloatArray
+
+__all__ = ["Assembled", "Plan", "assemble"]
+
+_DRAWS = 32
+#: Rows with more hidden are judged on a sample of this size.
+_MOST_HIDDEN_ROWS = 600
+#: This part of the time is for trying members; the rest is weighing and the unforeseen.
+_SHARE_FOR_MEMBERS = 0.9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for."""
+
+    members: Any
+    weighting: str
+    density: Any
+    hidden: tuple[float, ...]
+    n_splits: int
+    n_repeats: int
+    time_budget: float | None
+    progress: bool
+    n_jobs: int | None
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """A committee, what was tried, and out-of-fold answers with weights from the other folds.
+
+    Attributes
+    ----------
+    committee : Committee
+    table : MemberTable
+    out_of_fold : ndarray of shape (n_levels, n_samples, n_outputs)
+        NaN for rows that were not judged.
+    """
+
+    committee: Committee
+    table: MemberTable
+    out_of_fold: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    name: str
+    description: str
+    #: Out-of-fold answers (n_levels, n_samples, n_outputs) and the member fitted to all rows.
+    found: tuple[FloatArray, FittedMember] | None
+    seconds: float
+    remark: str
+
+
+def assemble(rows: LearningRows, plan: Plan, groups: Any = None) -> Assembled:
+    """Try the members, choose their weights at every level of hidden cells, and keep the best.
+
+    Parameters
+    ----------
+    rows : LearningRows
+        Numbers in units of their own spread.
+    plan : Plan
+    groups : array-like of shape (n_samples,), optional
+        Rows of one group are never on both sides of a fold.
+    """
+    started = time.monotonic()
+    settings = {"seed": plan.seed, "n_jobs": plan.n_jobs, "density": plan.density}
+    plans = plan_members(plan.members, rows, settings)
+    norm = MissingNorm.of(np.isnan(rows.table))
+    density = make_density(plan.density)
+    weighs = {} if rows.weights is None else {"sample_weight": rows.weights}
+    density.fit(rows.table, None, **weighs)
+    n_columns = len(getattr(density, "columns_", range(rows.table.shape[1])))
+    points = DrawPoints.sobol(_DRAWS, n_columns, plan.seed)
+    levels = HiddenLevels.of(rows.table, plan.hidden, _MOST_HIDDEN_ROWS, plan.seed)
+    repeats = [
+        make_splits(rows, plan.n_splits, groups, plan.seed + repeat)
+        for repeat in range(plan.n_repeats)
+    ]
+    folds = Folds(rows, repeats, levels, norm, plan.density, points)
+    deadline = None
+    if plan.time_budget is not None:
+        deadline = started + _SHARE_FOR_MEMBERS * plan.time_budget
+    tried: list[_Tried] = []
+    total = len(plans) * (len(folds) + 1)
+    with progress_bar(total, shown=plan.progress, title="automatic") as bar:
+        for member in plans:
+            # The first member is tried whatever the budget: one answer is better than none.
+            tried.append(_try(member, folds, bar, deadline if tried else None))
+    usable = [k for k, member in enumerate(tried) if member.found is not None]
+    found = [member.found for member in tried if member.found is not None]
+    if not found:
+        raise ValueError(f"No member could be fitted; the first said: {tried[0].remark}")
+    answers = np.stack([own for own, _ in found])
+    blended, weights, temperatures, excess = _weigh(rows, plan, answers, folds)
+    kept = np.flatnonzero(weights.max(axis=0) > 0)
+    members = tuple(found[k][1] for k in kept)
+    all_weights = np.zeros((len(tried), len(excess)))
+    all_weights[usable] = weights.T
+    committee = Committee(members, excess, weights[:, kept], temperatures, norm, density, points)
+    table = _summary(rows, levels, tried, all_weights)
+    return Assembled(committee, table, blended)
+
+
+def _try(member: Any, folds: Folds, bar: Any, deadline: float | None) -> _Tried:
+    """Tune a member, and let it answer the rows of every fold that it did not learn from."""
+    started = time.monotonic()
+
+    def outcome(found: tuple[FloatArray, FittedMember] | None, remark: str) -> _Tried:
+        seconds = time.monotonic() - started
+        report("%s: %.1f s%s", member.name, seconds, f", {remark}" if remark else "")
+        return _Tried(member.name, member.description, found, seconds, remark)
+
+    late = "left out, the time was up"
+    if deadline is not None and started >= deadline:
+        return outcome(None, late)
+    n_outputs = folds.rows.n_classes or 1
+    sums = np.zeros((len(folds.levels.tables), len(folds.rows.y), n_outputs))
+    counts = np.zeros(sums.shape[:2])
+    with warnings.catch_warnings():
+        # A member that converges slowly, or a column that is constant in a fold, is judged by
+        # its answers.
+        warnings.simplefilter("ignore")
+        try:
+            chosen, fitted = member.tuned(folds.rows, folds.first)
+            bar.advance(member.name)
+            for fold in range(len(folds)):
+                begun = time.monotonic()
+                folds.answers(chosen, fold, sums, counts)
+                bar.advance(member.name)
+                now = time.monotonic()
+                left = len(folds.first) - fold - 1
+                if deadline is not None and now + left * (now - begun) > deadline:
+                    if left > 0:
+                        return outcome(None, late)
+                    break  # further repeats are a luxury
+        except (ValueError, np.linalg.LinAlgError, FloatingPointError, MemoryError) as error:
+            return outcome(None, f"failed: {error}")
+    with np.errstate(invalid="ignore"):
+        answers = sums / counts[..., None]
+    if not np.isfinite(answers[counts > 0]).all():
+        return outcome(None, "failed: answers are not finite")
+    return outcome((answers, fitted), "")
+
+
+def _weigh(
+    rows: LearningRows, plan: Plan, answers: FloatArray, folds: Folds
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Choose weights and temperatures at each level; return cross-fitted answers beside them."""
+    row_weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    n_levels = answers.shape[1]
+    weights, temperatures, excess = [], np.ones(n_levels), np.zeros(n_levels)
+    blended = np.full(answers.shape[1:], np.nan)
+    fold_of_row = np.full(len(rows.y), -1)
+    for fold, (_, test) in enumerate(folds.first):
+        fold_of_row[test] = fold
+    for level in range(n_levels):
+        own = answers[:, level]
+        judged = np.isfinite(own).all(axis=(0, 2)) & (row_weights > 0)
+
+        def choose(chosen: Any, own: FloatArray = own) -> tuple[FloatArray, float]:
+            found = blend_weights(
+                plan.weighting, own[:, chosen], rows.y[chosen], row_weights[chosen], rows.task
+            )
+            if rows.n_classes is None:
+                return found, 1.0
+            mean = np.tensordot(found, own[:, chosen], axes=1)
+            return found, fit_temperature(mean, rows.y[chosen], row_weights[chosen])
+
+        found, temperatures[level] = choose(judged)
+        weights.append(found)
+        if level:
+            mask = np.isnan(folds.levels.tables[level][judged])
+            mean_excess = float(folds.norm.excess(mask).mean())
+            # Levels must increase, also where training rows missed so much that nothing is new.
+            excess[level] = max(mean_excess, excess[level - 1] + 1e-3)
+        for fold in range(len(folds.first)):
+            asked = judged & (fold_of_row == fold)
+            others = judged & (fold_of_row != fold)
+            if asked.any() and others.any():
+                theirs, temperature = choose(others)
+                mean = np.tensordot(theirs, own[:, asked], axes=1)
+                blended[level, asked] = (
+                    mean
+                    if rows.n_classes is None
+                    else tempered(mean, np.full(len(mean), temperature))
+                )
+    return blended, np.stack(weights), temperatures, excess
+
+
+def _summary(
+    rows: LearningRows, levels: HiddenLevels, tried: list[_Tried], weights: FloatArray
+) -> MemberTable:
+    found = np.full(weights.shape, np.nan)
+    scores = np.full(len(tried), np.nan)
+    row_weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    for k, member in enumerate(tried):
+        if member.found is None:
+            continue
+        answers, _ = member.found
+        for level, own in enumerate(answers):
+            judged = np.isfinite(own).all(axis=1) & (row_weights > 0)
+            loss = losses(own[judged], rows.y[judged], rows.task)
+            found[k, level] = np.average(loss, weights=row_weights[judged])
+        judged = np.isfinite(answers[0]).all(axis=1) & (row_weights > 0)
+        if rows.n_classes is None:
+            spread = np.average(
+                (rows.y - np.average(rows.y, weights=row_weights)) ** 2, weights=row_weights
+            )
+            scores[k] = 1.0 - found[k, 0] / (spread or 1.0)
+        else:
+            right = answers[0][judged].argmax(axis=1) == rows.y[judged]
+            scores[k] = np.average(right, weights=row_weights[judged])
+    return MemberTable(
+        names=tuple(member.name for member in tried),
+        descriptions=tuple(member.description for member in tried),
+        weights=weights,
+        losses=found,
+        scores=scores,
+        seconds=np.array([member.seconds for member in tried]),
+        hidden=levels.shares,
+        remarks=tuple(member.remark for member in tried),
+        measure="R²" if rows.n_classes is None else "accuracy",
+    )

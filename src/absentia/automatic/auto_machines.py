@@ -1,0 +1,550 @@
+"""The automatic machines: give a table, get the best average of different members."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from absentia.automatic.assembly import Assembled, Plan, assemble
+from absentia.automatic.committee import Committee
+from absentia.automatic.member_plans import LearningRows
+from absentia.automatic.member_table import MemberTable
+from absentia.beliefs import Beliefs
+from absentia.densities.believing import believe
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.machines.uncertainty.machine_draws import one_output_flat
+from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
+from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.parameters import (
+    COUNT,
+    FRACTION,
+    POSITIVE,
+    THREADS,
+    Rule,
+    check_parameters,
+    count_from,
+    finite,
+    words,
+)
+from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.reading import is_frame
+
+__all__ = ["AutoClassifier", "AutoRegressor"]
+
+#: Out-of-fold answers of small tables are averaged over several ways to cut folds.
+_ROWS_FOR_REPEATS = 400
+
+
+def _is_shares(value: Any) -> bool:
+    try:
+        shares = [finite(share) for share in value]
+    except TypeError:
+        return False
+    increasing = shares == sorted(set(shares), key=lambda share: share or 0.0)
+    return increasing and all(share is not None and 0 < share < 1 for share in shares)
+
+
+class _AutoMachine(BaseEstimator):
+    """What both automatic machines share: reading, assembling, answering."""
+
+    members: Any
+    time_budget: float | None
+    weighting: str
+    hidden: Any
+    density: Any
+    n_splits: int
+    n_repeats: int | None
+    progress: bool
+    random_state: Any
+    n_jobs: int | None
+
+    committee_: Committee
+    members_: MemberTable
+    density_: Any
+    score_: float
+    score_error_: float
+    baseline_: float
+    encoder_: TableEncoder | None
+    n_features_in_: int
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "time_budget": POSITIVE | words(None),
+        "weighting": words("greedy", "stacking", "equal"),
+        "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
+        "n_splits": count_from(2),
+        "n_repeats": COUNT | words(None),
+        "n_jobs": THREADS,
+    }
+
+    def __init__(
+        self,
+        *,
+        members: Any = "default",
+        time_budget: float | None = None,
+        weighting: str = "greedy",
+        hidden: Any = (0.3, 0.6),
+        density: Any = "gaussian",
+        n_splits: int = 5,
+        n_repeats: int | None = None,
+        progress: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.members = members
+        self.time_budget = time_budget
+        self.weighting = weighting
+        self.hidden = hidden
+        self.density = density
+        self.n_splits = n_splits
+        self.n_repeats = n_repeats
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Try members, weigh them by their answers to rows left out, and keep the best average.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            NaN where a value is missing. Words, categories and dates of a frame are encoded by
+            :class:`~absentia.TableEncoder`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, in fitting and in judging members.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group (a patient, a site) are never on both sides of a fold.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        encoder, table = _encoded(X)
+        targets = self._check_targets(y, len(table))
+        if len(table) < 2:
+            raise ValueError(
+                f"Found array with {len(table)} sample(s), while a minimum of 2 is required: folds "
+                "need rows on both sides."
+            )
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        if groups is not None:
+            groups = np.asarray(groups)
+            check_consistent_length(table, groups)
+        if weights is not None and not weights.all():  # rows of no weight count as absent
+            counts = weights > 0
+            table, weights = table[counts], weights[counts]
+            targets = self._check_targets(targets[counts], len(table))
+            groups = None if groups is None else groups[counts]
+        repeats = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
+        plan = Plan(
+            members=self.members,
+            weighting=self.weighting,
+            density=self.density,
+            hidden=tuple(float(share) for share in self.hidden),
+            n_splits=self.n_splits,
+            n_repeats=repeats,
+            time_budget=self.time_budget,
+            progress=self.progress,
+            n_jobs=self.n_jobs,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 100)),
+        )
+        rows, codes = self._learning_rows(table, targets, weights)
+        found = assemble(rows, plan, groups)
+        judged = self._judged(rows, found, codes)
+        for name, value in (codes | judged).items():
+            setattr(self, name, value)
+        self.committee_, self.members_ = found.committee, found.table
+        self.density_, self.encoder_ = found.committee.density, encoder
+        remember_columns(self, X)
+        return self
+
+    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+        """Return predictions with their uncertainty taken apart, averaged over what is missing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        by_column : bool, default=True
+            Whether to say what each missing column alone would remove.
+
+        Returns
+        -------
+        Uncertainty
+            Of the columns that the members see, those of the encoder where there is one. The
+            noise of a regressor is the mean squared error of its answers to rows left out.
+        """
+        table = self._table(X)
+        kept = np.asarray(getattr(self.density_, "columns_", np.arange(table.shape[1])))
+        names = getattr(self, "feature_names_in_", None)
+        if self.encoder_ is not None:
+            names = self.encoder_.get_feature_names_out()
+        width = table.shape[1]
+
+        def widened(rows: FloatArray) -> FloatArray:
+            full = np.full((len(rows), width), np.nan)
+            full[:, kept] = rows
+            return full
+
+        def believed(rows: FloatArray) -> Beliefs:
+            return believe(self.density_, widened(rows))
+
+        doubt = uncertainty_over_draws(
+            lambda rows: (self._answers(widened(rows)), None),
+            believed,
+            table[:, kept],
+            self.committee_.points,
+            "variance" if isinstance(self, RegressorMixin) else "entropy",
+            tuple(f"x{j}" if names is None else str(names[j]) for j in kept),
+            noise=self._noise(),
+            by_column=by_column,
+            n_jobs=self.n_jobs,
+        )
+        return one_output_flat(doubt, isinstance(self, RegressorMixin))
+
+    def _table(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return as_table_like(self, X) if self.encoder_ is None else self.encoder_.transform(X)
+
+    def _answers(self, table: FloatArray) -> FloatArray:
+        return self.committee_.answer(table)
+
+    def _noise(self) -> float:
+        return 0.0
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _learning_rows(
+        self, table: FloatArray, y: Any, weights: FloatArray | None
+    ) -> tuple[LearningRows, dict[str, Any]]:
+        """Return the rows with targets in codes, and the fitted attributes that decode them."""
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _judged(
+        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return scores from the out-of-fold answers, by name of the fitted attribute."""
+        raise TypeError(f"{type(self).__name__} does not say how it is judged.")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class AutoClassifier(ClassifierTargets, ClassifierMixin, _AutoMachine):
+    """A classifier that chooses for itself: calibrated probabilities for a table with holes.
+
+    Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
+    regression on beliefs (one Gaussian, a mixture, normal scores, times a kernel of what is
+    missing) and on means with indicators, a random forest, and boosted trees. The answer is an
+    average ``p(x) = sum_k w_k(x) p_k(x)`` whose weights are chosen by forward selection with
+    replacement (Caruana and others, 2004), followed by a temperature. Rows that miss more than
+    the training rows did get weights of their own, chosen on rows from which further cells were
+    hidden; trees answer them through an average over what the row could be.
+
+    Parameters
+    ----------
+    members : "default" or list, default="default"
+        Names among ``"forest"``, ``"boosting"``, ``"beliefs"``, ``"indicators"``,
+        ``"beliefs-mask"``, ``"beliefs-scores"``, ``"beliefs-mixture"``, ``"catboost"`` and
+        ``"lightgbm"``, and pairs ``(name, estimator)`` of estimators that take NaN. The last two
+        names need their packages, and a machine that uses them cannot be saved.
+    time_budget : float, optional
+        Seconds after which no further member is tried. Without it, and with an integer
+        ``random_state``, a fit is deterministic.
+    weighting : {"greedy", "stacking", "equal"}, default="greedy"
+        How weights are chosen: forward selection, the optimum over all weights of sum one, or not
+        at all.
+    hidden : sequence of float, default=(0.3, 0.6)
+        Shares of the observed cells that are hidden to choose weights for rows that miss more.
+        ``()`` uses the same weights for all rows.
+    density : {"gaussian", "mixture"} or density, default="gaussian"
+        What missing values could be, for the members on beliefs and for averages of trees.
+    n_splits : int, default=5
+        Folds; fewer where a class is rare.
+    n_repeats : int, optional
+        How often folds are cut anew; by default twice up to 400 rows, else once.
+    progress : bool, default=False
+        Whether to show a bar with the time left.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, optional
+        Threads of what is compiled, and of forests.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    members_ : MemberTable
+        What was tried: ``print(model.members_)`` shows weights, scores and seconds.
+    score_, score_error_ : float
+        Out-of-fold accuracy and its standard error; weights were chosen on the other folds.
+    log_loss_ : float
+        Out-of-fold log loss.
+    baseline_ : float
+        Accuracy of always answering the most frequent class.
+    committee_ : Committee
+        The fitted members, their weights and temperatures.
+    density_ : density
+    encoder_ : TableEncoder or None
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+
+    See Also
+    --------
+    LogisticRegressionCV : the best single member on many tables.
+    MarginalClassifier : one model of your own on rows with holes.
+
+    Notes
+    -----
+    Hyperparameters of kernels are chosen on the first repetition of the folds that also judge
+    members, so that the log losses of single members in ``members_`` are a little optimistic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import AutoClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 3))
+    >>> y = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> model = AutoClassifier(members=["beliefs", "boosting"], random_state=0).fit(X, y)
+    >>> bool(model.score_ > model.baseline_ + 0.2)
+    True
+    >>> model.predict([[2.0, np.nan, np.nan], [-2.0, -1.0, 0.0]])
+    array(['up', 'down'], dtype='<U4')
+    """
+
+    classes_: np.ndarray
+    log_loss_: float
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._answers(self._table(X))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        chances = self.predict_proba(X)
+        most_probable: np.ndarray = self.classes_[chances.argmax(axis=1)]
+        return most_probable
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        return ClassifierTargets._check_targets(self, y, n_samples)
+
+    def _learning_rows(
+        self, table: FloatArray, y: Any, weights: FloatArray | None
+    ) -> tuple[LearningRows, dict[str, Any]]:
+        classes, codes = np.unique(y, return_inverse=True)
+        return LearningRows(table, codes, weights, len(classes)), {"classes_": classes}
+
+    def _judged(
+        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
+    ) -> dict[str, Any]:
+        answers = found.out_of_fold[0]
+        judged = np.isfinite(answers).all(axis=1)
+        weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        shares = np.bincount(rows.y, weights) / weights.sum()
+        right = answers[judged].argmax(axis=1) == rows.y[judged]
+        truth = np.maximum(answers[judged, rows.y[judged]], 1e-15)
+        score, error = _mean_and_error(right.astype(float), weights[judged])
+        log_loss, _ = _mean_and_error(-np.log(truth), weights[judged])
+        return {
+            "score_": score,
+            "score_error_": error,
+            "log_loss_": log_loss,
+            "baseline_": float(shares.max()),
+        }
+
+
+class AutoRegressor(RegressorTargets, RegressorMixin, _AutoMachine):
+    """A regressor that chooses for itself: predictions and intervals for a table with holes.
+
+    As :class:`AutoClassifier`, with kernel ridge regression on beliefs and on means with
+    indicators, a forest and boosted trees, weighted by their out-of-fold squared error.
+
+    Parameters
+    ----------
+    members : "default" or list, default="default"
+    time_budget : float, optional
+    weighting : {"greedy", "stacking", "equal"}, default="greedy"
+    hidden : sequence of float, default=(0.3, 0.6)
+    density : {"gaussian", "mixture"} or density, default="gaussian"
+    n_splits : int, default=5
+    n_repeats : int, optional
+    progress : bool, default=False
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, optional
+        All as in :class:`AutoClassifier`.
+
+    Attributes
+    ----------
+    members_ : MemberTable
+        What was tried: ``print(model.members_)`` shows weights, scores and seconds.
+    score_, score_error_ : float
+        Out-of-fold R² and its standard error; weights were chosen on the other folds.
+    baseline_ : float
+        R² of always answering the mean: 0.
+    errors_ : ndarray of shape (n_levels, 201)
+        Quantiles of the absolute out-of-fold errors, at each level of hidden cells.
+    committee_ : Committee
+    density_ : density
+    encoder_ : TableEncoder or None
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import AutoRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 3))
+    >>> y = X[:, 0] + X[:, 1]
+    >>> X[rng.random(X.shape) < 0.1] = np.nan
+    >>> model = AutoRegressor(members=["beliefs", "boosting"], random_state=0).fit(X, y)
+    >>> known, unknown = model.predict_interval([[1.0, 1.0, 0.0], [1.0, np.nan, np.nan]])
+    >>> bool(np.ptp(unknown) > np.ptp(known))
+    True
+    """
+
+    errors_: FloatArray
+    target_mean_: float
+    target_scale_: float
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._answers(self._table(X))[:, 0]
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+        """Return an interval for the target of each row, from errors on rows left out.
+
+        The half-width is the quantile of the absolute out-of-fold errors, interpolated between
+        the levels of hidden cells by how much more the row misses than training rows did. For
+        a guarantee use :class:`~absentia.ConformalRegressor`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+        """
+        FRACTION.check("coverage", coverage)
+        table = self._table(X)
+        centre = self._answers(table)[:, 0]
+        grid = np.linspace(0.0, 1.0, self.errors_.shape[1])
+        widths = [float(np.interp(coverage, grid, level)) for level in self.errors_]
+        excess = self.committee_.norm.excess(np.isnan(table))
+        half = np.interp(excess, self.committee_.levels, widths)
+        return np.stack([centre - half, centre + half], axis=1)
+
+    def _answers(self, table: FloatArray) -> FloatArray:
+        return self.target_mean_ + self.target_scale_ * self.committee_.answer(table)
+
+    def _noise(self) -> float:
+        return float(np.mean(self.errors_[0] ** 2))
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        return RegressorTargets._check_targets(self, y, n_samples)
+
+    def _learning_rows(
+        self, table: FloatArray, y: Any, weights: FloatArray | None
+    ) -> tuple[LearningRows, dict[str, Any]]:
+        mean = float(np.average(y, weights=weights))
+        scale = float(np.sqrt(np.average((y - mean) ** 2, weights=weights))) or 1.0
+        codes = {"target_mean_": mean, "target_scale_": scale}
+        return LearningRows(table, (y - mean) / scale, weights, None), codes
+
+    def _judged(
+        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
+    ) -> dict[str, Any]:
+        residuals = found.out_of_fold[..., 0] - rows.y
+        grid = np.linspace(0.0, 1.0, 201)
+        errors = np.stack(
+            [np.quantile(np.abs(level[np.isfinite(level)]), grid) for level in residuals]
+        )
+        # More hidden cells never make an answer surer than it was.
+        errors = np.maximum.accumulate(errors, axis=0)
+        judged = np.isfinite(residuals[0])
+        weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        # The target has mean zero and variance one, so that 1 - error^2 is R² row by row; a
+        # constant target has no variance to explain.
+        squared = residuals[0, judged] ** 2
+        share, _ = _mean_and_error(squared, weights[judged])
+        _, error = _mean_and_error(squared - share * rows.y[judged] ** 2, weights[judged])
+        return {
+            "errors_": errors * codes["target_scale_"],
+            "score_": 1.0 - share,
+            "score_error_": error,
+            "baseline_": 0.0,
+        }
+
+
+def _encoded(X: Any) -> tuple[TableEncoder | None, FloatArray]:
+    """Return a table as numbers, with the encoder where a frame has words or dates."""
+    try:
+        return None, as_table(X)
+    except (TypeError, ValueError):
+        if not is_frame(X):
+            raise
+        encoder = TableEncoder().fit(X)
+        return encoder, encoder.transform(X)
+
+
+def _mean_and_error(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return a weighted mean and its standard error."""
+    shares = weights / weights.sum()
+    mean = float(shares @ values)
+    return mean, float(np.sqrt((shares**2) @ (values - mean) ** 2))

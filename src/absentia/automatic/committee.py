@@ -1,0 +1,115 @@
+"""Several fitted members that answer as one, with weights by how much a row misses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from absentia.automatic.blending import tempered
+from absentia.automatic.member_plans import FittedMember
+from absentia.automatic.novelty import MissingNorm
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.densities.believing import believe
+from absentia.tables import FloatArray
+from absentia.tables.stored import Stored
+
+__all__ = ["Committee", "answer_with_holes"]
+
+
+def answer_with_holes(
+    member: FittedMember,
+    table: FloatArray,
+    norm: MissingNorm,
+    density: Any,
+    points: DrawPoints,
+) -> FloatArray:
+    """Return a member's answers to rows that may miss more than training rows did.
+
+    Members that know missing values only from training get such rows as draws of what they could
+    be, and their answers are averaged, as :class:`~absentia.MarginalClassifier` does.
+    """
+    mask = np.isnan(table)
+    new = np.flatnonzero(norm.is_new(mask)) if member.averages else np.array([], dtype=int)
+    if not len(new):
+        return member.answer(table)
+    columns = np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
+    new = new[rows_by_pattern(table[new])]
+
+    def mean_answer(draws: FloatArray, _: slice) -> FloatArray:
+        n, m, _ = draws.shape
+        complete = np.full((n * m, table.shape[1]), np.nan)
+        complete[:, columns] = draws.reshape(n * m, -1)
+        means: FloatArray = member.answer(complete).reshape(n, m, -1).mean(axis=1)
+        return means
+
+    averaged = np.concatenate(
+        map_draws(mean_answer, lambda rows: believe(density, rows), table[new], points)
+    )
+    answers = np.empty((len(table), averaged.shape[1]))
+    answers[new] = averaged
+    rest = np.setdiff1d(np.arange(len(table)), new)
+    if len(rest):
+        answers[rest] = member.answer(table[rest])
+    return answers
+
+
+@dataclass(frozen=True, eq=False)
+class Committee(Stored):
+    """Fitted members, their weights, and what they need to answer rows with new holes.
+
+    Attributes
+    ----------
+    members : tuple of FittedMember
+    levels : ndarray of shape (n_levels,)
+        Excess of missing values at which the weights were chosen; the first is 0.
+    weights : ndarray of shape (n_levels, n_members)
+    temperatures : ndarray of shape (n_levels,)
+        Of the averaged probabilities; one for regressors.
+    norm : MissingNorm
+    density : density
+        What the missing values could be.
+    points : DrawPoints
+    """
+
+    members: tuple[FittedMember, ...]
+    levels: FloatArray
+    weights: FloatArray
+    temperatures: FloatArray
+    norm: MissingNorm
+    density: Any
+    points: DrawPoints
+
+    def validate(self) -> None:
+        """Raise ValueError unless there is a weight per level and member."""
+        self._require_type("norm", MissingNorm)
+        self._require_array("levels", np.float64, (None,))
+        self._require_array("weights", np.float64, (len(self.levels), len(self.members)))
+        self._require_array("temperatures", np.float64, (len(self.levels),))
+        if not (np.diff(self.levels) > 0).all() or not (self.temperatures > 0).all():
+            raise ValueError("Committee: levels must increase and temperatures be positive.")
+
+    def weights_of_rows(self, excess: FloatArray) -> FloatArray:
+        """Return the weight of each member for each row, interpolated between the levels."""
+        columns = [np.interp(excess, self.levels, column) for column in self.weights.T]
+        return np.stack(columns, axis=1)
+
+    def answer(self, table: FloatArray) -> FloatArray:
+        """Return probabilities, or numbers in one column; NaN where missing is welcome."""
+        excess = self.norm.excess(np.isnan(table))
+        weights = self.weights_of_rows(excess)
+        total: FloatArray | None = None
+        for member, column in zip(self.members, weights.T, strict=True):
+            rows = np.flatnonzero(column > 0)
+            if not len(rows):
+                continue
+            answers = answer_with_holes(member, table[rows], self.norm, self.density, self.points)
+            if total is None:
+                total = np.zeros((len(table), answers.shape[1]))
+            total[rows] += column[rows, None] * answers
+        assert total is not None  # weights have the sum one
+        if total.shape[1] == 1:
+            return total
+        temperature = np.exp(np.interp(excess, self.levels, np.log(self.temperatures)))
+        return tempered(total, temperature)

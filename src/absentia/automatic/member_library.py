@@ -1,0 +1,217 @@
+"""The members that an automatic machine begins with, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
+
+from absentia.automatic.member_plans import EstimatorPlan, LearningRows, MemberPlan, SearchPlan
+from absentia.densities import MixtureDensity
+from absentia.engine.threads import n_threads
+from absentia.machines import (
+    KernelRidgeCV,
+    LargeScaleLogisticRegression,
+    LargeScaleRidge,
+    LogisticRegressionCV,
+)
+
+__all__ = ["MEMBERS", "plan_members"]
+
+#: Beyond this many rows kernel members work on Fourier features.
+_MOST_KERNEL_ROWS = 2500
+_PENALTIES = (0.05, 0.5, 5.0, 50.0)
+_RIDGES = (0.003, 0.03, 0.3, 3.0)
+_MASK_WEIGHTS = (0.02, 0.1, 0.5)
+#: Seconds of one pair of incomplete rows of 34 columns, and how it grows with the columns.
+_PAIR, _GROWTH = 2e-7, 2.6
+_MOST_SECONDS_A_MATRIX = 4.0
+
+Settings = dict[str, Any]
+
+
+def _kernel(
+    name: str, description: str, rows: LearningRows, before: tuple[Any, ...], settings: Settings
+) -> MemberPlan:
+    """Return kernel logistic or ridge regression, on Fourier features where rows are many."""
+    n, d = rows.table.shape
+    classifies = rows.n_classes is not None
+    pair = _PAIR * max(1.0, d / 34) ** _GROWTH
+    seed, n_jobs = settings["seed"], settings["n_jobs"]
+    if n <= _MOST_KERNEL_ROWS and n * n / 2 * pair <= _MOST_SECONDS_A_MATRIX:
+        shared = {
+            "gammas": 4,
+            "mask_weights": settings.get("mask_weights"),
+            "density": settings["density"],
+            "n_jobs": n_jobs,
+        }
+        search = (
+            LogisticRegressionCV(Cs=_PENALTIES, tol=1e-4, **shared)
+            if classifies
+            else KernelRidgeCV(alphas=_RIDGES, **shared)
+        )
+        return SearchPlan(name, description, False, before, search)
+    common = {
+        "density": settings["density"],
+        "mask_weight": _MASK_WEIGHTS[1] if settings.get("mask_weights") else None,
+        "random_state": seed,
+        "n_jobs": n_jobs,
+    }
+    machine = (
+        LargeScaleLogisticRegression(tol=1e-4, **common)
+        if classifies
+        else LargeScaleRidge(**common)
+    )
+    last = type(machine).__name__.lower()
+    grid = {f"{last}__{'C' if classifies else 'alpha'}": (1.0, 30.0) if classifies else (0.1, 3.0)}
+    return EstimatorPlan(name, description, False, make_pipeline(*before, machine), grid)
+
+
+def _beliefs(rows: LearningRows, settings: Settings) -> MemberPlan:
+    about = "genRBF on beliefs of one Gaussian"
+    return _kernel("beliefs", about, rows, (StandardScaler(),), settings)
+
+
+def _beliefs_mask(rows: LearningRows, settings: Settings) -> MemberPlan:
+    about = "genRBF on beliefs, times a kernel of what is missing"
+    masked = settings | {"mask_weights": _MASK_WEIGHTS}
+    return _kernel("beliefs-mask", about, rows, (StandardScaler(),), masked)
+
+
+def _beliefs_scores(rows: LearningRows, settings: Settings) -> MemberPlan:
+    scores = QuantileTransformer(
+        n_quantiles=min(200, len(rows.table)),
+        output_distribution="normal",
+        random_state=settings["seed"],
+    )
+    about = "genRBF on beliefs about normal scores of the columns"
+    return _kernel("beliefs-scores", about, rows, (scores, StandardScaler()), settings)
+
+
+def _beliefs_mixture(rows: LearningRows, settings: Settings) -> MemberPlan:
+    about = "genRBF on beliefs of a mixture of three"
+    density = MixtureDensity(3, n_init=1, tol=1e-4, random_state=settings["seed"])
+    return _kernel(
+        "beliefs-mixture", about, rows, (StandardScaler(),), settings | {"density": density}
+    )
+
+
+def _indicators(rows: LearningRows, settings: Settings) -> MemberPlan:
+    filled = SimpleImputer(add_indicator=True, keep_empty_features=True)
+    about = "RBF kernel on column means and indicators of what is missing"
+    plain = settings | {"density": "gaussian"}
+    return _kernel("indicators", about, rows, (filled, StandardScaler()), plain)
+
+
+def _forest(rows: LearningRows, settings: Settings) -> MemberPlan:
+    kind = RandomForestClassifier if rows.n_classes else RandomForestRegressor
+    forest = kind(150, random_state=settings["seed"], n_jobs=n_threads(settings["n_jobs"]))
+    return EstimatorPlan("forest", "random forest", True, forest, {"min_samples_leaf": (1, 4)})
+
+
+def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
+    kind: Any = HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
+    trees = kind(
+        learning_rate=0.08, max_iter=100, l2_regularization=1.0, min_samples_leaf=10,
+        early_stopping=False, random_state=settings["seed"],
+    )  # fmt: skip
+    return EstimatorPlan(
+        "boosting", "histogram gradient boosting", True, trees, {"max_leaf_nodes": (4, 16)}
+    )
+
+
+def _package(name: str, classes: tuple[str, str], quiet: Settings) -> Any:
+    def plan(rows: LearningRows, settings: Settings) -> MemberPlan:
+        if find_spec(name) is None:
+            raise ImportError(
+                f"The member {name!r} needs the package {name}: pip install 'absentia[boosters]'."
+            )
+        kind = getattr(import_module(name), classes[0 if rows.n_classes else 1])
+        model = kind(random_state=settings["seed"], **quiet)
+        return EstimatorPlan(name, f"trees of {name}", True, model)
+
+    return plan
+
+
+#: All members by name, in the order in which they are tried: the quick ones first.
+MEMBERS: dict[str, Callable[[LearningRows, Settings], MemberPlan]] = {
+    "forest": _forest,
+    "boosting": _boosting,
+    "beliefs": _beliefs,
+    "indicators": _indicators,
+    "beliefs-mask": _beliefs_mask,
+    "beliefs-scores": _beliefs_scores,
+    "beliefs-mixture": _beliefs_mixture,
+    "catboost": _package(
+        "catboost",
+        ("CatBoostClassifier", "CatBoostRegressor"),
+        {"verbose": False, "allow_writing_files": False, "thread_count": 1},
+    ),
+    "lightgbm": _package(
+        "lightgbm", ("LGBMClassifier", "LGBMRegressor"), {"verbosity": -1, "n_jobs": 1}
+    ),
+}
+#: Members that differ from others only where something is missing.
+_ONLY_WITH_HOLES = ("indicators", "beliefs-mask")
+#: Not by default: their trees are no plain arrays, so that the model could not be saved.
+_ON_DEMAND = ("catboost", "lightgbm")
+
+
+def plan_members(
+    members: str | Sequence[Any], rows: LearningRows, settings: Settings
+) -> list[MemberPlan]:
+    """Return the members to try.
+
+    Parameters
+    ----------
+    members : "default" or sequence
+        Names, or pairs of a name and an estimator that takes NaN.
+    rows : LearningRows
+        Whose size and holes decide which members make sense.
+    settings : dict
+        ``seed``, ``n_jobs`` and ``density``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.automatic.member_library import plan_members
+    >>> from absentia.automatic.member_plans import LearningRows
+    >>> rows = LearningRows(np.eye(30), np.arange(30) % 2, None, 2)
+    >>> settings = {"seed": 0, "n_jobs": None, "density": "gaussian"}
+    >>> [plan.name for plan in plan_members("default", rows, settings)]
+    ['forest', 'boosting', 'beliefs', 'beliefs-scores', 'beliefs-mixture']
+    """
+    if isinstance(members, str):
+        if members != "default":
+            raise ValueError(
+                f"members must be 'default' or a list of members, found {members!r}; there are "
+                f"{', '.join(MEMBERS)}."
+            )
+        holes = bool(rows.table.size and (rows.table != rows.table).any())
+        names = [name for name in MEMBERS if name not in _ON_DEMAND]
+        members = [name for name in names if holes or name not in _ONLY_WITH_HOLES]
+    plans: list[MemberPlan] = []
+    for member in members:
+        if isinstance(member, str) and member in MEMBERS:
+            plans.append(MEMBERS[member](rows, settings))
+        elif isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "fit"):
+            plans.append(EstimatorPlan(str(member[0]), type(member[1]).__name__, True, member[1]))
+        else:
+            raise ValueError(
+                f"There is no member {member!r}; there are {', '.join(MEMBERS)}, and pairs of a "
+                "name and an estimator."
+            )
+    if not plans:
+        raise ValueError("members is empty: expected 'default' or at least one member.")
+    return plans

@@ -1,0 +1,188 @@
+"""Models that can be members: how each is tuned and fitted, and how it answers afterwards."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from absentia.automatic.blending import FLOOR, losses
+from absentia.automatic.tree_ensemble import TreeEnsemble
+from absentia.predictions.training_draws import fit_weighted
+from absentia.tables import FloatArray, IntArray
+from absentia.tables.stored import Stored
+
+__all__ = ["EstimatorPlan", "FittedMember", "LearningRows", "MemberPlan", "SearchPlan"]
+
+Task = Literal["classification", "regression"]
+Splits = Sequence[tuple[IntArray, IntArray]]
+_TREES = (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+#: Boosting on fewer rows has too little work for threads, which then wait for each other.
+_ROWS_FOR_THREADS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class LearningRows:
+    """Rows to learn from: class codes from 0 or numbers, weights or None."""
+
+    table: FloatArray
+    y: np.ndarray
+    weights: FloatArray | None
+    n_classes: int | None
+
+    def __getitem__(self, rows: IntArray) -> LearningRows:
+        """Return some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, table=self.table[rows], y=self.y[rows], weights=weights)
+
+    @property
+    def task(self) -> Task:
+        """What is to be learned."""
+        return "regression" if self.n_classes is None else "classification"
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMember(Stored):
+    """A fitted model that answers tables of float64 with NaN.
+
+    Attributes
+    ----------
+    name : str
+    model : TreeEnsemble or estimator
+    averages : bool
+        Whether rows that miss more than training rows did are answered by an average over what
+        they could be; members on beliefs know such rows by themselves.
+    n_classes : int or None
+        None for regressors.
+    """
+
+    name: str
+    model: Any
+    averages: bool
+    n_classes: int | None
+
+    def validate(self) -> None:
+        """Raise ValueError unless the member has a name."""
+        self._require_type("name", str)
+        self._require_type("averages", bool)
+
+    def answer(self, table: FloatArray) -> FloatArray:
+        """Return probabilities of all classes, or numbers in one column."""
+        if isinstance(self.model, TreeEnsemble):
+            return self.model.answer(table)
+        if self.n_classes is None:
+            return np.asarray(self.model.predict(table), dtype=np.float64).reshape(-1, 1)
+        answers = np.zeros((len(table), self.n_classes))
+        answers[:, np.asarray(self.model.classes_, dtype=int)] = self.model.predict_proba(table)
+        return answers
+
+
+@dataclass(frozen=True, eq=False)
+class MemberPlan(ABC):
+    """A model that may become a member.
+
+    Attributes
+    ----------
+    name, description : str
+    averages : bool
+        As in :class:`FittedMember`.
+    """
+
+    name: str
+    description: str
+    averages: bool
+
+    @abstractmethod
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
+        """Choose hyperparameters on the folds; return the plan with them, fitted to all rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorPlan(MemberPlan):
+    """An estimator that takes NaN, with a few values to try of some of its parameters."""
+
+    estimator: Any = None
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
+        candidates = list(ParameterGrid(dict(self.grid)))
+        plans = [
+            replace(self, estimator=clone(self.estimator).set_params(**candidate), grid={})
+            for candidate in candidates
+        ]
+        if len(plans) > 1:
+            train, test = splits[0]
+            judged = rows[test]
+            found = [
+                np.average(
+                    losses(plan.fitted(rows[train]).answer(judged.table), judged.y, rows.task),
+                    weights=judged.weights,
+                )
+                for plan in plans
+            ]
+            plans = [plans[int(np.argmin(found))]]
+        return plans[0], plans[0].fitted(rows)
+
+    def fitted(self, rows: LearningRows) -> FittedMember:
+        """Fit a copy of the estimator."""
+        threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
+        table = rows.table
+        if isinstance(self.estimator, _TREES):
+            # A column without a value makes boosting fail; a constant is never split on.
+            table = np.where(np.isnan(table).all(axis=0), 0.0, table)
+        with threadpool_limits(threads, user_api="openmp"):
+            model = fit_weighted(clone(self.estimator), table, rows.y, rows.weights)
+        if isinstance(model, _TREES):
+            model = TreeEnsemble.of(model, rows.n_classes)
+        return FittedMember(self.name, model, self.averages, rows.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPlan(MemberPlan):
+    """A pipeline that ends in a machine which chooses its own parameters on Gram matrices."""
+
+    before: tuple[Any, ...] = ()
+    search: Any = None
+
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
+        steps = [(type(step).__name__.lower(), step) for step in self.before]
+        search = clone(self.search).set_params(cv=list(splits))
+        search.set_params(scoring=_negative_log_loss if rows.n_classes else _negative_error)
+        pipeline = fit_weighted(
+            clone(Pipeline([*steps, ("machine", search)])), rows.table, rows.y, rows.weights
+        )
+        *before, (name, found) = pipeline.steps
+        chosen = Pipeline([*before, (name, found.best_estimator_)])
+        plan = EstimatorPlan(self.name, self.description, self.averages, clone(chosen))
+        return plan, FittedMember(self.name, chosen, self.averages, rows.n_classes)
+
+
+def _negative_log_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The score of probabilities; scikit-learn's refuses folds that lack a class."""
+    probabilities = model.predict_proba(X)
+    place = np.searchsorted(model.classes_, y)
+    known = np.isin(y, model.classes_)
+    right = np.where(known, probabilities[np.arange(len(y)), np.where(known, place, 0)], 0.0)
+    return float(np.average(np.log(np.maximum(right, FLOOR)), weights=sample_weight))
+
+
+def _negative_error(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    return -float(np.average((model.predict(X) - y) ** 2, weights=sample_weight))

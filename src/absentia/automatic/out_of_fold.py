@@ -1,0 +1,143 @@
+"""Answers of members to rows that they had not seen, as these rows are and with more hidden."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+from absentia.automatic.committee import answer_with_holes
+from absentia.automatic.member_plans import EstimatorPlan, LearningRows
+from absentia.automatic.novelty import MissingNorm, hide_cells
+from absentia.beliefs.draws import DrawPoints
+from absentia.densities.named_densities import make_density
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["Folds", "HiddenLevels", "make_splits"]
+
+Splits = list[tuple[IntArray, IntArray]]
+
+
+def make_splits(rows: LearningRows, n_splits: int, groups: Any, seed: int) -> Splits:
+    """Return shuffled folds, stratified by class; rows of one group stay together.
+
+    Rows of a class that has no second row are always learned from, so that every fold knows every
+    class.
+    """
+    y, n = rows.y, len(rows.y)
+    classifies = rows.n_classes is not None
+    alone = np.zeros(n, dtype=bool)
+    if classifies:
+        counts = np.bincount(y, minlength=rows.n_classes or 0)
+        alone = counts[y] < 2
+        rarest = int(counts[counts > 1].min(initial=n))
+        n_splits = min(n_splits, max(2, rarest))
+    n_splits = max(2, min(n_splits, n))
+    if groups is not None:
+        n_groups = len(np.unique(groups))
+        if n_groups < 2:
+            raise ValueError("groups has one group only: expected at least two, one per fold.")
+        kind: Any = StratifiedGroupKFold if classifies else GroupKFold
+        splitter = kind(min(n_splits, n_groups), shuffle=True, random_state=seed)
+    else:
+        kind = StratifiedKFold if classifies else KFold
+        splitter = kind(n_splits, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        found = list(splitter.split(np.zeros((n, 1)), y, groups))
+    lonely = np.flatnonzero(alone)
+    return [
+        (np.union1d(train, lonely), np.setdiff1d(test, lonely))
+        for train, test in found
+        if len(np.setdiff1d(test, lonely))
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenLevels:
+    """The same rows with more and more cells hidden; the first level hides nothing.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        Share of the observed cells that is hidden at each level.
+    tables : tuple of ndarray, each of shape (n_samples, n_features)
+    judged : ndarray of bool, shape (n_samples,)
+        Which rows are judged at the levels that hide something: a sample of many.
+    """
+
+    shares: tuple[float, ...]
+    tables: tuple[FloatArray, ...]
+    judged: np.ndarray
+
+    @classmethod
+    def of(
+        cls, table: FloatArray, shares: tuple[float, ...], most_rows: int, seed: int
+    ) -> HiddenLevels:
+        """Hide cells at random, more at each level."""
+        tables = (table, *(hide_cells(table, share, seed) for share in shares))
+        judged = np.zeros(len(table), dtype=bool)
+        judged[np.random.default_rng(seed).permutation(len(table))[:most_rows]] = True
+        return cls((0.0, *shares), tables, judged)
+
+
+class Folds:
+    """Repeated folds of training rows, with a density per fold that is fitted when needed."""
+
+    def __init__(
+        self,
+        rows: LearningRows,
+        repeats: list[Splits],
+        levels: HiddenLevels,
+        norm: MissingNorm,
+        density: Any,
+        points: DrawPoints,
+    ):
+        self.rows, self.levels, self.norm, self.points = rows, levels, norm, points
+        self.splits = [
+            (repeat, train, test) for repeat, splits in enumerate(repeats) for train, test in splits
+        ]
+        self.first = repeats[0]
+        self._density = density
+        self._densities: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        """Return how many fits a member takes."""
+        return len(self.splits)
+
+    def answers(self, plan: EstimatorPlan, fold: int, out: FloatArray, counts: FloatArray) -> None:
+        """Fit a member on one fold, and add its answers to the rows left out.
+
+        Parameters
+        ----------
+        plan : EstimatorPlan
+            With hyperparameters chosen.
+        fold : int
+        out : ndarray of shape (n_levels, n_samples, n_outputs)
+            Sums of answers, added to.
+        counts : ndarray of shape (n_levels, n_samples)
+            How many answers were added.
+        """
+        repeat, train, test = self.splits[fold]
+        member = plan.fitted(self.rows[train])
+        for level, table in enumerate(self.levels.tables):
+            if level and repeat:
+                break  # once is enough for rows with more hidden
+            asked = test if level == 0 else test[self.levels.judged[test]]
+            if not len(asked):
+                continue
+            density = self._density_of(fold) if member.averages else None
+            out[level, asked] += answer_with_holes(
+                member, table[asked], self.norm, density, self.points
+            )
+            counts[level, asked] += 1
+
+    def _density_of(self, fold: int) -> Any:
+        if fold not in self._densities:
+            train = self.splits[fold][1]
+            density = make_density(self._density)
+            self._densities[fold] = density.fit(self.rows.table[train])
+        return self._densities[fold]

@@ -1,0 +1,212 @@
+"""Forests and boosted trees as plain arrays, which a model file can hold and check.
+
+Trees of scikit-learn live in compiled objects that follow the indices of a file without looking, so
+files with them are refused. As arrays they can be checked when they are read, and are walked
+without the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import map_on_threads, n_threads
+from absentia.engine.tree_walk import add_leaves
+from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.stored import Stored
+
+__all__ = ["TreeEnsemble"]
+
+Link = Literal["identity", "sigmoid", "softmax"]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble(Stored):
+    """A sum of decision trees that take NaN.
+
+    Attributes
+    ----------
+    feature, left, right : ndarray of int, shape (n_nodes,)
+        The column that a node looks at, and the nodes below; -1 below a leaf.
+    threshold : ndarray of shape (n_nodes,)
+        Rows with at most this value go left.
+    missing_left : ndarray of bool, shape (n_nodes,)
+        Where rows go that miss the column.
+    values : ndarray of shape (n_nodes, n_outputs)
+    roots : ndarray of int, shape (n_trees,)
+    baseline : ndarray of shape (n_outputs,)
+        What the trees add to.
+    link : {"identity", "sigmoid", "softmax"}
+        From the sum to the answer.
+    single : bool
+        Whether the trees were grown on float32, so that values are rounded before they are
+        compared.
+    n_features : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from absentia.automatic.tree_ensemble import TreeEnsemble
+    >>> X = np.array([[0.0, np.nan], [1.0, 2.0], [2.0, np.nan], [3.0, 1.0]])
+    >>> forest = RandomForestRegressor(5, random_state=0).fit(X, [0, 1, 2, 3])
+    >>> trees = TreeEnsemble.of(forest)
+    >>> bool(np.allclose(trees.answer(X)[:, 0], forest.predict(X)))
+    True
+    """
+
+    feature: IntArray
+    left: IntArray
+    right: IntArray
+    threshold: FloatArray
+    missing_left: BoolArray
+    values: FloatArray
+    roots: IntArray
+    baseline: FloatArray
+    link: str
+    single: bool
+    n_features: int
+
+    def validate(self) -> None:
+        """Raise ValueError unless every walk ends at a leaf and stays inside the arrays."""
+        n = len(self.feature)
+        for name in ("feature", "left", "right"):
+            self._require_array(name, np.int64, (n,))
+        self._require_array("threshold", np.float64, (n,))
+        self._require_array("missing_left", np.bool_, (n,))
+        self._require_array("roots", np.int64, (None,))
+        self._require_array("baseline", np.float64, (None,))
+        self._require_array("values", np.float64, (n, len(self.baseline)))
+        self._require_finite("values")
+        self._require_type("n_features", int)
+        self._require_indices("feature", self.n_features)
+        self._require_indices("roots", n)
+        inner = self.left >= 0
+        # Every step leads to a higher index, so that no walk can go round in a circle.
+        places = np.flatnonzero(inner)
+        below = np.stack([self.left[inner], self.right[inner]])
+        if below.size and not (below > places).all():
+            raise ValueError("TreeEnsemble: nodes must come before the nodes below them.")
+        if below.size and below.max() >= n:
+            raise ValueError(f"TreeEnsemble: a node leads to {below.max()}, there are {n} nodes.")
+        if self.link not in ("identity", "sigmoid", "softmax"):
+            raise ValueError(f"TreeEnsemble.link must be a link function, found {self.link!r}.")
+
+    @classmethod
+    def of(cls, model: Any, n_classes: int | None = None) -> TreeEnsemble:
+        """Copy the trees of a fitted forest or of histogram gradient boosting.
+
+        Parameters
+        ----------
+        model : fitted estimator of scikit-learn
+            Classes must be the integers from 0.
+        n_classes : int, optional
+            Of a classifier; the model may have seen fewer of them.
+        """
+        if hasattr(model, "estimators_"):
+            return cls._of_forest(model, n_classes)
+        return cls._of_boosting(model, n_classes)
+
+    @classmethod
+    def _of_forest(cls, model: Any, n_classes: int | None) -> TreeEnsemble:
+        trees = [tree.tree_ for tree in model.estimators_]
+        values = np.concatenate([tree.value[:, 0, :] for tree in trees]) / len(trees)
+        if n_classes is not None:
+            spread = np.zeros((len(values), n_classes))
+            spread[:, model.classes_] = values
+            values = spread
+        starts = np.cumsum([0, *(tree.node_count for tree in trees)])
+        left = [_moved(tree.children_left, s) for tree, s in zip(trees, starts[:-1], strict=True)]
+        right = [_moved(tree.children_right, s) for tree, s in zip(trees, starts[:-1], strict=True)]
+        return cls(
+            feature=np.maximum(np.concatenate([tree.feature for tree in trees]), 0),
+            left=np.concatenate(left),
+            right=np.concatenate(right),
+            threshold=np.concatenate([tree.threshold for tree in trees]),
+            missing_left=np.concatenate([tree.missing_go_to_left for tree in trees]).astype(bool),
+            values=values,
+            roots=starts[:-1].astype(np.int64),
+            baseline=np.zeros(values.shape[1]),
+            link="identity",
+            single=True,
+            n_features=int(model.n_features_in_),
+        )
+
+    @classmethod
+    def _of_boosting(cls, model: Any, n_classes: int | None) -> TreeEnsemble:
+        grown = [(k, tree.nodes) for step in model._predictors for k, tree in enumerate(step)]
+        starts = np.cumsum([0, *(len(nodes) for _, nodes in grown)])
+        nodes = np.concatenate([nodes for _, nodes in grown])
+        base = np.ravel(model._baseline_prediction).astype(np.float64)
+        # One sum per class, or one for a number and for the second of two classes.
+        outputs = np.arange(len(base))
+        n_outputs = len(base)
+        if n_classes is not None and n_classes > 2:
+            seen = np.asarray(model.classes_)
+            outputs, n_outputs = (seen if len(base) > 1 else seen[1:]), n_classes
+        baseline = np.full(n_outputs, 0.0 if n_outputs == len(base) else -np.inf)
+        if n_outputs > len(base) == 1:
+            baseline[model.classes_[0]] = 0.0  # the odds of two classes of more
+        baseline[outputs] = base
+        values = np.zeros((len(nodes), n_outputs))
+        inner = ~nodes["is_leaf"].astype(bool)
+        left, right = np.full(len(nodes), -1), np.full(len(nodes), -1)
+        for (k, _), (start, stop) in zip(grown, pairwise(starts), strict=True):
+            own = slice(start, stop)
+            values[own, outputs[k]] = nodes["value"][own]
+            left[own] = np.where(inner[own], nodes["left"][own].astype(np.int64) + start, -1)
+            right[own] = np.where(inner[own], nodes["right"][own].astype(np.int64) + start, -1)
+        link: Link = "identity" if n_classes is None else "sigmoid" if n_outputs == 1 else "softmax"
+        return cls(
+            feature=np.where(inner, nodes["feature_idx"], 0).astype(np.int64),
+            left=left,
+            right=right,
+            threshold=nodes["num_threshold"].astype(np.float64),
+            missing_left=nodes["missing_go_to_left"].astype(bool),
+            values=values,
+            roots=starts[:-1].astype(np.int64),
+            baseline=baseline,
+            link=link,
+            single=False,
+            n_features=int(model.n_features_in_),
+        )
+
+    def answer(self, table: FloatArray, n_jobs: int | None = None) -> FloatArray:
+        """Return the answers for rows with NaN: probabilities, or numbers in one column.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n_samples, n_features)
+        n_jobs : int, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+        """
+        rows = table.astype(np.float32).astype(np.float64) if self.single else table
+        rows = np.ascontiguousarray(rows)
+        sums = np.tile(self.baseline, (len(rows), 1))
+
+        def walk(part: slice) -> None:
+            add_leaves(
+                rows[part], self.feature, self.threshold, self.left, self.right,
+                self.missing_left, self.values, self.roots, sums[part],
+            )  # fmt: skip
+
+        threads = n_threads(n_jobs)
+        step = max(1, -(-len(rows) // threads))
+        list(map_on_threads(walk, bounded_slices(len(rows), 1, step), threads))
+        if self.link == "sigmoid":
+            second = expit(sums[:, :1])
+            return np.hstack([1.0 - second, second])
+        return softmax(sums, axis=1) if self.link == "softmax" else sums
+
+
+def _moved(children: IntArray, start: int) -> IntArray:
+    """Return child indices in the joined arrays; leaves keep their -1."""
+    return np.where(children >= 0, children + start, -1).astype(np.int64)

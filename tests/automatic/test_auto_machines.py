@@ -1,0 +1,164 @@
+"""The automatic machines: what they promise about tables, seeds, weights, groups and files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss
+
+from absentia import AutoClassifier, AutoRegressor, load, measure_next, predict_uncertainty, save
+from absentia.automatic.novelty import hide_cells
+
+QUICK = ("boosting", "beliefs")
+RNG = np.random.default_rng(0)
+COMPLETE = RNG.multivariate_normal(np.zeros(4), 0.4 * np.eye(4) + 0.6, size=160)
+TARGET = COMPLETE[:, 0] + COMPLETE[:, 1] + 0.3 * RNG.normal(size=160)
+CLASSES = np.where(TARGET > 0, "up", "down")
+HOLES = np.where(RNG.random(COMPLETE.shape) < 0.2, np.nan, COMPLETE)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return AutoClassifier(members=QUICK, random_state=0, n_repeats=1).fit(HOLES, CLASSES)
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return AutoRegressor(members=QUICK, random_state=0, n_repeats=1).fit(HOLES, TARGET)
+
+
+def test_scores_are_those_of_rows_left_out(classifier, regressor):
+    assert classifier.baseline_ + 0.2 < classifier.score_ < 0.98
+    assert 0.005 < classifier.score_error_ < 0.05
+    assert classifier.log_loss_ < 0.45
+    assert 0.5 < regressor.score_ < 0.95
+    assert 0 < regressor.score_error_ < 0.2
+    assert "beliefs" in str(classifier.members_)
+    assert "R²" in str(regressor.members_)
+    pd.DataFrame(regressor.members_.to_dict())
+
+
+def test_the_same_seed_gives_the_same_bits(classifier):
+    again = clone(classifier).fit(HOLES, CLASSES)
+    np.testing.assert_array_equal(again.predict_proba(HOLES), classifier.predict_proba(HOLES))
+
+
+def test_an_answer_does_not_depend_on_the_rows_beside_it(classifier):
+    rows = np.vstack([hide_cells(COMPLETE[:6], 0.6, 0), HOLES[:6]])
+    alone = np.vstack([classifier.predict_proba(row[None]) for row in rows])
+    np.testing.assert_allclose(classifier.predict_proba(rows), alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("fixture", ["classifier", "regressor"])
+def test_a_file_holds_trees_and_beliefs(fixture, request, tmp_path):
+    model = request.getfixturevalue(fixture)
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops")
+    method = "predict_proba" if fixture == "classifier" else "predict_interval"
+    rows = np.vstack([HOLES[:9], np.full((1, 4), np.nan)])
+    np.testing.assert_array_equal(getattr(again, method)(rows), getattr(model, method)(rows))
+
+
+def test_trees_average_over_rows_with_new_holes():
+    trees = HistGradientBoostingClassifier(max_iter=40, random_state=0)
+    train, test = slice(0, 120), slice(120, None)
+    model = AutoClassifier(members=[("trees", trees)], n_repeats=1, random_state=0)
+    model.fit(COMPLETE[train], CLASSES[train])
+    rows = hide_cells(COMPLETE[test], 0.6, seed=3)
+    plain = trees.fit(COMPLETE[train], CLASSES[train]).predict_proba(rows)
+    ours = model.predict_proba(rows)
+    assert log_loss(CLASSES[test], ours) < log_loss(CLASSES[test], plain) - 0.05
+
+
+def test_intervals_widen_with_what_is_missing_and_cover(regressor):
+    width = np.ptp(regressor.predict_interval(COMPLETE[:20]), axis=1)
+    hidden = np.ptp(regressor.predict_interval(hide_cells(COMPLETE[:20], 0.7, 0)), axis=1)
+    assert hidden.mean() > width.mean()
+    rng = np.random.default_rng(5)
+    X = rng.multivariate_normal(np.zeros(4), 0.4 * np.eye(4) + 0.6, size=1000)
+    y = X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=1000)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    low, high = regressor.predict_interval(X, coverage=0.8).T
+    # The quantile of 160 errors has a standard error of about three points of coverage.
+    assert 0.7 < ((low <= y) & (y <= high)).mean() < 0.9
+
+
+def test_uncertainty_and_what_to_measure(classifier, regressor):
+    rows = np.full((2, 4), np.nan)
+    rows[:, 3] = [0.0, 2.0]
+    for model in (classifier, regressor):
+        doubt = predict_uncertainty(model, rows)
+        assert (doubt.missing > 0.05 * doubt.total).all()
+        best = measure_next(model, rows).best
+        assert set(np.ravel(best)) <= {0, 1, 2, "x0", "x1", "x2"}
+
+
+def test_weights_groups_and_rare_classes():
+    doubled = np.r_[np.arange(160), np.arange(160)]
+    groups = doubled  # copies of a row stay together
+    model = AutoClassifier(members=("beliefs",), hidden=(), n_repeats=1, random_state=0)
+    # Labels without meaning: copies on both sides of a fold would look like knowledge.
+    noise = np.random.default_rng(3).integers(0, 2, 160)[doubled]
+    leaky = clone(model).fit(HOLES[doubled], noise).score_
+    fair = clone(model).fit(HOLES[doubled], noise, groups=groups).score_
+    assert leaky > fair + 0.05
+    weights = np.where(CLASSES == "up", 1.0, 0.0)
+    weights[:5] = 1.0
+    weighted = clone(model).fit(HOLES, CLASSES, sample_weight=weights)
+    assert (weighted.predict(HOLES) == "up").mean() > 0.8
+    rare = CLASSES.astype("<U6")
+    rare[7] = "single"
+    assert "single" in clone(model).fit(HOLES, rare).classes_
+
+
+def test_frames_with_words_and_empty_columns():
+    frame = pd.DataFrame(HOLES, columns=list("abcd"))
+    frame["word"] = np.where(TARGET > 0.5, "high", "low")
+    frame.loc[::5, "word"] = None
+    model = AutoRegressor(members=QUICK, n_repeats=1, hidden=(0.5,), random_state=0)
+    assert model.fit(frame, TARGET).score_ > 0.5
+    assert np.isfinite(model.predict(frame.head(3))).all()
+    empty = np.column_stack([HOLES, np.full(160, np.nan)])
+    model = AutoClassifier(members=QUICK, n_repeats=1, random_state=0)
+    with pytest.warns(UserWarning, match="Left out of the density"):
+        model.fit(empty, CLASSES)
+    assert np.isfinite(model.predict_proba(hide_cells(empty, 0.5, 0))).all()
+
+
+def test_a_budget_leaves_members_out_and_says_so():
+    model = AutoRegressor(
+        members=("boosting", "beliefs", "forest"), time_budget=1e-6, n_repeats=1, random_state=0
+    ).fit(HOLES, TARGET)
+    assert [bool(remark) for remark in model.members_.remarks] == [False, True, True]
+    assert "time was up" in str(model.members_)
+
+
+def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():
+    from sklearn.linear_model import LogisticRegression  # takes no NaN
+
+    broken = ("linear", LogisticRegression())
+    model = AutoClassifier(members=[broken, "boosting"], n_repeats=1, random_state=0)
+    model.fit(HOLES, CLASSES)
+    assert model.members_.remarks[0].startswith("failed")
+    with pytest.raises(ValueError, match="No member could be fitted"):
+        AutoClassifier(members=[broken]).fit(HOLES, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"members": "all"}, "members must be 'default'"),
+        ({"members": ["nothing"]}, "There is no member 'nothing'"),
+        ({"members": []}, "members is empty"),
+        ({"weighting": "best"}, "weighting must be"),
+        ({"hidden": (0.6, 0.3)}, "hidden must be increasing"),
+        ({"hidden": 0.3}, "hidden must be increasing"),
+        ({"time_budget": 0}, "time_budget must be"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        AutoClassifier(**parameters).fit(HOLES, CLASSES)
