@@ -35,6 +35,8 @@ _TREES = (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+#: Rows that kernel searches solve for, over all of their folds.
+_SEARCHED_ROWS = 2000
 #: Boosting on fewer rows has too little work for threads, which then wait for each other.
 _ROWS_FOR_THREADS = 20_000
 
@@ -164,7 +166,9 @@ class SearchPlan(MemberPlan):
 
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
         steps = [(type(step).__name__.lower(), step) for step in self.before]
-        search = clone(self.search).set_params(cv=list(splits))
+        # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
+        n_folds = max(2, _SEARCHED_ROWS // len(rows.y))
+        search = clone(self.search).set_params(cv=list(splits[:n_folds]))
         search.set_params(scoring=_negative_log_loss if rows.n_classes else _negative_error)
         pipeline = fit_weighted(
             clone(Pipeline([*steps, ("machine", search)])), rows.table, rows.y, rows.weights
