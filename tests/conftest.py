@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from absentia.engine.small import always_compiled
 
 # The deadline is off because the first example pays for compilation. On CI the same examples are
 # tried every time, so that a failure there is a failure of the change and not of the dice.
@@ -27,6 +30,13 @@ def data_folder() -> Path | None:
     named = os.environ.get("ABSENTIA_DATA")
     folder = Path(named) if named else PROJECT.parent / "shared" / "data"
     return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="module", params=["by size", "compiled"])
+def either_road(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the tests of a module twice: as users do, and with compiled loops for every size."""
+    with always_compiled() if request.param == "compiled" else nullcontext():
+        yield
 
 
 @pytest.fixture

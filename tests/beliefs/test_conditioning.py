@@ -15,6 +15,8 @@ from densities.examples import random_prior, tables, with_holes
 from oracles import densities as oracles
 from oracles import exact
 
+pytestmark = pytest.mark.usefixtures("either_road")
+
 
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("d", [1, 5, 8])

@@ -12,6 +12,8 @@ from absentia.engine.slices import bounded_slices
 from densities.examples import random_prior
 from oracles import densities as oracles
 
+pytestmark = pytest.mark.usefixtures("either_road")
+
 
 def every_mask(d):
     return (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1

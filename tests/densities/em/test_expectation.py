@@ -13,6 +13,8 @@ from absentia.densities.em.expectation import Expectation
 from densities.examples import random_prior, with_holes
 from oracles import densities as oracles
 
+pytestmark = pytest.mark.usefixtures("either_road")
+
 
 def table_with_all_kinds_of_patterns(rng, d=5):
     X = with_holes(rng, rng.standard_normal((60, d)), 0.5)

@@ -14,6 +14,7 @@ from absentia.beliefs.grouping import GroupedRows, group_rows
 from absentia.beliefs.rows_given import RowsGiven
 from absentia.engine.em.expected_moments import add_principal, moments_of_patterns
 from absentia.engine.slices import bounded_slices
+from absentia.engine.small import is_small
 from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -124,7 +125,8 @@ class Expectation:
         self.total_weight = float(len(X) if weights is None else weights.sum())
         self.n_jobs = n_jobs
         summed = patterns.counts > 2 * self.n_features
-        summed &= sum_patterns
+        # A small table is quick row by row, without one more function to compile.
+        summed &= sum_patterns and not is_small(4 * X.size)
         in_sums = summed[patterns.pattern_of_row]
         self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
         rest = np.flatnonzero(~in_sums)

@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from absentia.engine.compiling import compiled
+from absentia.engine.em import small_patterns
 from absentia.engine.em.principal import REORDER, factor_principal, invert_from_root
+from absentia.engine.small import two_roads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
 
+@two_roads(small_patterns.centre_rows, work=lambda X, *others: X.size)
 @compiled()
 def centre_rows(
     X: Floats,
@@ -40,6 +43,7 @@ def centre_rows(
                     out[r, j] = X[r, j] - mean[j]
 
 
+@two_roads(small_patterns.add_principal, work=lambda inverses, *others: inverses.size)
 @compiled()
 def add_principal(
     inverses: Floats, members: Integers, sizes: Integers, weights: Floats, total: Floats

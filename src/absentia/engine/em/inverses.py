@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
+from absentia.engine.em import small_patterns
 from absentia.engine.em.principal import REORDER
 from absentia.engine.lanes import LANES
+from absentia.engine.small import two_roads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -16,6 +18,10 @@ Integers = NDArray[np.intp]
 _LOG_2 = float(np.log(2.0))
 
 
+@two_roads(
+    small_patterns.invert_principal,
+    work=lambda A, members, *others: members.size * members.shape[1],
+)
 @compiled()
 def invert_principal(
     A: Floats, members: Integers, sizes: Integers, inverses: Floats, log_determinants: Floats
@@ -64,6 +70,10 @@ def invert_principal(
                     inverses[p, c, r] = value
 
 
+@two_roads(
+    small_patterns.multiply_principal,
+    work=lambda inverses, members, sizes, starts, V, *others: len(V) * members.shape[1] ** 2,
+)
 @compiled(fastmath=REORDER)
 def multiply_principal(
     inverses: Floats,

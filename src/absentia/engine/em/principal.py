@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from absentia.engine.compiling import compiled
+from absentia.engine.em import small_patterns
+from absentia.engine.small import two_roads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -135,6 +137,9 @@ def solve_principal(
             quadratics[r] = quadratic
 
 
+@two_roads(
+    small_patterns.conditional_covariances, work=lambda S, G, masks, out: masks.size * len(S)
+)
 @compiled(fastmath=REORDER)
 def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) -> bool:
     """Write the covariance on what each pattern misses, given the rest, into ``out`` (P, d, d).

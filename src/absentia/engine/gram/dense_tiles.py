@@ -63,14 +63,15 @@ def reorder(K, row_order, column_order):
     for begin in range(n):
         if moved[begin]:
             continue
-        carried[:] = K[begin]
+        for b in range(m):
+            carried[b] = K[begin, b]
         source = begin
         while True:
             target = row_order[source]
-            displaced[:] = K[target]
-            row = K[target]
             for b in range(m):
-                row[column_order[b]] = carried[b]
+                displaced[b] = K[target, b]
+            for b in range(m):
+                K[target, column_order[b]] = carried[b]
             moved[target] = True
             carried, displaced = displaced, carried
             source = target

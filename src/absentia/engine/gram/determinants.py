@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
+from absentia.engine.em import small_patterns
 from absentia.engine.em.principal import factor_principal
+from absentia.engine.small import two_roads
 
 __all__ = ["log_determinants_and_lengths", "principal_log_determinants"]
 
 
+@two_roads(
+    small_patterns.principal_log_determinants,
+    work=lambda matrix, masks: masks.size * len(matrix),
+)
 @compiled()
 def principal_log_determinants(matrix, masks):
     """Return ``log det matrix[mask, mask]`` for each row of ``masks``; zero for an empty one."""
@@ -27,6 +33,10 @@ def principal_log_determinants(matrix, masks):
     return out
 
 
+@two_roads(
+    small_patterns.log_determinants_and_lengths,
+    work=lambda matrices, group_of_row, vectors: matrices.size + vectors.size * len(matrices[0]),
+)
 @compiled()
 def log_determinants_and_lengths(matrices, group_of_row, vectors):
     """Return ``log det C[g]`` of each row's matrix and ``v' inv(C[g]) v`` of its vector.

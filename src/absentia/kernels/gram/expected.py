@@ -17,13 +17,11 @@ from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
 from absentia.kernels.base import symmetrised
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.regions import Side, fill_lanes, fill_popular, works_from_precisions
+from absentia.kernels.gram.small_gram import LogFactor, small_gram
 from absentia.kernels.gram.smoothing import Smoothing
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray
 
 __all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]
-
-#: From a pair of components, and orders of rows and columns, to a matrix of logarithms.
-LogFactor = Callable[[int, int, IntArray, IntArray], FloatArray]
 
 
 def expected_gram(
@@ -68,14 +66,19 @@ def expected_gram(
     P, Q, smoothing = in_kernel_units(P, Q, smoothing)
     symmetric = Q is None
     columns_of = P if Q is None else Q
-    threads = n_threads(n_jobs)
-    row_ordering = Ordering.of(P)
-    column_ordering = row_ordering if symmetric else Ordering.of(columns_of)
     row_norms = np.zeros(len(P)) if log_norms_P is None else log_norms_P
     if symmetric:
         column_norms = row_norms
     else:
         column_norms = np.zeros(len(columns_of)) if log_norms_Q is None else log_norms_Q
+    small = small_gram(
+        P, Q, smoothing, row_norms, column_norms, scaled=scaled, log_factor=log_factor
+    )
+    if small is not None:
+        return small
+    threads = n_threads(n_jobs)
+    row_ordering = Ordering.of(P)
+    column_ordering = row_ordering if symmetric else Ordering.of(columns_of)
     # With a factor each pair of components has a matrix of its own, which is multiplied and added.
     out = np.empty((len(P), len(columns_of)))
     total = None if log_factor is None else np.zeros_like(out)
