@@ -28,6 +28,7 @@ __all__ = [
     "POSITIVE",
     "SHARE",
     "THREADS",
+    "RandomState",
     "Rule",
     "check_parameters",
     "count_from",
@@ -37,6 +38,10 @@ __all__ = [
     "shown",
     "words",
 ]
+
+
+#: A seed, a generator of scikit-learn's kind, or None for numpy's own.
+RandomState = int | np.random.RandomState | None
 
 
 @dataclass(frozen=True)

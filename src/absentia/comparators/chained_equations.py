@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.comparators.imputer import RandomImputer
-from absentia.parameters import COUNT
-from absentia.tables import BoolArray, FloatArray
+from absentia.parameters import COUNT, RandomState
+from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["ChainedEquationsImputer"]
 
@@ -88,7 +88,7 @@ class ChainedEquationsImputer(RandomImputer):
         max_iter: int = 10,
         n_donors: int = 5,
         ridge: float = 1e-5,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_draws = n_draws
         self.method = method
@@ -97,7 +97,7 @@ class ChainedEquationsImputer(RandomImputer):
         self.ridge = ridge
         self.random_state = random_state
 
-    def draws(self, X: Any, n_draws: int | None = None) -> FloatArray:
+    def draws(self, X: TableLike, n_draws: int | None = None) -> FloatArray:
         """Return several completions of the same rows, one from each chain.
 
         Parameters

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from absentia.comparators.r_mice import r_mice_is_available
+from absentia.parameters import RandomState
 
 __all__ = ["TAGS", "Comparator", "Task"]
 
@@ -77,7 +78,7 @@ class Comparator:
         names = (*TAGS, "classification", "regression")
         return frozenset(name for name in names if getattr(self, name))
 
-    def make(self, task: Task = "classification", random_state: Any = None) -> Any:
+    def make(self, task: Task = "classification", random_state: RandomState = None) -> Any:
         """Return the estimator, unfitted, with default parameters.
 
         Parameters

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from absentia.comparators.imputer import Imputer, RandomImputer
-from absentia.densities.named_densities import make_density
+from absentia.densities.named_densities import DensityLike, make_density
+from absentia.parameters import RandomState
 from absentia.tables import FloatArray
 
 __all__ = ["ConditionalMeanImputer", "SampledImputer"]
@@ -44,7 +45,7 @@ class ConditionalMeanImputer(Imputer):
 
     density_: Any
 
-    def __init__(self, density: Any = "gaussian"):
+    def __init__(self, density: DensityLike = "gaussian"):
         self.density = density
 
     def _learn(self, table: FloatArray) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class SampledImputer(RandomImputer):
 
     density_: Any
 
-    def __init__(self, density: Any = "mixture", *, random_state: Any = None):
+    def __init__(self, density: DensityLike = "mixture", *, random_state: RandomState = None):
         self.density = density
         self.random_state = random_state
 

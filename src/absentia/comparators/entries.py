@@ -29,6 +29,7 @@ from absentia.comparators.r_mice import RMiceImputer
 from absentia.comparators.svr_imputer import SVRImputer
 from absentia.densities import MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
+from absentia.parameters import RandomState
 
 __all__ = ["CLASSIFICATION_GRID", "ENTRIES", "REGRESSION_GRID"]
 
@@ -67,7 +68,7 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
     """Return an entry of SVC and SVR with one of absentia's kernels."""
     mask = "mask_weight" in settings
 
-    def build(task: Task, random_state: Any) -> Any:
+    def build(task: Task, random_state: RandomState) -> Any:
         mixture = settings.get("density") == "mixture"
         density = MixtureDensity(3, random_state=random_state) if mixture else "gaussian"
         machine = SVC if task == "classification" else SVR
@@ -96,7 +97,7 @@ def _filled(
 ) -> Comparator:
     """Return an entry that imputes once, then trains an ordinary machine."""
 
-    def build(task: Task, random_state: Any) -> Any:
+    def build(task: Task, random_state: RandomState) -> Any:
         machine = CompleteSVC() if task == "classification" else CompleteSVR()
         steps = [StandardScaler(), imputer(random_state)]
         return make_pipeline(*(steps if scale_first else steps[::-1]), machine)
@@ -109,7 +110,7 @@ def _pooled(
 ) -> Comparator:
     """Return an entry that imputes several times, and pools the predictions."""
 
-    def build(task: Task, random_state: Any) -> Any:
+    def build(task: Task, random_state: RandomState) -> Any:
         kind, machine = (
             (MultipleImputationClassifier, CompleteSVC())
             if task == "classification"
@@ -153,7 +154,7 @@ def _learner(
     )
 
 
-def _karma(task: Task, random_state: Any) -> Any:
+def _karma(task: Task, random_state: RandomState) -> Any:
     return make_pipeline(StandardScaler(), KarmaSVC() if task == "classification" else KarmaSVR())
 
 

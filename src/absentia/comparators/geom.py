@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -27,7 +28,14 @@ from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.targets import ClassifierTargets
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE
-from absentia.tables import BoolArray, FloatArray, as_table, as_table_like, remember_columns
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    TableLike,
+    as_table,
+    as_table_like,
+    remember_columns,
+)
 
 __all__ = ["GeometricMarginSVC"]
 
@@ -136,7 +144,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         table = as_table(X)
         y = self._check_targets(y, len(table))
@@ -158,7 +166,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         remember_columns(self, X)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return ``f`` of each row: shape (n_samples,) for two classes, else (n_samples, classes).
 
         The sign is the class; for more classes the largest value is.
@@ -169,7 +177,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         values += self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the class of each row, shape (n_samples,)."""
         values = self.decision_function(X)
         return decided_classes(self.classes_, values)

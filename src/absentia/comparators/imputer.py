@@ -12,11 +12,20 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.tables import FloatArray, as_table, as_table_like, column_names, remember_columns
+from absentia.parameters import RandomState
+from absentia.tables import (
+    FloatArray,
+    TableLike,
+    as_table,
+    as_table_like,
+    column_names,
+    remember_columns,
+)
 
 __all__ = ["Imputer", "RandomImputer", "other_columns"]
 
@@ -36,7 +45,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
 
     observed_columns_: np.ndarray
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
         """Learn from the training rows how to impute.
 
         Parameters
@@ -66,7 +75,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         remember_columns(self, X)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: TableLike) -> FloatArray:
         """Return the rows with every missing value imputed; what was observed stays as it is.
 
         Parameters
@@ -116,10 +125,10 @@ class RandomImputer(Imputer):
         Drawn from ``random_state`` when fitted.
     """
 
-    random_state: Any
+    random_state: RandomState
     seed_: int
 
-    def draws(self, X: Any, n_draws: int) -> FloatArray:
+    def draws(self, X: TableLike, n_draws: int) -> FloatArray:
         """Return several completions of the same rows.
 
         Parameters

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from absentia.parameters import COUNT
-from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.tables import FloatArray, TableLike, as_table, as_table_like, remember_columns
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
 
@@ -109,7 +109,9 @@ class _KarmaMachine(BaseEstimator):
         )
         return np.exp(-gamma * np.maximum(squared, 0.0))
 
-    def _fit_machine(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit_machine(
+        self, machine: Any, X: TableLike, y: Any, sample_weight: ArrayLike | None
+    ) -> Self:
         table = as_table(X).copy()
         weights = None
         if sample_weight is not None:
@@ -129,11 +131,11 @@ class _KarmaMachine(BaseEstimator):
         remember_columns(self, X)
         return self
 
-    def _gram_of_new(self, X: Any) -> FloatArray:
+    def _gram_of_new(self, X: TableLike) -> FloatArray:
         check_is_fitted(self)
         return self._gram(as_table_like(self, X), self.training_rows_, self.gamma_)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the prediction for each row, shape (n_samples,)."""
         K = self._gram_of_new(X)
         predicted: np.ndarray = self.machine_.predict(K)
@@ -196,7 +198,7 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         self.class_weight = class_weight
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         machine = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight, tol=self.tol)
         return self._fit_machine(machine, X, y, sample_weight)
@@ -208,7 +210,7 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         classes: np.ndarray = self.machine_.classes_
         return classes
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the signed distances, as ``sklearn.svm.SVC`` does."""
         K = self._gram_of_new(X)
         values: FloatArray = self.machine_.decision_function(K)
@@ -259,7 +261,7 @@ class KarmaSVR(RegressorMixin, _KarmaMachine):
         self.epsilon = epsilon
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their targets."""
         machine = SVR(C=self.C, kernel="precomputed", epsilon=self.epsilon, tol=self.tol)
         return self._fit_machine(machine, X, y, sample_weight)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputer import Imputer
-from absentia.parameters import COUNT
+from absentia.parameters import COUNT, RandomState
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["KMeansImputer"]
@@ -64,7 +64,7 @@ class KMeansImputer(Imputer):
         *,
         max_iter: int = 100,
         n_init: int = 4,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
         self.max_iter = max_iter

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputer import Imputer, other_columns
-from absentia.parameters import COUNT
+from absentia.parameters import COUNT, RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["MissForestImputer"]
@@ -100,7 +100,7 @@ class MissForestImputer(Imputer):
         categorical_features: Sequence[int] = (),
         max_features: str | float = "sqrt",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.max_iter = max_iter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -18,8 +19,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.chained_equations import ChainedEquationsImputer
-from absentia.parameters import COUNT
-from absentia.tables import FloatArray, remember_columns
+from absentia.parameters import COUNT, RandomState
+from absentia.tables import FloatArray, TableLike, remember_columns
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
 
@@ -30,12 +31,12 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     imputer: Any
     n_draws: int
-    random_state: Any
+    random_state: RandomState
 
     imputer_: Any
     estimators_: list[Any]
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: TableLike, y: ArrayLike) -> Self:
         COUNT.check("n_draws", self.n_draws)
         imputer = self._make_imputer().fit(X)
         estimators = [
@@ -59,7 +60,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
             )
         # The chains of an imputer are run when it is fitted, so it must know how many.
         known = imputer.get_params(deep=False)
-        shared = {"n_draws": self.n_draws}
+        shared: dict[str, int | RandomState] = {"n_draws": self.n_draws}
         if known.get("random_state", 0) is None:
             shared["random_state"] = self.random_state
         return imputer.set_params(**{k: v for k, v in shared.items() if k in known})
@@ -67,7 +68,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
     def _base_estimator(self) -> Any:
         raise TypeError("use MultipleImputationClassifier or MultipleImputationRegressor")
 
-    def _by_draw(self, X: Any, method: str) -> FloatArray:
+    def _by_draw(self, X: TableLike, method: str) -> FloatArray:
         """Return what each estimator says about its own completion of the rows."""
         check_is_fitted(self)
         completed = self.imputer_.draws(X, len(self.estimators_))
@@ -136,7 +137,7 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
         imputer: Any = None,
         *,
         n_draws: int = 5,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.estimator = estimator
         self.imputer = imputer
@@ -146,7 +147,7 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
     def _base_estimator(self) -> Any:
         return SVC() if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         return self._fit(X, y)
 
@@ -158,18 +159,18 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
         return classes
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the average probability of each class, shape (n_samples, n_classes)."""
         mean: FloatArray = self._by_draw(X, "predict_proba").mean(axis=0)
         return mean
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the average decision function, of the shape that the estimator's has."""
         mean: FloatArray = self._by_draw(X, "decision_function").mean(axis=0)
         return mean
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the pooled class of each row, shape (n_samples,)."""
         check_is_fitted(self)
         if hasattr(self.estimators_[0], "predict_proba"):
@@ -222,7 +223,7 @@ class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
         imputer: Any = None,
         *,
         n_draws: int = 5,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.estimator = estimator
         self.imputer = imputer
@@ -232,11 +233,11 @@ class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
     def _base_estimator(self) -> Any:
         return SVR() if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their targets."""
         return self._fit(X, y)
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Return the average prediction for each row, shape (n_samples,)."""
         mean: FloatArray = self._by_draw(X, "predict").mean(axis=0)
         return mean

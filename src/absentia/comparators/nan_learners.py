@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -18,7 +19,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.targets import ClassifierTargets
-from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.parameters import RandomState
+from absentia.tables import FloatArray, TableLike, as_table, as_table_like, remember_columns
 
 __all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
 
@@ -36,7 +38,7 @@ _CLASSES = {
 }
 
 
-def make_nan_learner(name: str, task: Task, random_state: Any = None) -> Any:
+def make_nan_learner(name: str, task: Task, random_state: RandomState = None) -> Any:
     """Return a learner that takes rows with NaN as they are.
 
     Parameters
@@ -104,7 +106,7 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
     def __init__(self, estimator: Any):
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
         table = as_table(X)
         classes, codes = np.unique(self._check_targets(y, len(table)), return_inverse=True)
@@ -113,13 +115,13 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
         remember_columns(self, X)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, shape (n_samples, n_classes)."""
         check_is_fitted(self)
         probabilities = self.estimator_.predict_proba(as_table_like(self, X))
         return np.asarray(probabilities, dtype=np.float64)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row, shape (n_samples,)."""
         most_probable = np.argmax(self.predict_proba(X), axis=1)
         predicted: np.ndarray = self.classes_[most_probable]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from absentia.comparators.imputer import RandomImputer
-from absentia.tables import FloatArray
+from absentia.parameters import RandomState
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["RMiceImputer", "r_mice_is_available"]
 
@@ -87,7 +88,7 @@ class RMiceImputer(RandomImputer):
         method: str = "pmm",
         max_iter: int = 5,
         rscript: str = "Rscript",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_draws = n_draws
         self.method = method
@@ -95,7 +96,7 @@ class RMiceImputer(RandomImputer):
         self.rscript = rscript
         self.random_state = random_state
 
-    def draws(self, X: Any, n_draws: int | None = None) -> FloatArray:
+    def draws(self, X: TableLike, n_draws: int | None = None) -> FloatArray:
         """Return several completions of the same rows, from one call of R."""
         return super().draws(X, self.n_draws if n_draws is None else n_draws)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from absentia.decisions.expected_gains import gains_of_one, gains_of_two
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density
-from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
 
 __all__ = ["Costs", "LossName", "Measurements", "measure_next", "read_costs"]
 
@@ -126,7 +126,7 @@ class Measurements:
 
 def measure_next(
     model: Any,
-    X: Any,
+    X: TableLike,
     *,
     costs: Costs = None,
     loss: LossName | Loss | None = None,

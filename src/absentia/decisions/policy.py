@@ -10,7 +10,7 @@ import numpy as np
 
 from absentia.decisions.acquisition import Costs, LossName, measure_next, read_costs
 from absentia.decisions.model_answers import Loss, Questions
-from absentia.tables import FloatArray, IntArray, as_table, column_names, table_as
+from absentia.tables import FloatArray, IntArray, TableLike, as_table, column_names, table_as
 
 __all__ = ["AcquisitionPolicy", "AcquisitionTrace"]
 
@@ -126,7 +126,7 @@ class AcquisitionPolicy:
         self.density = density
         self.max_steps = max_steps
 
-    def run(self, X: Any, oracle: Any) -> AcquisitionTrace:
+    def run(self, X: TableLike, oracle: Any) -> AcquisitionTrace:
         """Measure values of rows one by one, and record what the model answers.
 
         Parameters
@@ -185,7 +185,7 @@ class AcquisitionPolicy:
         )
 
     def _choose(
-        self, X: Any, table: FloatArray, hopeless: Any, spent: FloatArray, costs: FloatArray
+        self, X: TableLike, table: FloatArray, hopeless: Any, spent: FloatArray, costs: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Return the column to measure in each row, -1 to stop, and its expected gain."""
         found = measure_next(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_sample_weight,
@@ -24,8 +25,8 @@ from absentia.densities.em.expectation import Expectation
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import automatic_shrinkage
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, require
-from absentia.tables import BoolArray, FloatArray, IntArray, Table, open_rows
+from absentia.parameters import COUNT, RandomState, require
+from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, open_rows
 from absentia.tables.streams import Stream
 
 __all__ = ["LOG_ROOT_2_PI", "Density", "TrainingRows"]
@@ -45,7 +46,7 @@ class Density(DensityMixin, BaseEstimator):
     #: Takes a table that was read already, where other densities take arrays.
     takes_tables = True
 
-    def condition(self, X: Any) -> Beliefs:
+    def condition(self, X: TableLike) -> Beliefs:
         """Return what each row could have been, given what was observed of it.
 
         Parameters
@@ -65,7 +66,7 @@ class Density(DensityMixin, BaseEstimator):
             self._names()
         )
 
-    def impute(self, X: Any) -> FloatArray:
+    def impute(self, X: TableLike) -> FloatArray:
         """Return the rows with missing values replaced by their conditional means.
 
         The best prediction of each missing value by squared error; what was observed is returned to
@@ -84,7 +85,7 @@ class Density(DensityMixin, BaseEstimator):
             return rows.map_rows(_Imputed(self.prior_, self.columns_), len(self.columns_))
         return self.condition(rows).mean()
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: TableLike) -> FloatArray:
         """Return the log-likelihood of what was observed of each row.
 
         Parameters
@@ -102,7 +103,7 @@ class Density(DensityMixin, BaseEstimator):
             return rows.map_rows(_Scored(self.prior_, self.columns_), None)
         return log_normalised(self._log_joint(rows))[1]
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
         """Return the average log-likelihood of what was observed of each row.
 
         Parameters
@@ -116,7 +117,7 @@ class Density(DensityMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draw rows from the density.
 
         Parameters
@@ -172,25 +173,25 @@ class Density(DensityMixin, BaseEstimator):
         names = self._names() or [f"x{j}" for j in self.columns_]
         return draw_prior(self.prior_, names, max_columns)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Declare to scikit-learn that NaN is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _open(self, X: Any) -> Table | Stream:
+    def _open(self, X: TableLike) -> Table | Stream:
         """Return what a user gave, its columns checked."""
         check_is_fitted(self)
         return open_table_or_stream(X).checked(self)
 
-    def _known_columns(self, X: Any) -> tuple[FloatArray, Patterns, IntArray | None]:
+    def _known_columns(self, X: TableLike) -> tuple[FloatArray, Patterns, IntArray | None]:
         """Return the numbers that training knew, what each row misses of them, and categories."""
         rows = self._open_in_memory(X)
         patterns = Patterns.of(rows).of_columns(self.columns_)
         kept = len(self.columns_) == rows.n_features
         return rows.array if kept else rows.array[:, self.columns_], patterns, None
 
-    def _open_in_memory(self, X: Any) -> Table:
+    def _open_in_memory(self, X: TableLike) -> Table:
         rows = self._open(X)
         if isinstance(rows, Stream):
             raise ValueError(
@@ -199,7 +200,7 @@ class Density(DensityMixin, BaseEstimator):
             )
         return rows
 
-    def _log_joint(self, X: Any) -> FloatArray:
+    def _log_joint(self, X: TableLike) -> FloatArray:
         table, patterns, codes = self._known_columns(X)
         return joint_log_densities(self.prior_, table, self._names(), patterns, codes)
 
@@ -208,7 +209,7 @@ class Density(DensityMixin, BaseEstimator):
         return None if names is None else list(names[self.columns_])
 
 
-def open_table_or_stream(X: Any, sample_weight: Any = None) -> Table | Stream:
+def open_table_or_stream(X: TableLike, sample_weight: ArrayLike | None = None) -> Table | Stream:
     """Return what a user gave as the rows of a density, which beliefs are not."""
     rows = open_rows(X, None, sample_weight)
     if isinstance(rows, Table | Stream):
@@ -274,7 +275,7 @@ class TrainingRows:
 
     @classmethod
     def of(
-        cls, rows: Table, sample_weight: Any = None, codes: IntArray | None = None
+        cls, rows: Table, sample_weight: ArrayLike | None = None, codes: IntArray | None = None
     ) -> TrainingRows:
         """Check the weights of a table; warn of columns that are missing in every row.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.densities.base import (
@@ -28,7 +29,7 @@ from absentia.parameters import (
     require,
     words,
 )
-from absentia.tables import FloatArray, set_fitted
+from absentia.tables import FloatArray, TableLike, set_fitted
 
 __all__ = ["GaussianDensity"]
 
@@ -145,7 +146,9 @@ class GaussianDensity(Density):
         self.accelerate = accelerate
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianDensity:
+    def fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> GaussianDensity:
         """Fit the density to incomplete rows.
 
         Parameters

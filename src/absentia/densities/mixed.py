@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,8 +19,8 @@ from absentia.densities.base import (
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, Rule, number_between
-from absentia.tables import FloatArray, IntArray, Table
+from absentia.parameters import COUNT, RandomState, Rule, number_between
+from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.category_codes import codes_of_values, distinct_values, find_columns
 from absentia.tables.streams import Stream
 
@@ -119,7 +120,7 @@ converged_, n_features_in_, feature_names_in_
         max_iter: int = 500,
         tol: float = 1e-5,
         accelerate: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
         super().__init__(
@@ -139,7 +140,9 @@ converged_, n_features_in_, feature_names_in_
         self.categories = categories
         self.smoothing = smoothing
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixedDensity:
+    def fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> MixedDensity:
         """Fit the mixture to rows with holes.
 
         Parameters
@@ -193,7 +196,7 @@ converged_, n_features_in_, feature_names_in_
         """One array of shape (n_components_, n_categories) per column of categories."""
         return list(self.prior_.probabilities)
 
-    def impute(self, X: Any) -> FloatArray:
+    def impute(self, X: TableLike) -> FloatArray:
         """Return the rows with conditional means and the likeliest categories in the holes.
 
         What was observed is returned to the last bit; a category that training never saw counts as
@@ -211,7 +214,7 @@ converged_, n_features_in_, feature_names_in_
         likeliest = [beliefs.probabilities(j).argmax(axis=1) for j in range(len(self.categories_))]
         return self._side_by_side(beliefs.mean(), np.array(likeliest).T)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draw rows from the density, with a category in each column of categories.
 
         Parameters
@@ -241,7 +244,7 @@ converged_, n_features_in_, feature_names_in_
             out[:, place[column]] = self.categories_[at][codes[:, at]]
         return out
 
-    def _known_columns(self, X: Any) -> tuple[FloatArray, Patterns, IntArray | None]:
+    def _known_columns(self, X: TableLike) -> tuple[FloatArray, Patterns, IntArray | None]:
         rows = self._open_in_memory(X)
         codes = None
         if len(self.category_columns_):
@@ -255,7 +258,7 @@ converged_, n_features_in_, feature_names_in_
             codes,
         )
 
-    def _log_joint(self, X: Any) -> FloatArray:
+    def _log_joint(self, X: TableLike) -> FloatArray:
         # Without numbers one that is always zero stands for them, see TrainingRows.
         return super()._log_joint(X) + (0.0 if len(self.number_columns_) else LOG_ROOT_2_PI)
 

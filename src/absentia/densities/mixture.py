@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
@@ -14,8 +15,16 @@ from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.engine.threads import one_blas_thread
-from absentia.parameters import COUNT, Rule, check_parameters, number_between, require, words
-from absentia.tables import FloatArray, IntArray, Table, set_fitted
+from absentia.parameters import (
+    COUNT,
+    RandomState,
+    Rule,
+    check_parameters,
+    number_between,
+    require,
+    words,
+)
+from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
 __all__ = ["MixtureDensity"]
@@ -144,7 +153,7 @@ class MixtureDensity(Density):
         max_iter: int = 500,
         tol: float = 1e-5,
         accelerate: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
         self.n_components = n_components
@@ -160,7 +169,9 @@ class MixtureDensity(Density):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureDensity:
+    def fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> MixtureDensity:
         """Fit the mixture to incomplete rows.
 
         Parameters
@@ -187,7 +198,7 @@ class MixtureDensity(Density):
         training: TrainingRows | StreamedRows,
         smoothing: float = 1.0,
         **further: Any,
-    ) -> Any:
+    ) -> Self:
         """Fit to rows that were arranged for it; ``further`` are attributes to set."""
         numbers = len(training.columns) > 0
         with one_blas_thread():
@@ -230,12 +241,14 @@ class MixtureDensity(Density):
         set_fitted(self, rows, learned)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+    def fit_predict(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> IntArray:
         """Fit the mixture and return the likeliest component of each row."""
         rows = open_table_or_stream(X)
         return self.fit(rows, sample_weight=sample_weight).predict(rows)
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: TableLike) -> IntArray:
         """Return the likeliest component of each row, given what was observed of it.
 
         Parameters
@@ -249,7 +262,7 @@ class MixtureDensity(Density):
         components: IntArray = self._log_joint(X).argmax(axis=1)
         return components
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each component for each row, given what was observed of it.
 
         Parameters
@@ -263,7 +276,7 @@ class MixtureDensity(Density):
         """
         return np.exp(log_normalised(self._log_joint(X))[0])
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: TableLike) -> float:
         """Return the Bayesian information criterion on a table, the lower the better.
 
         ``p log(n) - 2 log-likelihood`` with ``p`` the number of free parameters and ``n`` the
@@ -283,7 +296,7 @@ class MixtureDensity(Density):
         log_likelihood = float(self.score_samples(rows).sum())
         return self._n_parameters() * float(np.log(n_rows)) - 2 * log_likelihood
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: TableLike) -> float:
         """Return Akaike's information criterion on a table, the lower the better.
 
         Parameters

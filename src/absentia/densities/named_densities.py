@@ -4,26 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, Self
 
 from sklearn.base import clone
 
-from absentia.densities.base import Density
+from absentia.beliefs import Beliefs
 from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
+from absentia.tables import TableLike
 
-__all__ = ["make_density"]
+__all__ = ["DensityEstimator", "DensityLike", "make_density"]
+
+
+class DensityEstimator(Protocol):
+    """What a machine needs of a density; :class:`Density` has it, others may."""
+
+    def fit(self, X: TableLike, y: None = None) -> Self:
+        """Fit to rows; a parameter ``sample_weight`` is used where there is one."""
+
+    def condition(self, X: TableLike) -> Beliefs:
+        """Return the beliefs about rows."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, as scikit-learn has them."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters."""
+
+
+#: The parameter ``density`` of an estimator.
+DensityLike = str | DensityEstimator
 
 #: By name a mixture starts from a fixed seed: fits of machines can then be repeated.
-_DENSITIES: dict[str, Callable[[], Density]] = {
+_DENSITIES: dict[str, Callable[[], DensityEstimator]] = {
     "gaussian": GaussianDensity,
     "mixture": partial(MixtureDensity, random_state=0),
     "mixed": partial(MixedDensity, random_state=0),
 }
 
 
-def make_density(density: Any) -> Any:
+def make_density(density: DensityLike) -> DensityEstimator:
     """Return an unfitted density: the one of that name, or a clone of the one given.
 
     A density that is fitted already is kept as it is when passed as
@@ -36,10 +57,12 @@ def make_density(density: Any) -> Any:
                 f"density must be one of {known} or a density estimator such as "
                 f"GaussianDensity(), found {density!r}."
             )
-        return _DENSITIES[density]()
+        named: DensityEstimator = _DENSITIES[density]()
+        return named
     if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
         raise TypeError(
             "density must be 'gaussian', 'mixture', 'mixed' or a density estimator with fit and "
             f"condition, such as GaussianDensity(), found {density!r}."
         )
-    return clone(density)
+    copied: DensityEstimator = clone(density)
+    return copied

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density
+from absentia.densities.named_densities import DensityLike
 from absentia.parameters import COUNT, GAMMA, THREADS, Rule, check_parameters, words
-from absentia.tables import FloatArray, MemoryRows, Rows, open_rows, set_fitted
+from absentia.tables import FloatArray, MemoryRows, Rows, TableLike, open_rows, set_fitted
 from absentia.tables.streams import Stream
 
 __all__ = ["BeliefFeatures"]
@@ -27,7 +29,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     :class:`Chunks` or a Dask array or frame; the features are returned in the same kind.
     """
 
-    density: Any
+    density: DensityLike
     density_: Any
     n_features_in_: int
     _n_features_out: int
@@ -39,7 +41,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "n_jobs": THREADS,
     }
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: TableLike, y: ArrayLike | None = None, sample_weight: Any = None) -> Self:
         """Fit the density to the rows, and the features to the density.
 
         Parameters
@@ -67,7 +69,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         set_fitted(self, rows, learned)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> Any:
         """Return the features of rows.
 
         Parameters

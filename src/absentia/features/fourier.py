@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, ConditionalCovariances
+from absentia.densities.named_densities import DensityLike
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
 from absentia.engine.waves import (
@@ -26,6 +27,8 @@ from absentia.features.frequencies import (
 )
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gamma, resolve_metric
+from absentia.kernels.named_kernels import MaskWeight
+from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows
 from absentia.tables.stored import require_array
 
@@ -118,12 +121,12 @@ class FourierFeatures(BeliefFeatures):
         *,
         gamma: float | str = "scale",
         metric: Any = "euclidean",
-        density: Any = "gaussian",
+        density: DensityLike = "gaussian",
         normalize: bool = True,
         orthogonal: bool = True,
-        mask_weight: Any = None,
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_components = n_components
         self.gamma = gamma

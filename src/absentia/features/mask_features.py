@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +18,8 @@ from absentia.features.frequencies import (
 )
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, MemoryRows, Table, open_rows, set_fitted
+from absentia.parameters import RandomState
+from absentia.tables import FloatArray, MemoryRows, Table, TableLike, open_rows, set_fitted
 from absentia.tables.streams import Stream
 
 __all__ = ["MaskFeatures"]
@@ -69,12 +71,14 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     last_phase_: float
     n_features_in_: int
 
-    def __init__(self, n_components: int = 64, *, weight: Any = 1.0, random_state: Any = None):
+    def __init__(
+        self, n_components: int = 64, *, weight: Any = 1.0, random_state: RandomState = None
+    ):
         self.n_components = n_components
         self.weight = weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> MaskFeatures:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> MaskFeatures:
         """Draw the frequencies; of the table only the number of columns matters.
 
         Parameters
@@ -99,7 +103,7 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         set_fitted(self, rows, learned)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> Any:
         """Return the features of what each row misses.
 
         Parameters

@@ -10,11 +10,13 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe
+from absentia.densities.named_densities import DensityLike
 from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
-from absentia.kernels.named_kernels import make_kernel
+from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
+from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Rows
 from absentia.tables.streams import Stream
 from absentia.tables.streams.base import sample_rows
@@ -93,14 +95,14 @@ class Nystroem(BeliefFeatures):
         self,
         n_components: int = 256,
         *,
-        kernel: Any = "genrbf",
+        kernel: KernelLike = "genrbf",
         gamma: float | str = "scale",
-        mask_weight: Any = None,
-        density: Any = "gaussian",
+        mask_weight: MaskWeight = None,
+        density: DensityLike = "gaussian",
         landmarks: str = "kmeans++",
         prefer_complete: bool = True,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_components = n_components
         self.kernel = kernel

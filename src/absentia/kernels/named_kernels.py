@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from absentia.kernels.base import Kernel
@@ -20,11 +21,18 @@ from absentia.kernels.rbf import ExpectedRBF, GenRBF
 __all__ = [
     "KERNELS_BY_NAME",
     "KERNELS_OF_SCIKIT_LEARN",
+    "KernelLike",
+    "MaskWeight",
     "kernel_named",
     "make_kernel",
     "make_mask_kernel",
     "make_unmasked_kernel",
 ]
+
+#: The parameter ``kernel`` of an estimator.
+KernelLike = str | Kernel | Callable[..., ArrayLike]
+#: The parameter ``mask_weight`` of an estimator: of all columns, or one per column.
+MaskWeight = float | str | ArrayLike | None
 
 KERNELS_BY_NAME: dict[str, type[Kernel]] = {
     "genrbf": GenRBF,

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,14 +34,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density
-from absentia.densities.named_densities import make_density
+from absentia.densities.named_densities import DensityLike, make_density
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.gram.tiles import cut
 from absentia.kernels.metric import resolve_gamma
-from absentia.kernels.named_kernels import make_kernel
+from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
 from absentia.kernels.repair import check_psd
-from absentia.machines.missingness_shift import check_shift
+from absentia.machines.missingness_shift import Shift, check_shift
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import GAMMA, THREADS, Rule, check_parameters, words
@@ -50,6 +50,7 @@ from absentia.tables import (
     IntArray,
     MemoryRows,
     Table,
+    TableLike,
     densified,
     open_memory,
     set_fitted,
@@ -73,8 +74,6 @@ COMMON: dict[str, Any] = {
     "n_jobs": None,
     "shift": "ignore",
 }
-
-Shift = Literal["ignore", "warn", "error"]
 
 # A tile of the matrix that predictions are made from: 64 MB, and a multiple of some rows, so that
 # compiled loops find their rows in groups as they do in the whole matrix.
@@ -129,10 +128,10 @@ class KernelMachine(BaseEstimator):
     ``feature_names_in_``.
     """
 
-    density: Any
-    kernel: Any
-    gamma: Any
-    mask_weight: Any
+    density: DensityLike
+    kernel: KernelLike
+    gamma: float | str
+    mask_weight: MaskWeight
     n_jobs: int | None
     shift: Shift
 
@@ -145,6 +144,7 @@ class KernelMachine(BaseEstimator):
     #: What parameters may be; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | words("scale", "auto", "loo"),
+        "shift": words("ignore", "warn", "error"),
         "n_jobs": THREADS,
     }
     #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as
@@ -154,7 +154,7 @@ class KernelMachine(BaseEstimator):
     # ------------------------------------------------------------------ what a machine writes
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         """Return the fitted attributes by name, from the Gram matrix of the training rows.
 
@@ -163,7 +163,7 @@ class KernelMachine(BaseEstimator):
         """
         raise TypeError(f"{type(self).__name__} does not solve on a Gram matrix alone.")
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` checked (finite, right length, right kind), before anything is computed."""
         return y
 
@@ -184,7 +184,7 @@ class KernelMachine(BaseEstimator):
 
     # ------------------------------------------------------------------ what a machine uses
 
-    def _fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+    def _fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
         if self._is_precomputed():
             return self._fit_precomputed(X, y, sample_weight)
@@ -193,10 +193,10 @@ class KernelMachine(BaseEstimator):
     def _fit_checked(
         self,
         rows: MemoryRows,
-        y: Any,
+        y: np.ndarray,
         weights: FloatArray | None,
         believed: tuple[Any, Beliefs] | None = None,
-    ) -> Any:
+    ) -> Self:
         """Fit after the checks; ``believed`` is density and beliefs, where they are known."""
         training = self._prepare(rows, y, weights, believed)
         K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
@@ -208,7 +208,7 @@ class KernelMachine(BaseEstimator):
         named = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return named and self._stands_in_for_scikit_learn
 
-    def _fit_precomputed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
+    def _fit_precomputed(self, X: TableLike, y: Any, sample_weight: ArrayLike | None) -> Any:
         """Fit on a Gram matrix that the user computed: there is no density and no belief."""
         rows, y, weights = self._open_training(X, y, sample_weight)
         K = _gram_matrix(rows)
@@ -228,7 +228,7 @@ class KernelMachine(BaseEstimator):
         return self
 
     def _open_training(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+        self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[MemoryRows, Any, FloatArray | None]:
         """Check the parameters; return rows, targets and weights, read and checked: the door."""
         self._check_parameters()
@@ -236,11 +236,11 @@ class KernelMachine(BaseEstimator):
         y = self._check_targets(y, len(rows))
         return rows, y, self._check_weights(sample_weight, y, len(rows))
 
-    def _open_new(self, X: Any) -> MemoryRows:
+    def _open_new(self, X: TableLike) -> MemoryRows:
         """Return new rows, read, and checked against those of training: the door."""
         return self._open(X).checked(self)
 
-    def _open(self, X: Any) -> MemoryRows:
+    def _open(self, X: TableLike) -> MemoryRows:
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
         return open_memory(densified(X) if self._stands_in_for_scikit_learn else X)
@@ -295,7 +295,7 @@ class KernelMachine(BaseEstimator):
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
         return make_kernel(self.kernel, gamma, self.mask_weight)
 
-    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Any:
+    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
         """Set the fitted attributes: the last step of ``fit``, which cannot fail any more."""
         kept = self._kept_rows(solution)
         learned = {
@@ -312,7 +312,7 @@ class KernelMachine(BaseEstimator):
     def _n_belief_columns(self) -> int:
         return self.beliefs_.n_features
 
-    def _believe(self, X: Any) -> Beliefs:
+    def _believe(self, X: TableLike) -> Beliefs:
         """Return the beliefs about new rows, checked against training."""
         self._check_fitted("kernel_")
         rows = self._open_new(X)
@@ -332,7 +332,7 @@ class KernelMachine(BaseEstimator):
             return X.values if kept is None else X.values[:, kept]
         return self._gram(self._believe(X))
 
-    def _map_gram(self, X: Any, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def _map_gram(self, X: TableLike, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return what a function makes of the kernel of new rows, a tile of rows at a time.
 
         ``function`` takes rows of the matrix ``k(new, kept)`` and returns one entry per row.
@@ -372,13 +372,10 @@ class KernelMachine(BaseEstimator):
             return
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
         self._make_kernel(self.gamma if own_gamma else "scale")
-        if self.shift not in ("ignore", "warn", "error"):
-            raise ValueError(
-                f"shift must be 'ignore', 'warn' or 'error', found {self.shift!r}: what to do when "
-                "new rows miss columns that training rows never missed."
-            )
 
-    def _check_weights(self, sample_weight: Any, y: Any, n_samples: int) -> FloatArray | None:
+    def _check_weights(
+        self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int
+    ) -> FloatArray | None:
         """Return the weights of the rows as an array, or None where there are none."""
         if sample_weight is None:
             return None

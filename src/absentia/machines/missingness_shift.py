@@ -11,12 +11,16 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["MissingnessShiftWarning", "check_shift", "never_missing_before"]
+#: The parameter ``shift`` of a machine.
+Shift = Literal["ignore", "warn", "error"]
+
+__all__ = ["MissingnessShiftWarning", "Shift", "check_shift", "never_missing_before"]
 
 
 class MissingnessShiftWarning(UserWarning):

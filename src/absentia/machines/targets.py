@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
@@ -25,7 +26,7 @@ __all__ = [
 class ClassifierTargets:
     """A base for classifiers: ``y`` holds class labels, at least two different ones."""
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as a one-dimensional array of at least two classes."""
         y = checked_labels(self, y, n_samples)
         if len(np.unique(y)) < 2:
@@ -34,7 +35,7 @@ class ClassifierTargets:
             )
         return y
 
-    def _target_codes(self, y: Any) -> FloatArray:
+    def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_classes(y)
 
 
@@ -43,7 +44,7 @@ class RegressorTargets:
 
     _multi_output = False
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
         _check_given(self, y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -52,7 +53,7 @@ class RegressorTargets:
         check_consistent_length(np.empty(n_samples), y)
         return y
 
-    def _target_codes(self, y: Any) -> FloatArray:
+    def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_numbers(y)
 
 
@@ -74,7 +75,7 @@ def checked_labels(machine: Any, y: Any, n_samples: int) -> Any:
     return y
 
 
-def balanced_weights(y: Any, sample_weight: FloatArray) -> FloatArray:
+def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
     """Return what ``class_weight="balanced"`` multiplies each row's weight by, (n_samples,).
 
     The total weight over the number of classes and the weight of the row's class, so that a row of
@@ -95,7 +96,7 @@ def balanced_weights(y: Any, sample_weight: FloatArray) -> FloatArray:
     return weights
 
 
-def codes_of_classes(y: Any) -> FloatArray:
+def codes_of_classes(y: ArrayLike) -> FloatArray:
     """Return a centred indicator of each class, one column for two classes, (n_samples, n_codes).
 
     Centred, because the ridge regression that they serve has no intercept: without it the most
@@ -112,7 +113,7 @@ def codes_of_numbers(y: Any) -> FloatArray:
     return centred / np.where(spread > 0, spread, 1.0)
 
 
-def _check_given(machine: Any, y: Any) -> None:
+def _check_given(machine: Any, y: ArrayLike) -> None:
     if y is None:
         raise ValueError(
             f"{type(machine).__name__} requires y to be passed, but the target y is None."

@@ -12,13 +12,14 @@ from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import count_from
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
+from absentia.tables import TableLike
 
 __all__ = ["predict_uncertainty"]
 
 
 def predict_uncertainty(
     model: Any,
-    X: Any,
+    X: TableLike,
     *,
     density: Any = None,
     n_draws: int = 64,

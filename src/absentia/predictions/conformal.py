@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
@@ -14,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, checked_labels
-from absentia.parameters import COUNT, FRACTION, count_from
+from absentia.parameters import COUNT, FRACTION, RandomState, count_from
 from absentia.predictions.conformal_scores import (
     BANDS,
     LABEL_SCORES,
@@ -27,7 +28,7 @@ from absentia.predictions.conformal_scores import (
 from absentia.predictions.hidden_calibration import Calibration, HidingTable, rank_of_quantile
 from absentia.predictions.prediction_regions import PredictionIntervals, PredictionSets
 from absentia.predictions.seen_rows import rows_learned_from
-from absentia.tables import FloatArray, IntArray, remember_columns
+from absentia.tables import FloatArray, IntArray, TableLike, remember_columns
 
 __all__ = ["ConformalClassifier", "ConformalRegressor"]
 
@@ -45,7 +46,7 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
     calibration_size: float
     cv: int | None
     subsample: int
-    random_state: Any
+    random_state: RandomState
 
     estimator_: Any
     calibration_: Calibration
@@ -53,7 +54,7 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
     _known_scores: tuple[str, ...]
     _splitters: tuple[Any, Any]
 
-    def _fit(self, X: Any, y: np.ndarray) -> dict[str, Any]:
+    def _fit(self, X: TableLike, y: np.ndarray) -> dict[str, Any]:
         """Return the fitted attributes: models, calibration rows and their targets."""
         table = HidingTable.of(X)
         templates = self._templates()
@@ -93,7 +94,7 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
             "calibration_targets_": y,
         }
 
-    def _keep(self, X: Any, attributes: dict[str, Any]) -> Any:
+    def _keep(self, X: TableLike, attributes: dict[str, Any]) -> Self:
         for name, value in attributes.items():
             setattr(self, name, value)
         remember_columns(self, X)
@@ -121,7 +122,7 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
         train, calibrate = next(split.split(np.zeros((n, 1)), y))
         return train, np.sort(calibrate)
 
-    def _new_rows(self, X: Any, coverage: float | None) -> tuple[HidingTable, float]:
+    def _new_rows(self, X: TableLike, coverage: float | None) -> tuple[HidingTable, float]:
         check_is_fitted(self)
         table = HidingTable.of(X)
         validate_data(
@@ -238,7 +239,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
         calibration_size: float = 0.3,
         cv: int | None = None,
         subsample: int = 100,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.estimator = estimator
         self.method = method
@@ -249,7 +250,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
         self.subsample = subsample
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ConformalRegressor:
+    def fit(self, X: TableLike, y: ArrayLike) -> ConformalRegressor:
         """Train the estimator on a part of the rows and calibrate it with the rest.
 
         Parameters
@@ -275,7 +276,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
         fitted: ConformalRegressor = self._keep(X, attributes)
         return fitted
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction of each row; for quantiles, the middle of the two."""
         check_is_fitted(self)
         if isinstance(self.estimator_, tuple):
@@ -284,7 +285,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, _Conformal):
         prediction: FloatArray = self.estimator_.predict(X)
         return prediction
 
-    def predict_interval(self, X: Any, coverage: float | None = None) -> PredictionIntervals:
+    def predict_interval(self, X: TableLike, coverage: float | None = None) -> PredictionIntervals:
         """Return an interval per row.
 
         Parameters
@@ -395,7 +396,7 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, _Conformal):
         calibration_size: float = 0.3,
         cv: int | None = None,
         subsample: int = 100,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.estimator = estimator
         self.method = method
@@ -406,7 +407,7 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, _Conformal):
         self.subsample = subsample
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ConformalClassifier:
+    def fit(self, X: TableLike, y: ArrayLike) -> ConformalClassifier:
         """Train the estimator on a part of the rows and calibrate it with the rest.
 
         Parameters
@@ -446,19 +447,19 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, _Conformal):
         fitted: ConformalClassifier = self._keep(X, found)
         return fitted
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the class that the estimator predicts for each row."""
         check_is_fitted(self)
         labels: np.ndarray = self.estimator_.predict(X)
         return labels
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities of the estimator, as they are."""
         check_is_fitted(self)
         return class_probabilities(self.estimator_, X, self.classes_)
 
-    def predict_set(self, X: Any, coverage: float | None = None) -> PredictionSets:
+    def predict_set(self, X: TableLike, coverage: float | None = None) -> PredictionSets:
         """Return a set of classes per row.
 
         Parameters

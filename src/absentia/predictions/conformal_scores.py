@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 __all__ = [
     "BANDS",
@@ -38,13 +38,13 @@ def band_scores(bands: FloatArray, y: FloatArray) -> FloatArray:
     return scores
 
 
-def _absolute(fitted: Fitted, X: Any) -> FloatArray:
+def _absolute(fitted: Fitted, X: TableLike) -> FloatArray:
     """The prediction itself; scores are absolute residuals."""
     mean = _numbers(fitted[0].predict(X))
     return np.column_stack([mean, mean, np.ones(len(mean))])
 
 
-def _normalised(fitted: Fitted, X: Any) -> FloatArray:
+def _normalised(fitted: Fitted, X: TableLike) -> FloatArray:
     """The prediction, in units of the standard deviation that the model predicts."""
     (model,) = fitted
     if _predict_takes_std(model):
@@ -58,7 +58,7 @@ def _normalised(fitted: Fitted, X: Any) -> FloatArray:
     return np.column_stack([mean, mean, np.maximum(spread, floor)])
 
 
-def _quantile(fitted: Fitted, X: Any) -> FloatArray:
+def _quantile(fitted: Fitted, X: TableLike) -> FloatArray:
     """Two predicted quantiles: conformalised quantile regression. Where they cross, their order."""
     pair = np.column_stack([_numbers(model.predict(X)) for model in fitted])
     return np.column_stack([pair.min(axis=1), pair.max(axis=1), np.ones(len(pair))])
@@ -94,7 +94,7 @@ LABEL_SCORES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def class_probabilities(model: Any, X: Any, classes: np.ndarray) -> FloatArray:
+def class_probabilities(model: Any, X: TableLike, classes: np.ndarray) -> FloatArray:
     """Return probabilities of ``classes``, zero for one that the model never saw."""
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     if len(model.classes_) == len(classes):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
@@ -14,19 +15,20 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 from absentia.beliefs import Beliefs
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import believe
-from absentia.densities.named_densities import make_density
+from absentia.densities.named_densities import DensityLike, make_density
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
-from absentia.parameters import THREADS, Rule, check_parameters, count_from, words
+from absentia.parameters import THREADS, RandomState, Rule, check_parameters, count_from, words
 from absentia.predictions.training_draws import fit_on_draws, fit_weighted
 from absentia.predictions.wrapped_model import RowFormat, WrappedModel, require_method
 from absentia.tables import (
     BoolArray,
     FloatArray,
     IntArray,
+    TableLike,
     as_table,
     as_table_like,
     remember_columns,
@@ -43,10 +45,10 @@ class MarginalModel(BaseEstimator):
     """
 
     estimator: Any
-    density: Any
+    density: DensityLike
     n_draws: int
     known: Literal["average", "model"]
-    random_state: Any
+    random_state: RandomState
     n_jobs: int | None
 
     estimator_: Any
@@ -69,10 +71,10 @@ class MarginalModel(BaseEstimator):
         self,
         estimator: Any,
         *,
-        density: Any = "gaussian",
+        density: DensityLike = "gaussian",
         n_draws: int = 64,
         known: Literal["average", "model"] = "average",
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
         self.estimator = estimator
@@ -82,7 +84,7 @@ class MarginalModel(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the density and, where the estimator is not fitted already, the estimator.
 
         Parameters
@@ -141,7 +143,7 @@ class MarginalModel(BaseEstimator):
         remember_columns(self, X)
         return self
 
-    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return predictions with a decomposition of their uncertainty.
 
         Parameters
@@ -190,21 +192,21 @@ class MarginalModel(BaseEstimator):
                 f"fitted already, found {self.estimator!r}."
             )
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
     def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes that follow from the model's answer to one row."""
         return {}
 
-    def _average(self, X: Any) -> FloatArray:
+    def _average(self, X: TableLike) -> FloatArray:
         """Return the averaged answers, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         return _joined(self._answered(X, self._wrapped.ask, lambda means: means))
 
     def _answered(
         self,
-        X: Any,
+        X: TableLike,
         plain: Callable[[Any], np.ndarray],
         averaged: Callable[[FloatArray], np.ndarray],
     ) -> list[tuple[IntArray, np.ndarray]]:
@@ -233,7 +235,7 @@ class MarginalModel(BaseEstimator):
     def _believe(self, rows: FloatArray) -> Beliefs:
         return believe(self.density_, rows)
 
-    def _read(self, X: Any) -> tuple[FloatArray, BoolArray]:
+    def _read(self, X: TableLike) -> tuple[FloatArray, BoolArray]:
         """Return the table, and which of its rows are to be averaged over draws."""
         table = as_table_like(self, X)
         mask = np.isnan(table)
@@ -334,7 +336,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
     _method = "predict_proba"
     classes_: np.ndarray
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, averaged over what is missing.
 
         Parameters
@@ -347,7 +349,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         """
         return self._average(X)
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
         """Return the logarithms of :meth:`predict_proba`.
 
         Parameters
@@ -361,7 +363,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
@@ -385,7 +387,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         check_is_fitted(self)
         return _joined(self._answered(X, own, most_probable))
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         require_method(self.estimator, self._method)
         return ClassifierTargets._check_targets(self, y, n_samples)
 
@@ -451,7 +453,7 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
         inner = _tags(self.estimator)
         return inner is None or bool(inner.target_tags.multi_output)
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction for each row, averaged over what is missing.
 
         Parameters
@@ -465,7 +467,7 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
         answers = self._average(X)
         return answers[:, 0] if self._single else answers
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         return RegressorTargets._check_targets(self, y, n_samples)
 
     def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:

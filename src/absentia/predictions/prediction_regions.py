@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -59,7 +60,7 @@ class PredictionIntervals:
             f"{self.coverage:g}, {self.n_without_guarantee} infinite"
         )
 
-    def covers(self, y: Any) -> BoolArray:
+    def covers(self, y: ArrayLike) -> BoolArray:
         """Return which targets lie in their interval."""
         targets = np.asarray(y, dtype=np.float64)
         inside: BoolArray = (self.lower <= targets) & (targets <= self.upper)
@@ -121,7 +122,7 @@ class PredictionSets:
             f"{self.n_without_guarantee} without guarantee"
         )
 
-    def covers(self, y: Any) -> BoolArray:
+    def covers(self, y: ArrayLike) -> BoolArray:
         """Return which labels are in their set."""
         labels = np.asarray(y)
         inside: BoolArray = (self.members & (self.classes == labels[:, None])).any(axis=1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, TableLike
 from absentia.tables.stored import Stored
 
 __all__ = ["RowFormat", "WrappedModel", "require_method"]
@@ -42,7 +42,7 @@ class RowFormat(Stored):
             raise ValueError(f"RowFormat of {self.kind!r} with {len(self.dtypes)} types.")
 
     @classmethod
-    def of(cls, X: Any, columns: IntArray | None = None) -> RowFormat:
+    def of(cls, X: TableLike, columns: IntArray | None = None) -> RowFormat:
         """Return the format of a table, or of some of its columns."""
         if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
             single = getattr(X, "dtype", None) == np.float32

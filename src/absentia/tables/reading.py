@@ -10,16 +10,23 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
+
+if TYPE_CHECKING:
+    from absentia.beliefs import Beliefs
+    from absentia.tables.streams import Stream
+    from absentia.tables.table import Table
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+#: What a user may pass as rows: arrays and frames (which are array-like), streams and beliefs.
+TableLike: TypeAlias = "ArrayLike | Table | Stream | Beliefs"
 
 __all__ = [
     "as_table",

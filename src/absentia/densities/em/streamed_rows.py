@@ -8,9 +8,9 @@ sufficient statistics. Each is one pass over the chunks, and no chunk is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
@@ -29,7 +29,9 @@ __all__ = ["StreamedRows", "training_rows"]
 _ROWS_FOR_STARTS = 20_000
 
 
-def training_rows(rows: Table | Stream, sample_weight: Any) -> TrainingRows | StreamedRows:
+def training_rows(
+    rows: Table | Stream, sample_weight: ArrayLike | None
+) -> TrainingRows | StreamedRows:
     """Return the rows that a density learns from, in memory or elsewhere."""
     if isinstance(rows, Stream):
         return StreamedRows.of(rows)

@@ -13,6 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.repair import check_psd
 from absentia.machines.base import ClassifierTargets
 from absentia.machines.documentation import documented
@@ -22,11 +24,12 @@ from absentia.machines.gaussian_process.expectation_propagation import Propagati
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import COUNT, Rule
-from absentia.tables import BoolArray, FloatArray
+from absentia.parameters import COUNT, RandomState, Rule
+from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["GaussianProcessClassifier"]
 
@@ -127,14 +130,14 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         max_iter_predict: int = 100,
         n_restarts_optimizer: int = 0,
         gamma_bounds: Bounds = (1e-4, 1e4),
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
-        density: Any = "gaussian",
-        kernel: Any = "expected_rbf",
-        gamma: Any = "optimize",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "expected_rbf",
+        gamma: float | str = "optimize",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.scale = scale
         self.scale_bounds = scale_bounds
@@ -150,7 +153,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any) -> GaussianProcessClassifier:
+    def fit(self, X: TableLike, y: Any) -> GaussianProcessClassifier:
         """Fit density, kernel and process to incomplete training rows.
 
         Parameters
@@ -209,7 +212,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         self._keep(rows, replace(training, kernel=kernel), solution)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, in the order of ``classes_``.
 
         Parameters
@@ -235,7 +238,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         probabilities: FloatArray = softmax(log_odds, axis=1)
         return probabilities
 
-    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return probabilities with the entropy of the class decomposed.
 
         Parameters
@@ -252,12 +255,12 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         """
         return machine_uncertainty(self, X, by_column=by_column)
 
-    def _proba_and_noise(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def _proba_and_noise(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return probabilities, and the entropy that is left once the process is known."""
         means, variances = self._latents(X)
         return self._probabilities(means, variances), expected_entropy(means, variances)
 
-    def latent_mean_and_variance(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def latent_mean_and_variance(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the log-odds: of the second class, or of each of more.
 
         Parameters
@@ -271,7 +274,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         means, variances = self._latents(X)
         return (means[:, 0], variances[:, 0]) if means.shape[1] == 1 else (means, variances)
 
-    def _latents(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def _latents(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the log-odds, one column per binary problem."""
         beliefs = self._believe(X)
         diagonal = self.scale_ * self.kernel_.diag(beliefs)
@@ -283,7 +286,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         means, variances = moments
         return means.T, variances.T
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters

@@ -14,7 +14,7 @@ from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free, maximise
-from absentia.parameters import BOUNDS, COUNT_OR_ZERO, GAMMA, POSITIVE, Rule, words
+from absentia.parameters import BOUNDS, COUNT_OR_ZERO, GAMMA, POSITIVE, RandomState, Rule, words
 from absentia.progress import report
 from absentia.tables import FloatArray
 
@@ -31,7 +31,7 @@ class GaussianProcess(KernelMachine):
     n_restarts_optimizer: int
     gamma_bounds: Bounds
     scale_bounds: Bounds
-    random_state: Any
+    random_state: RandomState
     verbose: bool
 
     _rules: ClassVar[dict[str, Rule]] = {

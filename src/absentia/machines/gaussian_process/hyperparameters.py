@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.metric import resolve_gamma
+from absentia.parameters import RandomState
 from absentia.tables import FloatArray
 
 __all__ = ["KernelFamily", "is_free", "maximise"]
@@ -129,7 +130,7 @@ def maximise(
     start: FloatArray,
     bounds: FloatArray,
     n_restarts: int,
-    random_state: Any,
+    random_state: RandomState,
 ) -> FloatArray:
     """Return where an objective with its gradient is highest, by L-BFGS-B from several starts.
 

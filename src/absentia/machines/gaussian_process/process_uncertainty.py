@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from absentia.machines.uncertainty.machine_draws import (
 )
 from absentia.machines.uncertainty.over_draws import first_order_parts
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 if TYPE_CHECKING:
     from absentia.machines.gaussian_process.regression import GaussianProcessRegressor
@@ -26,7 +26,7 @@ __all__ = ["process_uncertainty"]
 
 
 def process_uncertainty(
-    machine: GaussianProcessRegressor, X: Any, *, by_column: bool = True
+    machine: GaussianProcessRegressor, X: TableLike, *, by_column: bool = True
 ) -> Uncertainty:
     """Return the parts of the variance of new observations.
 

@@ -10,6 +10,8 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangula
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.repair import check_psd
 from absentia.machines.base import RegressorTargets
 from absentia.machines.documentation import documented
@@ -17,9 +19,10 @@ from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, Rule, words
-from absentia.tables import FloatArray
+from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, words
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
 
@@ -129,14 +132,14 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         gamma_bounds: Bounds = (1e-4, 1e4),
         noise_bounds: Bounds = (1e-6, 10.0),
         scale_bounds: Bounds = (1e-3, 1e5),
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
-        density: Any = "gaussian",
-        kernel: Any = "expected_rbf",
-        gamma: Any = "optimize",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "expected_rbf",
+        gamma: float | str = "optimize",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.noise = noise
         self.scale = scale
@@ -154,7 +157,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
+    def fit(self, X: TableLike, y: Any) -> GaussianProcessRegressor:
         """Fit density, kernel and process to incomplete training rows.
 
         Parameters
@@ -215,7 +218,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
 
     def predict(
         self,
-        X: Any,
+        X: TableLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -262,7 +265,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         # The process knows a training row without noise: what rounding left below zero is zero.
         return mean, _per_target(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
 
-    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return predictions with their variance taken apart: model, noise, missing values.
 
         The variance is about the learned function at the true row; see
@@ -281,7 +284,12 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         return process_uncertainty(self, X, by_column=by_column)
 
     def sample_y(
-        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = True
+        self,
+        X: TableLike,
+        n_samples: int = 1,
+        random_state: RandomState = 0,
+        *,
+        include_noise: bool = True,
     ) -> FloatArray:
         """Draw what the targets of new rows could be, jointly.
 

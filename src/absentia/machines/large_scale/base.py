@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
+from absentia.kernels.named_kernels import MaskWeight
 from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
     SLICE_ROWS,
@@ -20,8 +23,16 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
     sum_curvature,
 )
-from absentia.parameters import COUNT, POSITIVE, THREADS, Rule, check_parameters, number_between
-from absentia.tables import FloatArray, MemoryRows, open_rows, set_fitted
+from absentia.parameters import (
+    COUNT,
+    POSITIVE,
+    THREADS,
+    RandomState,
+    Rule,
+    check_parameters,
+    number_between,
+)
+from absentia.tables import FloatArray, MemoryRows, TableLike, open_rows, set_fitted
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]
@@ -44,15 +55,15 @@ class LargeScaleMachine(BaseEstimator):
 
     features: Any
     n_components: int
-    density: Any
-    gamma: Any
-    mask_weight: Any
+    density: DensityLike
+    gamma: float | str
+    mask_weight: MaskWeight
     fit_intercept: bool
     tol: float
     max_iter: int
     cache_size: Any
     n_jobs: int | None
-    random_state: Any
+    random_state: RandomState
 
     features_: Any
     _curvature: FloatArray | None
@@ -61,7 +72,7 @@ class LargeScaleMachine(BaseEstimator):
     n_features_in_: int
     n_iter_: int
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit density, features and coefficients to incomplete training rows.
 
         Parameters
@@ -91,7 +102,9 @@ class LargeScaleMachine(BaseEstimator):
         set_fitted(self, rows, attributes | learned)
         return self
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
+    def _partial_fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, classes: Any
+    ) -> Self:
         """Update the model with more rows, which are not kept.
 
         What was learned before stays as a quadratic: ``H``, the sum of the losses' curvatures so
@@ -147,7 +160,7 @@ class LargeScaleMachine(BaseEstimator):
         """Return how targets became codes when the stream began."""
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return targets in memory, checked."""
         return y
 
@@ -156,7 +169,9 @@ class LargeScaleMachine(BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _chunks(self, rows: MemoryRows | Stream, y: Any, sample_weight: Any) -> Stream:
+    def _chunks(
+        self, rows: MemoryRows | Stream, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Stream:
         """Return the rows with their targets, in memory or elsewhere, as a stream."""
         if isinstance(rows, Stream):
             return rows
@@ -180,7 +195,7 @@ class LargeScaleMachine(BaseEstimator):
         return features.fit(chunks.X, sample_weight=chunks.sample_weight)
 
     def _make_features(self) -> Any:
-        shared = {
+        shared: dict[str, Any] = {
             "gamma": self.gamma,
             "mask_weight": self.mask_weight,
             "density": self.density,
@@ -253,7 +268,7 @@ class LargeScaleMachine(BaseEstimator):
     def _n_belief_columns(self) -> int:
         return int(getattr(self.features_, "_n_belief_columns", self.n_features_in_))
 
-    def _map_scores(self, X: Any, of_scores: Any, n_columns: int | None) -> Any:
+    def _map_scores(self, X: TableLike, of_scores: Any, n_columns: int | None) -> Any:
         """Return what ``of_scores`` makes of the scores of rows, in the kind of ``X``."""
         check_is_fitted(self)
         outcome_of = _Scored(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import MaskWeight
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
 from absentia.machines.large_scale.losses import (
@@ -26,7 +29,8 @@ from absentia.machines.large_scale.target_codes import (
 )
 from absentia.machines.one_vs_rest import ClassCodes, decided_classes
 from absentia.machines.targets import checked_labels
-from absentia.parameters import POSITIVE, Rule, words
+from absentia.parameters import POSITIVE, RandomState, Rule, words
+from absentia.tables import TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
@@ -40,7 +44,13 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
     classes_: np.ndarray
     C: float
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Update the model with the next rows of a stream.
 
         The first call fits density and features to its rows, later ones keep them; a ``fit``
@@ -62,7 +72,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: TableLike) -> Any:
         """Return the score of each row for each class.
 
         Parameters
@@ -78,7 +88,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
             return self._map_scores(X, first_column, None)
         return self._map_scores(X, all_columns, len(self.classes_))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: TableLike) -> Any:
         """Predict the class of each row.
 
         Parameters
@@ -92,7 +102,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         check_is_fitted(self)
         return self._map_scores(X, partial(decided_classes, self.classes_), None)
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         # A chunk of a stream may have one class only; `_learn_codes` counts those of all rows.
         return checked_labels(self, y, n_samples)
 
@@ -163,9 +173,9 @@ class LargeScaleSVC(_LargeScaleClassifier):
         features: Any = "fourier",
         n_components: int = 512,
         *,
-        density: Any = "gaussian",
+        density: DensityLike = "gaussian",
         gamma: float | str = "scale",
-        mask_weight: Any = None,
+        mask_weight: MaskWeight = None,
         C: float = 1.0,
         loss: Literal["squared_hinge", "least_squares"] = "squared_hinge",
         fit_intercept: bool = True,
@@ -173,7 +183,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
         max_iter: int = 200,
         cache_size: float = 1000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.features = features
         self.n_components = n_components
@@ -239,16 +249,16 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         features: Any = "fourier",
         n_components: int = 512,
         *,
-        density: Any = "gaussian",
+        density: DensityLike = "gaussian",
         gamma: float | str = "scale",
-        mask_weight: Any = None,
+        mask_weight: MaskWeight = None,
         C: float = 1.0,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 200,
         cache_size: float = 1000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.features = features
         self.n_components = n_components
@@ -263,7 +273,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: TableLike) -> Any:
         """Return the probability of each class for each row.
 
         Parameters
@@ -277,7 +287,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         check_is_fitted(self)
         return self._map_scores(X, probabilities_of, len(self.classes_))
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: TableLike) -> Any:
         """Return the logarithms of :meth:`predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import MaskWeight
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
 from absentia.machines.large_scale.losses import Loss, SquaredError
@@ -18,7 +21,8 @@ from absentia.machines.large_scale.target_codes import (
     widths_of,
 )
 from absentia.machines.targets import RegressorTargets
-from absentia.parameters import POSITIVE, Rule
+from absentia.parameters import POSITIVE, RandomState, Rule
+from absentia.tables import TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleRidge"]
@@ -74,14 +78,14 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         features: Any = "fourier",
         n_components: int = 512,
         *,
-        density: Any = "gaussian",
+        density: DensityLike = "gaussian",
         gamma: float | str = "scale",
-        mask_weight: Any = None,
+        mask_weight: MaskWeight = None,
         alpha: float = 1.0,
         fit_intercept: bool = True,
         cache_size: float = 1000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.features = features
         self.n_components = n_components
@@ -98,7 +102,9 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     tol = 1e-6
     max_iter = 1
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LargeScaleRidge:
+    def partial_fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> LargeScaleRidge:
         """Update the model with the next rows of a stream; equals one fit to all of them.
 
         The first call fits density and features to its rows, later ones keep them; pass a
@@ -118,7 +124,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         self._partial_fit(X, y, sample_weight, None)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: TableLike) -> Any:
         """Predict the target, or targets, of each row.
 
         Parameters

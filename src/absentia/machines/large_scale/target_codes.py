@@ -6,7 +6,6 @@ Module-level functions and values, so that they can be sent to other processes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -30,7 +29,7 @@ class NumberCodes:
 
     n_scores: int
 
-    def __call__(self, y: Any) -> FloatArray:
+    def __call__(self, y: np.ndarray) -> FloatArray:
         if y is None:
             raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
         columns = np.asarray(y, dtype=np.float64)

@@ -6,19 +6,23 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
+from absentia.densities.named_densities import DensityLike
 from absentia.engine.ending import Ending
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.targets import balanced_weights
 from absentia.parameters import COUNT, POSITIVE, Rule
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["LogisticRegression"]
 
@@ -108,12 +112,12 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         tol: float = 1e-6,
         max_iter: int = 100,
         warm_start: bool = False,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.C = C
         self.fit_intercept = fit_intercept
@@ -128,7 +132,9 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> LogisticRegression:
         """Fit density, kernel and coefficients to incomplete training rows.
 
         Parameters
@@ -147,7 +153,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         self._fit(X, y, sample_weight)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the log-odds of the second class, or one score per class for more than two.
 
         Parameters
@@ -161,7 +167,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         scores = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, in the order of ``classes_``.
 
         Parameters
@@ -178,7 +184,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         probabilities: FloatArray = softmax(scores, axis=1)
         return probabilities
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
         """Return the logarithm of :meth:`predict_proba`, exact where a probability underflows.
 
         Parameters
@@ -195,7 +201,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         logarithms: FloatArray = log_softmax(scores, axis=1)
         return logarithms
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
@@ -210,7 +216,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         return decided_classes(self.classes_, scores)
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         classes, codes = np.unique(y, return_inverse=True)
         solution = fit_gram(
@@ -237,7 +243,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
             "n_iter_": np.array([solution.n_iter]),
         }
 
-    def _loss_weights(self, y: Any, sample_weight: FloatArray | None) -> FloatArray:
+    def _loss_weights(self, y: np.ndarray, sample_weight: FloatArray | None) -> FloatArray:
         of_class: FloatArray = compute_sample_weight(self.class_weight, y)
         if sample_weight is None:
             return self.C * of_class

@@ -14,21 +14,25 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.densities.named_densities import DensityLike
 from absentia.engine.ending import Ending
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.features.nystroem import inverse_root
 from absentia.kernels.base import Kernel
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule
+from absentia.machines.missingness_shift import Shift
+from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RandomState, Rule
 from absentia.progress import report
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["ConjugateGradientRidge"]
 
@@ -112,13 +116,13 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         tol: float = 1e-6,
         max_iter: int = 200,
         cache_size: float = 1000,
-        random_state: Any = None,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        random_state: RandomState = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.alpha = alpha
         self.n_landmarks = n_landmarks
@@ -134,7 +138,9 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConjugateGradientRidge:
+    def fit(
+        self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> ConjugateGradientRidge:
         """Fit density, kernel and coefficients to incomplete training rows.
 
         Parameters
@@ -186,7 +192,7 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         )
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Predict the target, or targets, of each row, a tile of rows at a time.
 
         Parameters

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
+from absentia.machines.missingness_shift import Shift
 from absentia.parameters import Rule
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["KernelRidge", "KernelRidgeSolver"]
 
@@ -35,7 +39,9 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
     alpha: Any
     dual_coef_: FloatArray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeSolver:
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> KernelRidgeSolver:
         """Fit density, kernel and coefficients to incomplete training rows.
 
         Parameters
@@ -53,7 +59,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
         self._fit(X, y, sample_weight)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Predict the target, or targets, of each row.
 
         Parameters
@@ -67,7 +73,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
         return self._map_gram(X, lambda K: K @ self.dual_coef_)
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         targets = np.reshape(y, (len(y), -1))
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
@@ -133,12 +139,12 @@ class KernelRidge(KernelRidgeSolver):
         self,
         *,
         alpha: Any = 1.0,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.alpha = alpha
         self.density = density

@@ -8,25 +8,29 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
 from absentia.densities.believing import believe
+from absentia.densities.named_densities import DensityLike
 from absentia.engine.ending import Ending
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.variance import kernel_variance
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.search.gram_grid import GramGrid, prepared_folds
 from absentia.machines.targets import ClassifierTargets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, require, words
-from absentia.tables import FloatArray, IntArray, MemoryRows
+from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 __all__ = ["RobustSVC"]
 
@@ -177,12 +181,12 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         tol: float = 1e-6,
         max_iter: int = 200,
         verbose: bool = False,
-        density: Any = "gaussian",
-        kernel: Any = "expected-rbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "expected-rbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.C = C
         self.tau = tau
@@ -200,7 +204,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RobustSVC:
+    def fit(self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None) -> RobustSVC:
         """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
@@ -240,7 +244,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         self._keep(rows, training, fitted)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return ``f`` of each row: shape (n_samples,) for two classes, else (n_samples, classes).
 
         Parameters
@@ -250,7 +254,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         values = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
         return values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the class of each row, shape (n_samples,)."""
         values = self.decision_function(X)
         return decided_classes(self.classes_, values)
@@ -263,7 +267,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         density, beliefs = super()._believe_training(rows, sample_weight)
         return density, self._as_modelled(beliefs)
 
-    def _believe(self, X: Any) -> Beliefs:
+    def _believe(self, X: TableLike) -> Beliefs:
         return self._as_modelled(super()._believe(X))
 
     def _as_modelled(self, beliefs: Beliefs) -> Beliefs:

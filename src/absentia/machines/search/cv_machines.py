@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.logistic_regression import LogisticRegression
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.ridge.kernel_ridge import KernelRidge, KernelRidgeSolver
 from absentia.machines.search.gram_search import GramSearch
 from absentia.machines.svm.machines import SVC, SVR
@@ -81,10 +84,10 @@ class SVCCV(GramSearch, SupportVectorClassifier):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.Cs = Cs
         self.gammas = gammas
@@ -162,10 +165,10 @@ class SVRCV(GramSearch, SupportVectorRegressor):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.Cs = Cs
         self.epsilons = epsilons
@@ -232,10 +235,10 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
         scoring: Any = None,
         refit: bool = True,
         progress: bool = False,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.alphas = alphas
         self.gammas = gammas
@@ -311,10 +314,10 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 100,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.Cs = Cs
         self.gammas = gammas

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from inspect import signature
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
@@ -41,7 +42,7 @@ from absentia.machines.search.gram_grid import (
 )
 from absentia.parameters import count_from
 from absentia.progress import progress_bar, report
-from absentia.tables import FloatArray, IntArray, open_memory, set_fitted
+from absentia.tables import FloatArray, IntArray, TableLike, open_memory, set_fitted
 
 __all__ = ["GramSearch"]
 
@@ -70,7 +71,9 @@ class GramSearch(KernelMachine):
     cv_results_: dict[str, Any]
     best_params_: dict[str, Any]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> Self:
         """Search the grid by cross-validation, then fit the best machine to all rows.
 
         Parameters

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import sklearn.svm
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.documentation import documented
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.svm.support_vectors import (
     SupportVectorClassifier,
     SupportVectorRegressor,
 )
 from absentia.machines.targets import balanced_weights
+from absentia.parameters import RandomState
 from absentia.tables import FloatArray
 
 __all__ = ["NuSVC", "NuSVR", "SVC", "SVR"]
@@ -83,15 +87,15 @@ class SVC(SupportVectorClassifier):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         probability: bool = False,
     ):
         self.C = C
@@ -122,7 +126,7 @@ class SVC(SupportVectorClassifier):
         )
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         if not balanced or sample_weight is None or not (sample_weight > 0).all():
@@ -181,15 +185,15 @@ class NuSVC(SupportVectorClassifier):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         probability: bool = False,
     ):
         self.nu = nu
@@ -216,14 +220,14 @@ class NuSVC(SupportVectorClassifier):
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
 
-    def _check_weighted_targets(self, y: Any) -> None:
+    def _check_weighted_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
             raise ValueError(
                 "specified nu is infeasible: all rows of positive weight belong to one class."
             )
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         try:
             return super()._solve(K, y, sample_weight)
@@ -285,12 +289,12 @@ class SVR(SupportVectorRegressor):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
     ):
@@ -360,12 +364,12 @@ class NuSVR(SupportVectorRegressor):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
     ):

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 import sklearn.svm
+from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.documentation import documented
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.svm.support_vectors import SupportVectorMachine
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, TableLike
 
 __all__ = ["OneClassSVM"]
 
@@ -59,12 +63,12 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         cache_size: float = 200,
         verbose: bool = False,
         max_iter: int = -1,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
     ):
@@ -88,7 +92,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     def _solver(self) -> Any:
         return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+    def fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> OneClassSVM:
         """Fit density, kernel and region to incomplete training rows.
 
         Parameters
@@ -105,14 +111,14 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self._fit(X, None, sample_weight)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return how far inside (positive) or outside (negative) each row is, (n_samples,)."""
         return self._sum_over_support(X)
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: TableLike) -> FloatArray:
         """Return the decision function before the offset is taken off, (n_samples,)."""
         return self._map_gram(X, lambda K: K @ self.dual_coef_[0])
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: TableLike) -> IntArray:
         """Return +1 for rows inside and -1 for rows outside, (n_samples,)."""
         return np.where(self._sum_over_support(X) > 0, 1, -1)

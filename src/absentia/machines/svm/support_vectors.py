@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -21,7 +22,7 @@ from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
 from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, TableLike
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
 
@@ -70,7 +71,9 @@ class SupportVectorMachine(KernelMachine):
             self.kernel, gamma, self.mask_weight, degree=self.degree, coef0=self.coef0
         )
 
-    def _check_weights(self, sample_weight: Any, y: Any, n_samples: int) -> FloatArray | None:
+    def _check_weights(
+        self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int
+    ) -> FloatArray | None:
         """Return the weights with zero for negative ones, which leave a row out, as in libsvm."""
         if sample_weight is None:
             return None
@@ -86,7 +89,7 @@ class SupportVectorMachine(KernelMachine):
             self._check_weighted_targets(y[weights > 0])
         return super()._check_weights(np.maximum(weights, 0.0), y, n_samples)
 
-    def _check_weighted_targets(self, y: Any) -> None:
+    def _check_weighted_targets(self, y: np.ndarray) -> None:
         """Raise where the targets of the rows that count leave nothing to learn."""
 
     @property
@@ -116,7 +119,7 @@ class SupportVectorMachine(KernelMachine):
         return self.dual_coef_ @ self.support_vectors_
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         if sample_weight is None or (sample_weight > 0).all():
             solver = self._solver().fit(K, y, sample_weight=sample_weight)
@@ -132,7 +135,7 @@ class SupportVectorMachine(KernelMachine):
         support: IntArray = solution["support_"]
         return support
 
-    def _sum_over_support(self, X: Any) -> FloatArray:
+    def _sum_over_support(self, X: TableLike) -> FloatArray:
         """Return ``sum_i dual_coef[i] k(x, support vector i) + intercept``, shape (n_samples,)."""
         return self._map_gram(X, lambda K: K @ self.dual_coef_[0] + self.intercept_[0])
 
@@ -140,7 +143,9 @@ class SupportVectorMachine(KernelMachine):
 class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMachine):
     """A support vector machine that predicts numbers."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SupportVectorRegressor:
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SupportVectorRegressor:
         """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
@@ -159,7 +164,7 @@ class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMach
         self._fit(X, y, sample_weight)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Predict the number of each row.
 
         Parameters
@@ -183,7 +188,9 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
     break_ties: bool
     decision_function_shape: str
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SupportVectorClassifier:
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SupportVectorClassifier:
         """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
@@ -202,14 +209,14 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         self._fit(X, y, sample_weight)
         return self
 
-    def _check_weighted_targets(self, y: Any) -> None:
+    def _check_weighted_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class. "
                 "Give rows of a second class a positive weight."
             )
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return how far each row is on the side of each class.
 
         Parameters
@@ -231,7 +238,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         one_against_rest: FloatArray = _ovr_decision_function(pairs < 0, -pairs, len(self.classes_))
         return one_against_rest
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Predict the class of each row.
 
         Parameters
@@ -272,7 +279,7 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         products = self._products_by_class(self.support_vectors_.T)
         return np.stack([products[i][:, j - 1] + products[j][:, i] for i, j in self._pairs()])
 
-    def _decisions_of_pairs(self, X: Any) -> FloatArray:
+    def _decisions_of_pairs(self, X: TableLike) -> FloatArray:
         """Return the decision of each pair of classes, positive for the first of the two.
 
         ``dual_coef_`` has, for a support vector of class ``i``, its coefficients against all

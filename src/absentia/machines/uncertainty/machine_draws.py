@@ -12,7 +12,7 @@ from absentia.beliefs.conditioning import condition
 from absentia.beliefs.draws import DrawPoints
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 if TYPE_CHECKING:
     from absentia.machines.base import KernelMachine
@@ -22,7 +22,7 @@ __all__ = ["kept_names", "machine_uncertainty", "one_output_flat", "rows_of"]
 
 def machine_uncertainty(
     machine: KernelMachine,
-    X: Any,
+    X: TableLike,
     *,
     n_draws: int = 64,
     by_column: bool = True,

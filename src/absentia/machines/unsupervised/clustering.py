@@ -9,13 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.cluster
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
-from absentia.parameters import COUNT, Rule
-from absentia.tables import FloatArray, IntArray
+from absentia.machines.missingness_shift import Shift
+from absentia.parameters import COUNT, RandomState, Rule
+from absentia.tables import FloatArray, IntArray, TableLike
 
 __all__ = ["KernelKMeans", "SpectralClustering"]
 
@@ -72,13 +76,13 @@ class SpectralClustering(ClusterMixin, KernelMachine):
         eigen_tol: float | str = "auto",
         assign_labels: str = "kmeans",
         n_init: int = 10,
-        random_state: Any = None,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        random_state: RandomState = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.n_clusters = n_clusters
         self.n_components = n_components
@@ -94,7 +98,7 @@ class SpectralClustering(ClusterMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any = None) -> SpectralClustering:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> SpectralClustering:
         """Find the clusters of incomplete rows.
 
         Parameters
@@ -111,7 +115,7 @@ class SpectralClustering(ClusterMixin, KernelMachine):
         return self
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         _check_enough_rows(K, self.n_clusters)
         check_similarities(K, self)
@@ -191,13 +195,13 @@ class KernelKMeans(ClusterMixin, KernelMachine):
         *,
         n_init: int = 10,
         max_iter: int = 300,
-        random_state: Any = None,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        random_state: RandomState = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.n_clusters = n_clusters
         self.n_init = n_init
@@ -210,7 +214,7 @@ class KernelKMeans(ClusterMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any = None) -> KernelKMeans:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> KernelKMeans:
         """Find the clusters of incomplete rows.
 
         Parameters
@@ -226,7 +230,7 @@ class KernelKMeans(ClusterMixin, KernelMachine):
         self._fit(X)
         return self
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: TableLike) -> IntArray:
         """Return the nearest cluster of each row.
 
         Parameters
@@ -240,12 +244,12 @@ class KernelKMeans(ClusterMixin, KernelMachine):
         nearest: IntArray = self._relative_distances(X).argmin(axis=1)
         return nearest
 
-    def _relative_distances(self, X: Any) -> FloatArray:
+    def _relative_distances(self, X: TableLike) -> FloatArray:
         """Return squared distances to the means, less ``k(x, x)``, which all clusters share."""
         return self._map_gram(X, lambda K: self.spreads_ - 2 * K @ self.memberships_)
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         _check_enough_rows(K, self.n_clusters)
         rng = check_random_state(self.random_state)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.tables import FloatArray, open_memory
+from absentia.tables import FloatArray, TableLike, open_memory
 
 __all__ = ["KernelMatrix"]
 
@@ -51,13 +55,13 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
 
     def __init__(
         self,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
         *,
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.density = density
         self.kernel = kernel
@@ -66,7 +70,7 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any = None) -> KernelMatrix:
+    def fit(self, X: TableLike, y: Any = None) -> KernelMatrix:
         """Fit density and kernel to incomplete training rows.
 
         Parameters
@@ -85,7 +89,7 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         self._keep(rows, self._prepare(rows, y), {})
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: TableLike) -> FloatArray:
         """Return the kernel of each row of ``X`` with each training row.
 
         Parameters
@@ -98,7 +102,7 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         """
         return self._gram_rows(X)
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
         """Fit to training rows and return their Gram matrix, symmetric to the last bit.
 
         Half the work of ``fit(X).transform(X)``, and for kernels whose diagonal is not that of

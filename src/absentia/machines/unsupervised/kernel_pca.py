@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn.decomposition
@@ -14,11 +14,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KernelCenterer
 
 from absentia.beliefs import Beliefs
+from absentia.densities.named_densities import DensityLike
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import FunctionKernel
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
-from absentia.tables import FloatArray
+from absentia.machines.missingness_shift import Shift
+from absentia.parameters import RandomState
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["KernelPCA"]
 
@@ -102,13 +106,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         remove_zero_eig: bool = False,
         fit_inverse_transform: bool = False,
         alpha: float = 1.0,
-        random_state: Any = None,
-        density: Any = "gaussian",
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        random_state: RandomState = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "linear",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.n_components = n_components
         self.eigen_solver = eigen_solver
@@ -126,7 +130,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any = None) -> KernelPCA:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> KernelPCA:
         """Fit density, kernel and components to incomplete training rows.
 
         Parameters
@@ -142,7 +146,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self._fit(X)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: TableLike) -> FloatArray:
         """Return the components of new rows.
 
         Parameters
@@ -159,7 +163,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         loadings = self.eigenvectors_ * inverse
         return self._map_gram(X, lambda K: self.centerer_.transform(K) @ loadings)
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
         """Fit to training rows and return their components.
 
         Parameters
@@ -200,7 +204,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         rows: FloatArray = self.kernel_(points, known, n_jobs=self.n_jobs) @ self.dual_coef_
         return rows
 
-    def _keep(self, rows: Any, training: Training, solution: Mapping[str, Any]) -> Any:
+    def _keep(self, rows: Any, training: Training, solution: Mapping[str, Any]) -> Self:
         if self.fit_inverse_transform:
             components = solution["eigenvectors_"] * np.sqrt(solution["eigenvalues_"])
             K = training.kernel(Beliefs.from_moments(components, variances=0.0), n_jobs=self.n_jobs)
@@ -220,7 +224,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return super()._make_kernel(gamma)
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         theirs = sklearn.decomposition.KernelPCA(
             kernel="precomputed",

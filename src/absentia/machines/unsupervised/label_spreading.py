@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import ClassifierMixin
 
+from absentia.densities.named_densities import DensityLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
+from absentia.machines.missingness_shift import Shift
 from absentia.machines.unsupervised.clustering import check_similarities
 from absentia.parameters import FRACTION, GAMMA, Rule, words
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["LabelSpreading"]
 
@@ -80,12 +84,12 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         self,
         *,
         alpha: float = 0.2,
-        density: Any = "gaussian",
-        kernel: Any = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: Any = None,
+        density: DensityLike = "gaussian",
+        kernel: KernelLike = "genrbf",
+        gamma: float | str = "scale",
+        mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
-        shift: Any = "ignore",
+        shift: Shift = "ignore",
     ):
         self.alpha = alpha
         self.density = density
@@ -95,7 +99,7 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.shift = shift
 
-    def fit(self, X: Any, y: Any) -> LabelSpreading:
+    def fit(self, X: TableLike, y: ArrayLike) -> LabelSpreading:
         """Spread the labels over all rows.
 
         Parameters
@@ -112,7 +116,7 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         self._fit(X, y)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class: the average of the training rows, by similarity.
 
         A row to which no training row has any similarity gets the average of all.
@@ -128,7 +132,7 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         scores = self._map_gram(X, lambda K: K @ self.label_distributions_)
         return _normalised(scores, self.label_distributions_.mean(axis=0))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
@@ -143,14 +147,14 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
         labels: np.ndarray = self.classes_[best]
         return labels
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         given = np.asarray(y)
         if given.size and (given == -1).all():
             raise ValueError("No row has a label: y is -1 everywhere. Label at least one row.")
         return super()._check_targets(y, n_samples)
 
     def _solve(
-        self, K: FloatArray, y: Any, sample_weight: FloatArray | None = None
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> dict[str, Any]:
         check_similarities(K, self)
         labelled = np.flatnonzero(y != -1)
