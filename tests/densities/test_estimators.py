@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from absentia import GaussianDensity, MixtureDensity
+from absentia import GaussianDensity, MixedDensity, MixtureDensity
 from densities.contract import DensityContract
 
 
@@ -33,6 +33,16 @@ class TestMixtureOfThree(DensityContract):
 
     def make(self, **params):
         return MixtureDensity(**{"n_components": 3, "n_init": 2, "random_state": 0, **params})
+
+
+class TestMixedDensity(DensityContract):
+    """On numbers alone; :mod:`densities.test_mixed` has categories."""
+
+    bad_parameters = (("n_components", 0), ("smoothing", -1.0), ("pooling", "some"))
+    takes_chunks = False
+
+    def make(self, **params):
+        return MixedDensity(**{"n_components": 2, "n_init": 2, "random_state": 0, **params})
 
 
 EXPECTED_FAILURES = {

@@ -91,11 +91,11 @@ class CategoryFactor:
 
 
 class CategoryKernel(Kernel):
-    """How alike two rows are in their columns of categories.
+    """How similar two rows are in their columns of categories.
 
     ``E exp(-sum_j weight_j [x_j != y_j])`` for independent ``x ~ P`` and ``y ~ Q``, in closed form:
     given components, ``prod_j (exp(-w_j) + (1 - exp(-w_j)) p_j'q_j)`` with ``p_j`` and ``q_j`` the
-    probabilities of the categories, a one where a category was observed. Numbers are left aside;
+    probabilities of the categories, a one where a category was observed. Numbers are ignored;
     :class:`~absentia.GenRBF` and :class:`~absentia.ExpectedRBF` compare both kinds of columns
     together, component pair by component pair. It is positive definite.
 
@@ -183,7 +183,7 @@ def resolve_category_weight(weight: Any, prior: Prior, n_numbers: int) -> float 
     fits = weights.ndim == 0 or not J or weights.shape == (J,)
     if not fits or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(
-            f"The weight of categories must be 'scale', a number that is not negative or one for "
+            f"The weight of categories must be 'scale', a non-negative number or one for "
             f"each of the {J} columns of categories, found {weight!r}."
         )
     return weights if weights.ndim else float(weights)

@@ -43,7 +43,7 @@ class FunctionKernel(Kernel):
 
     @property
     def positive_definite(self) -> bool:
-        """Unknown, hence not promised."""
+        """False: nothing is known about the function."""
         return False
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

@@ -22,7 +22,7 @@ BUNDLED: dict[str, tuple[str, str]] = {
 
 
 def bundled_table(name: str) -> Any:
-    """Return a bundled table with holes, as a pandas frame.
+    """Return a bundled incomplete table, as a pandas frame.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class RowAnswers:
         self.classifies = hasattr(self._machine, "classes_")
         if not (self.classifies or hasattr(self._machine, "predict_interval")):
             raise ValueError(
-                f"The file holds a {type(self._machine).__name__}, which tells neither "
+                f"The file holds a {type(self._machine).__name__}, which gives neither "
                 "probabilities nor intervals; open a model that the studio saved."
             )
         readings = self._encoder._readings()
