@@ -26,7 +26,17 @@ from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, require
-from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, open_rows
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Table,
+    TableLike,
+    WordsAs,
+    open_known,
+    open_rows,
+    plan_of,
+)
 from absentia.tables.streams import Stream
 
 __all__ = ["LOG_ROOT_2_PI", "Density", "TrainingRows"]
@@ -182,7 +192,11 @@ class Density(DensityMixin, BaseEstimator):
     def _open(self, X: TableLike) -> Table | Stream:
         """Return what a user gave, its columns checked."""
         check_is_fitted(self)
-        return open_table_or_stream(X).checked(self)
+        rows = open_known(X, self) if plan_of(self) is not None else open_table_or_stream(X)
+        if isinstance(rows, Table):
+            rows = rows.behind_plan()
+        assert isinstance(rows, Table | Stream)
+        return rows.checked(self)
 
     def _known_columns(self, X: TableLike) -> tuple[FloatArray, Patterns, IntArray | None]:
         """Return the numbers that training knew, what each row misses of them, and categories."""
@@ -209,10 +223,14 @@ class Density(DensityMixin, BaseEstimator):
         return None if names is None else list(names[self.columns_])
 
 
-def open_table_or_stream(X: TableLike, sample_weight: ArrayLike | None = None) -> Table | Stream:
+def open_table_or_stream(
+    X: TableLike, sample_weight: ArrayLike | None = None, *, words: WordsAs = None
+) -> Table | Stream:
     """Return what a user gave as the rows of a density, which beliefs are not."""
-    rows = open_rows(X, None, sample_weight)
-    if isinstance(rows, Table | Stream):
+    rows = open_rows(X, None, sample_weight, words=words)
+    if isinstance(rows, Table):
+        return rows.behind_plan()
+    if isinstance(rows, Stream):
         return rows
     raise TypeError(
         "Every value must be a number or missing, but X holds beliefs, which are what a density "

@@ -13,9 +13,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import make_density
-from absentia.tables import FloatArray, Rows, Table
+from absentia.tables import FloatArray, Rows, Table, WordsAs
 
-__all__ = ["believe", "fit_density"]
+__all__ = ["believe", "fit_density", "words_for"]
+
+
+def words_for(density: Any) -> WordsAs:
+    """Return what columns of words become: codes where a density knows categories."""
+    named = make_density(density) if isinstance(density, str) else density
+    return "codes" if getattr(named, "takes_categories", False) else "indicators"
 
 
 def fit_density(density: Any, rows: Rows, sample_weight: FloatArray | None = None) -> Any:
@@ -65,6 +71,8 @@ def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:
 
 def _as_taken(density: Any, rows: Rows) -> Any:
     """Return rows in the form that a density takes them in."""
+    if isinstance(rows, Table):
+        rows = rows.behind_plan()
     if getattr(density, "takes_tables", False) or not isinstance(rows, Table):
         return rows
     # Arrays, except for a density that was fitted elsewhere to a frame and knows its names.

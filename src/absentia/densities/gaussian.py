@@ -165,7 +165,7 @@ class GaussianDensity(Density):
         self
         """
         check_parameters(self)
-        rows = open_table_or_stream(X, sample_weight)
+        rows = open_table_or_stream(X, sample_weight, words="indicators")
         training = training_rows(rows, sample_weight)
         with one_blas_thread():
             prior, ascent, shrinkage = fit_gaussian(

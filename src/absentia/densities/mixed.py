@@ -20,7 +20,7 @@ from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, number_between
-from absentia.tables import FloatArray, IntArray, Table, TableLike
+from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.category_codes import codes_of_values, distinct_values, find_columns
 from absentia.tables.streams import Stream
 
@@ -147,8 +147,9 @@ converged_, n_features_in_, feature_names_in_
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN, ``None`` or ``pd.NA`` where a value is missing.
+        X : array-like or frame of shape (n_samples, n_features)
+            NaN, ``None`` or ``pd.NA`` where a value is missing. Columns of words in a frame are
+            categories, and its numbers are brought to standard units: see ``plan_``.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight two counts as two rows.
@@ -158,7 +159,7 @@ converged_, n_features_in_, feature_names_in_
         self
         """
         self._check_parameters()
-        rows = open_table_or_stream(X, sample_weight)
+        rows = open_table_or_stream(X, sample_weight, words="codes")
         if isinstance(rows, Stream):
             raise TypeError(
                 "MixedDensity needs all rows at once, but these come piece by piece. Load them "
@@ -196,7 +197,7 @@ converged_, n_features_in_, feature_names_in_
         """One array of shape (n_components_, n_categories) per column of categories."""
         return list(self.prior_.probabilities)
 
-    def impute(self, X: TableLike) -> FloatArray:
+    def impute(self, X: TableLike) -> Any:
         """Return the rows with conditional means and the likeliest categories in the holes.
 
         What was observed is returned to the last bit; a category that training never saw counts as
@@ -208,13 +209,14 @@ converged_, n_features_in_, feature_names_in_
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_))
+        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
+            with columns of words
         """
         beliefs = self.condition(X)
         likeliest = [beliefs.probabilities(j).argmax(axis=1) for j in range(len(self.categories_))]
-        return self._side_by_side(beliefs.mean(), np.array(likeliest).T)
+        return self._in_units(self._side_by_side(beliefs.mean(), np.array(likeliest).T))
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
         """Draw rows from the density, with a category in each column of categories.
 
         Parameters
@@ -224,7 +226,8 @@ converged_, n_features_in_, feature_names_in_
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_))
+        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
+            with columns of words
         """
         check_is_fitted(self)
         COUNT.check("n_samples", n_samples)
@@ -232,7 +235,12 @@ converged_, n_features_in_, feature_names_in_
         beliefs = self.condition(Table(empty, columns_checked=True))
         drawn = beliefs.sample(random_state=check_random_state(random_state))
         d = self.prior_.n_features
-        return self._side_by_side(drawn[:, :d], drawn[:, d:].astype(np.intp))
+        return self._in_units(self._side_by_side(drawn[:, :d], drawn[:, d:].astype(np.intp)))
+
+    def _in_units(self, values: FloatArray) -> Any:
+        """Return numbers as they are, and a frame's own values after training on a frame."""
+        plan = plan_of(self)
+        return values if plan is None else plan.restored(values, self.columns_)
 
     def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
         """Put numbers and the values of categories into the order of the table's columns."""

@@ -189,7 +189,7 @@ class MixtureDensity(Density):
         self
         """
         self._check_parameters()
-        rows = open_table_or_stream(X, sample_weight)
+        rows = open_table_or_stream(X, sample_weight, words="indicators")
         return self._fit(rows, training_rows(rows, sample_weight))
 
     def _fit(

@@ -14,7 +14,16 @@ from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density
 from absentia.densities.named_densities import DensityLike
 from absentia.parameters import COUNT, GAMMA, THREADS, Rule, check_parameters, words
-from absentia.tables import FloatArray, MemoryRows, Rows, TableLike, open_rows, set_fitted
+from absentia.tables import (
+    FloatArray,
+    MemoryRows,
+    Rows,
+    TableLike,
+    WordsAs,
+    open_known,
+    open_rows,
+    set_fitted,
+)
 from absentia.tables.streams import Stream
 
 __all__ = ["BeliefFeatures"]
@@ -57,7 +66,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self
         """
         check_parameters(self)
-        rows = open_rows(X, None, sample_weight)
+        rows = open_rows(X, None, sample_weight, words=self._words())
         density = fit_density(self.density, rows, sample_weight if rows.in_memory else None)
         learned = self._learn(density, rows)
         prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
@@ -81,10 +90,14 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        rows = open_rows(X).checked(self)
+        rows = open_known(X, self)
         if isinstance(rows, Stream):
             return rows.map_rows(self.of_rows, self._n_features_out)
         return self.of_rows(rows)
+
+    def _words(self) -> WordsAs:
+        """Return what columns of words in a frame become."""
+        return "indicators"
 
     def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""

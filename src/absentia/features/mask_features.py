@@ -19,7 +19,15 @@ from absentia.features.frequencies import (
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
-from absentia.tables import FloatArray, MemoryRows, Table, TableLike, open_rows, set_fitted
+from absentia.tables import (
+    FloatArray,
+    MemoryRows,
+    Table,
+    TableLike,
+    open_known,
+    open_rows,
+    set_fitted,
+)
 from absentia.tables.streams import Stream
 
 __all__ = ["MaskFeatures"]
@@ -91,7 +99,7 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self
         """
         n_frequencies = frequencies_for(self.n_components)
-        rows = open_rows(X)
+        rows = open_rows(X, words="codes")
         shape = (rows.n_features,)
         weights = np.broadcast_to(checked_weight(self.weight, rows.n_features), shape)
         rng = check_random_state(self.random_state)
@@ -115,7 +123,7 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        rows = open_rows(X).checked(self)
+        rows = open_known(X, self)
         if isinstance(rows, Stream):
             return rows.map_rows(self.of_rows, self._n_features_out)
         return self.of_rows(rows)

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe
+from absentia.densities.believing import believe, words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, choose_landmarks
@@ -17,7 +17,7 @@ from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
 from absentia.parameters import RandomState
-from absentia.tables import FloatArray, Rows
+from absentia.tables import FloatArray, Rows, WordsAs
 from absentia.tables.streams import Stream
 from absentia.tables.streams.base import sample_rows
 
@@ -113,6 +113,10 @@ class Nystroem(BeliefFeatures):
         self.prefer_complete = prefer_complete
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _words(self) -> WordsAs:
+        known = make_kernel(self.kernel, self.gamma, self.mask_weight).takes_categories
+        return words_for(self.density) if known else "indicators"
 
     def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
         n_components = int(self.n_components)

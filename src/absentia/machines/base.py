@@ -33,7 +33,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, fit_density
+from absentia.densities.believing import believe, fit_density, words_for
 from absentia.densities.named_densities import DensityLike, make_density
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
@@ -51,8 +51,10 @@ from absentia.tables import (
     MemoryRows,
     Table,
     TableLike,
+    WordsAs,
     densified,
     open_memory,
+    plan_of,
     set_fitted,
 )
 
@@ -232,18 +234,28 @@ class KernelMachine(BaseEstimator):
     ) -> tuple[MemoryRows, Any, FloatArray | None]:
         """Check the parameters; return rows, targets and weights, read and checked: the door."""
         self._check_parameters()
-        rows = self._open(X)
+        rows = self._open(X, training=True)
         y = self._check_targets(y, len(rows))
         return rows, y, self._check_weights(sample_weight, y, len(rows))
 
     def _open_new(self, X: TableLike) -> MemoryRows:
         """Return new rows, read, and checked against those of training: the door."""
-        return self._open(X).checked(self)
+        plan = None if isinstance(X, MemoryRows) else plan_of(self)
+        return self._open(X).checked(self) if plan is None else plan.read(X)
 
-    def _open(self, X: TableLike) -> MemoryRows:
+    def _open(self, X: TableLike, *, training: bool = False) -> MemoryRows:
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
-        return open_memory(densified(X) if self._stands_in_for_scikit_learn else X)
+        words = self._words() if training else None
+        return open_memory(densified(X) if self._stands_in_for_scikit_learn else X, words=words)
+
+    def _words(self) -> WordsAs:
+        """Return what columns of words become: codes where density and kernel know categories."""
+        if self._is_precomputed():
+            return None
+        own_gamma = isinstance(self.kernel, Kernel)
+        kernel = self._make_kernel(self.gamma if own_gamma else "scale")
+        return words_for(self.density) if kernel.takes_categories else "indicators"
 
     def _prepare(
         self,
@@ -318,7 +330,8 @@ class KernelMachine(BaseEstimator):
         rows = self._open_new(X)
         beliefs = believe(self.density_, rows)
         if self.shift != "ignore" and rows.n_features == len(self.missing_rates_):
-            names = getattr(self, "feature_names_in_", rows.labels)
+            planned = plan_of(self) is not None
+            names = rows.labels if planned else getattr(self, "feature_names_in_", rows.labels)
             check_shift(self.shift, self.missing_rates_, rows.mask, list(names))
         return beliefs
 

@@ -17,7 +17,7 @@ from absentia.tables.rows import MemoryRows, Rows, set_fitted
 from absentia.tables.table import Table
 
 # After what streams are made of, which they import from here.
-from absentia.tables.opening import open_memory, open_rows  # isort: skip
+from absentia.tables.opening import WordsAs, open_known, open_memory, open_rows, plan_of  # isort: skip
 
 __all__ = [
     "BoolArray",
@@ -27,13 +27,16 @@ __all__ = [
     "Rows",
     "Table",
     "TableLike",
+    "WordsAs",
     "as_table",
     "as_table_like",
     "column_names",
     "densified",
     "is_absent",
+    "open_known",
     "open_memory",
     "open_rows",
+    "plan_of",
     "remember_columns",
     "set_fitted",
     "table_as",

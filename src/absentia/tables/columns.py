@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from absentia.tables.reading import BoolArray, FloatArray
+from absentia.tables.stored import Stored
 from absentia.tables.words import SECONDS_A_DAY, Words, days_since_1970, first_two_words
 
 __all__ = [
@@ -44,7 +45,7 @@ _ID_NAME = re.compile(
 
 
 @dataclass(frozen=True)
-class CellCounts:
+class CellCounts(Stored):
     """How many cells of a column were read as what.
 
     Attributes
@@ -66,9 +67,15 @@ class CellCounts:
     bounds: int = 0
     unreadable: int = 0
 
+    def validate(self) -> None:
+        """Raise ValueError unless these are counts."""
+        counts = (self.read, self.empty, self.bounds, self.unreadable)
+        if not all(isinstance(count, int) and count >= 0 for count in counts):
+            raise ValueError("CellCounts must be whole numbers that are not negative.")
+
 
 @dataclass(frozen=True)
-class ColumnReading:
+class ColumnReading(Stored):
     """How a column is read.
 
     Attributes
@@ -96,27 +103,45 @@ class ColumnReading:
     is_id: bool = False
     left_out: bool = False
 
+    def validate(self) -> None:
+        """Raise ValueError unless the kind is known and categories are different words."""
+        words = self.categories
+        if self.kind not in get_args(Kind) or not isinstance(words, tuple):
+            raise ValueError(f"ColumnReading.kind {self.kind!r} is not known.")
+        if len(set(words)) != len(words) or not all(isinstance(word, str) for word in words):
+            raise ValueError("ColumnReading.categories must be different words.")
+        for name in ("note", "date_format"):
+            self._require_type(name, str)
+        self._require_type("counts", CellCounts)
+
     @property
     def width(self) -> int:
         """How many columns of numbers :meth:`values` returns."""
+        return self.width_of(codes=False)
+
+    def width_of(self, codes: bool) -> int:
+        """How many columns of numbers :meth:`values` returns, of codes or of indicators."""
         if self.left_out:
             return 0
         n_words = len(self.categories)
-        return n_words if self.kind == "category" and n_words != 2 else 1
+        return n_words if self.kind == "category" and n_words != 2 and not codes else 1
 
-    def names(self, name: str) -> list[str]:
+    def names(self, name: str, codes: bool = False) -> list[str]:
         """Return the names of those columns: ``name``, or ``name=word``."""
         if self.left_out:
             return []
-        if self.kind == "category":
+        if self.kind == "category" and not codes:
             return [f"{name}={word}" for word in self.categories[-self.width :]]
         return [name]
 
-    def values(self, column: Any) -> FloatArray:
-        """Read a column as numbers, shape (n_rows, width), NaN where nothing is known."""
+    def values(self, column: Any, *, codes: bool = False) -> FloatArray:
+        """Read a column as numbers, shape (n_rows, width), NaN where nothing is known.
+
+        With ``codes`` a category is its place among the categories, otherwise indicators.
+        """
         if self.left_out:
             return np.empty((len(column), 0))
-        if self.kind == "category":
+        if self.kind == "category" and not codes:
             return _indicators(column, self.categories)
         return self._one_number(column)[:, None]
 
@@ -133,6 +158,17 @@ class ColumnReading:
             words = Words(column)
             lower, upper = (words.by_row(ends) for ends in words.bounds())
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+
+    def restored(self, numbers: FloatArray) -> Any:
+        """Return numbers (and codes of categories) as what the column held: words, dates."""
+        import pandas as pd
+
+        if self.categories:
+            places = np.clip(np.round(numbers), 0, len(self.categories) - 1).astype(np.intp)
+            return np.array(self.categories, dtype=object)[places]
+        if self.kind == "date":
+            return pd.Timestamp(0) + pd.to_timedelta(numbers, unit="D")
+        return pd.to_timedelta(numbers, unit="D") if self.kind == "duration" else numbers
 
     def missing(self, column: Any) -> BoolArray:
         """Return which rows have no usable value."""

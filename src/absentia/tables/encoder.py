@@ -9,24 +9,21 @@ word is missing in *all* of its indicator columns, so that it stays uncertain in
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.tables.columns import (
-    ColumnReading,
-    Kind,
-    as_frame,
-    counted,
-    read_as,
-    read_column,
+from absentia.tables.column_plan import (
+    absent_columns,
+    fill_columns,
+    plan_readings,
+    warn_of_absent_columns,
 )
-from absentia.tables.reading import FloatArray, listed
+from absentia.tables.columns import ColumnReading, Kind, as_frame
+from absentia.tables.reading import FloatArray
 
 __all__ = ["TableEncoder"]
 
@@ -118,48 +115,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
         frame = as_frame(X)
-        columns = list(frame.columns)
-        repeated = sorted({name for name in columns if columns.count(name) > 1})
-        if repeated:
-            raise ValueError(
-                f"Every column needs a name of its own, but {repeated[0]!r} appears more than "
-                "once: rename one of them."
-            )
-        if not len(frame) or not columns:
-            raise ValueError(
-                f"A table needs at least one row and one column, found "
-                f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
-            )
-        asked = dict(self.kinds or {})
-        unknown = [name for name in asked if name not in columns]
-        if unknown:
-            raise ValueError(
-                f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
-                f"are {listed(columns)}."
-            )
-        readings = {
-            name: read_as(frame[name], asked[name], max_categories=self.max_categories)
-            if name in asked
-            else read_column(frame[name], max_categories=self.max_categories)
-            for name in columns
-        }
-        found = [name for name in columns if readings[name].is_id and name not in asked]
-        ids = [] if self.keep_ids else found
-        for name in ids:
-            words = readings[name].kind == "category"
-            what = "it has a different word in each row" if words else "it only numbers the rows"
-            readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
+        readings, ids = plan_readings(
+            frame,
+            max_categories=self.max_categories,
+            keep_ids=self.keep_ids,
+            kinds=dict(self.kinds or {}),
+        )
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
-        if all(reading.left_out for reading in readings.values()):
-            raise ValueError("No column carries anything to learn from. " + "; ".join(notes) + ".")
-        self.columns_ = columns
+        self.columns_ = list(readings)
         self.kinds_ = ["left out" if r.left_out else str(r.kind) for r in readings.values()]
         used = {name: reading for name, reading in readings.items() if not reading.left_out}
         self.categories_ = {n: list(r.categories) for n, r in used.items() if r.categories}
         self.date_formats_ = {n: r.date_format for n, r in used.items() if r.date_format}
         self.ids_ = ids
         self.notes_ = notes
-        self.n_features_in_ = len(columns)
+        self.n_features_in_ = len(readings)
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -168,21 +138,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(X)
         absent = self.absent_columns(frame)
-        if absent:
-            warnings.warn(
-                f"The table lacks {listed(absent)}, which the model was trained with: missing in "
-                "every row.",
-                stacklevel=2,
-            )
-        # Filled column by column: a table of words is many times its size as indicators.
-        out = np.full((len(frame), self.n_features_out_), np.nan)
-        start = 0
-        for name, reading in self._readings().items():
-            if name not in absent:
-                values = reading.values(frame[name]) if reading.width else out[:, :0]
-                out[:, start : start + reading.width] = values
-            start += reading.width
-        return out
+        warn_of_absent_columns(absent)
+        return fill_columns(frame, self._readings(), absent)
 
     def absent_columns(self, X: Any) -> list[str]:
         """Return which columns a table lacks that are read; their values count as missing.
@@ -190,15 +147,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises a ValueError where it lacks all of them: that is another table.
         """
         check_is_fitted(self)
-        found = {str(name) for name in as_frame(X).columns}
-        needed = [name for name, reading in self._readings().items() if reading.width]
-        absent = [name for name in needed if name not in found]
-        if len(absent) == len(needed):
-            raise ValueError(
-                f"The table has none of the columns that the model was trained with, "
-                f"{listed(needed)}; it has {listed(sorted(found))}."
-            )
-        return absent
+        return absent_columns({str(name) for name in as_frame(X).columns}, self._readings())
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""

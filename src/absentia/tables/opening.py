@@ -6,16 +6,22 @@ behind the door sees no more than a :class:`Table`, beliefs or a stream.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from absentia.tables.column_plan import ColumnPlan, plan_columns
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams.base import Stream
 from absentia.tables.table import Table
 
-__all__ = ["open_memory", "open_rows"]
+__all__ = ["WordsAs", "open_known", "open_memory", "open_rows", "plan_of"]
+
+#: What columns of words in a frame become; None refuses them.
+WordsAs = Literal["codes", "indicators"] | None
 
 
-def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Table | Stream | MemoryRows:
+def open_rows(
+    X: Any, y: Any = None, sample_weight: Any = None, *, words: WordsAs = None
+) -> Table | Stream | MemoryRows:
     """Return what a user gave as a :class:`Table`, a stream or (as they are) beliefs.
 
     Streams are :class:`~absentia.Chunks`, Dask arrays and Dask data frames.
@@ -27,6 +33,9 @@ def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Table | Strea
     y, sample_weight : Dask array or series, optional
         Those of a Dask table go with it. Chunks bring their own; whatever is in memory leaves
         them to the caller.
+    words : {"codes", "indicators"}, optional
+        What columns of words in a frame become: codes of categories, or indicator columns. A plan
+        of the columns is made then, for training. By default they are refused.
     """
     if isinstance(X, Stream):
         if y is not None or sample_weight is not None:
@@ -40,11 +49,14 @@ def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Table | Strea
         from absentia.tables.streams.dask_stream import DaskStream
 
         return DaskStream.of(X, y, sample_weight)
-    return open_memory(X)
+    return open_memory(X, words=words)
 
 
-def open_memory(X: Any) -> MemoryRows:
-    """Return what a user gave as rows that are all in memory: a :class:`Table`, or beliefs."""
+def open_memory(X: Any, *, words: WordsAs = None) -> MemoryRows:
+    """Return what a user gave as rows that are all in memory: a :class:`Table`, or beliefs.
+
+    ``words`` is as in :func:`open_rows`.
+    """
     if isinstance(X, Rows):
         if isinstance(X, MemoryRows):
             return X
@@ -52,4 +64,21 @@ def open_memory(X: Any) -> MemoryRows:
             f"All rows are needed at once, but {type(X).__name__} are read in pieces. Use a "
             "large-scale machine such as LargeScaleRidge, or load the rows into one table."
         )
-    return Table.of(X)
+    plan = None if words is None else plan_columns(X, codes=words == "codes")
+    return Table.of(X) if plan is None else plan.read(X, new=False)
+
+
+def open_known(X: Any, estimator: Any) -> Table | Stream | MemoryRows:
+    """Return new rows, their columns checked against those that an estimator was fitted to.
+
+    A frame is read by the plan of the training frame, where there was one.
+    """
+    plan = None if isinstance(X, Rows) else plan_of(estimator)
+    return open_rows(X).checked(estimator) if plan is None else plan.read(X)
+
+
+def plan_of(estimator: Any) -> ColumnPlan | None:
+    """Return the plan of the frame that an estimator was fitted to, None where there was none."""
+    known = vars(estimator)
+    plans = (plan for plan in map(known.get, ("plan_", "columns_")) if isinstance(plan, ColumnPlan))
+    return next(plans, None)

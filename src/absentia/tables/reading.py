@@ -346,3 +346,9 @@ def listed(names: list[str]) -> str:
     """Return names for a sentence, at most ten of them."""
     shown = ", ".join(repr(name) for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+
+
+def has_columns_of_words(frame: Any) -> bool:
+    """Tell whether a pandas or polars frame has a column that does not hold numbers."""
+    _check_names(frame)
+    return any(_column_to_array(frame, j) is None for j in range(len(frame.columns)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
@@ -12,6 +12,9 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.engine.computed_once import computed_once
 from absentia.tables.reading import BoolArray, FloatArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows
+
+if TYPE_CHECKING:
+    from absentia.tables.column_plan import ColumnPlan
 
 __all__ = ["Table"]
 
@@ -37,6 +40,11 @@ class Table(MemoryRows):
         The names of the columns, where they do not come from a frame.
     category_columns : tuple of int
         Which columns hold codes of categories: whole numbers from 0.
+    plan : ColumnPlan or None
+        How the columns of a frame with words became these columns.
+    encoded : bool
+        Whether the columns behind the plan are the table's own: for densities, which know no
+        frame.
 
     Examples
     --------
@@ -54,6 +62,8 @@ class Table(MemoryRows):
     columns_checked: bool = False
     names: tuple[str, ...] | None = None
     category_columns: tuple[int, ...] = ()
+    plan: ColumnPlan | None = None
+    encoded: bool = False
     _whole: tuple[Table, Any] | None = field(default=None, repr=False)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -138,12 +148,34 @@ class Table(MemoryRows):
         """Return the same values with other names of the columns."""
         return replace(self, frame=None, names=tuple(names), _whole=(self, slice(None)), _known={})
 
+    def column_attributes(self) -> dict[str, Any]:
+        """Return what an estimator keeps of the columns: of the frame, where there is a plan."""
+        if self.plan is None:
+            return super().column_attributes()
+        if self.encoded:
+            return super().column_attributes() | {"plan_": self.plan}
+        return {
+            "n_features_in_": len(self.plan.names),
+            "feature_names_in_": np.asarray(self.plan.names, dtype=object),
+            "columns_": self.plan,
+        }
+
+    def behind_plan(self) -> Table:
+        """Return the table as densities see it, the columns of the plan as its own."""
+        if self.plan is None or self.encoded:
+            return self
+        return replace(
+            self, encoded=True, columns_checked=True, _whole=(self, slice(None)), _known={}
+        )
+
     def checked(self, estimator: Any) -> Table:
         """Return the table after checking its columns against those of training.
 
         The number of columns, and their names where both tables have names, must be those that
         ``estimator`` was fitted with. The messages are scikit-learn's.
         """
+        if self.plan is not None and not self.encoded and hasattr(estimator, "columns_"):
+            return self  # read by the plan of training, which has checked it
         if not self.columns_checked:
             known = getattr(estimator, "feature_names_in_", None)
             if self.column_names != (None if known is None else list(known)):

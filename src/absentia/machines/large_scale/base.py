@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from absentia.densities.believing import words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.named_kernels import MaskWeight
@@ -32,7 +33,15 @@ from absentia.parameters import (
     check_parameters,
     number_between,
 )
-from absentia.tables import FloatArray, MemoryRows, TableLike, open_rows, set_fitted
+from absentia.tables import (
+    FloatArray,
+    MemoryRows,
+    TableLike,
+    WordsAs,
+    open_known,
+    open_rows,
+    set_fitted,
+)
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]
@@ -88,7 +97,7 @@ class LargeScaleMachine(BaseEstimator):
         self
         """
         self._check_parameters()
-        rows = open_rows(X, y, sample_weight)
+        rows = open_rows(X, y, sample_weight, words=self._words())
         chunks = self._chunks(rows, y, sample_weight)
         features = self._fitted_features(chunks)
         codes_of, attributes = self._learn_codes(chunks, None)
@@ -114,7 +123,7 @@ class LargeScaleMachine(BaseEstimator):
         """
         self._check_parameters()
         known = getattr(self, "_curvature", None)
-        rows = open_rows(X, y, sample_weight)
+        rows = open_rows(X, y, sample_weight, words=self._words() if known is None else None)
         if known is not None:
             rows = rows.checked(self)
         chunks = self._chunks(rows, y, sample_weight)
@@ -168,6 +177,10 @@ class LargeScaleMachine(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+
+    def _words(self) -> WordsAs:
+        """Return what columns of words become: codes where density and features know them."""
+        return words_for(self.density) if self.features == "nystroem" else "indicators"
 
     def _chunks(
         self, rows: MemoryRows | Stream, y: ArrayLike, sample_weight: ArrayLike | None
@@ -277,7 +290,7 @@ class LargeScaleMachine(BaseEstimator):
             self.intercept_,
             of_scores,
         )
-        rows = open_rows(X).checked(self)
+        rows = open_known(X, self)
         return (
             rows.map_rows(outcome_of, n_columns) if isinstance(rows, Stream) else outcome_of(rows)
         )

@@ -90,7 +90,7 @@ class GramSearch(KernelMachine):
         -------
         self
         """
-        rows = open_memory(X)
+        rows = open_memory(X, words=self._plain()._words())
         plain = self._plain()
         grid, n_gammas = self._grid(plain), self.gammas
         for candidate in ParameterGrid(grid):

@@ -15,7 +15,7 @@ from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.missingness_shift import Shift
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.tables import FloatArray, TableLike, open_memory
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["KernelMatrix"]
 
@@ -85,7 +85,7 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         self
         """
         self._check_parameters()
-        rows = open_memory(X)
+        rows = self._open(X, training=True)
         self._keep(rows, self._prepare(rows, y), {})
         return self
 

@@ -1,0 +1,318 @@
+"""The plan of a table's columns: made from the training rows, applied to every table after them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from absentia.tables.columns import ColumnReading, as_frame, counted, read_as, read_column
+from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame, listed
+from absentia.tables.stored import Stored
+from absentia.tables.table import Table
+from absentia.tables.words import Words
+
+__all__ = [
+    "ColumnPlan",
+    "absent_columns",
+    "fill_columns",
+    "plan_columns",
+    "plan_readings",
+    "warn_of_absent_columns",
+]
+
+
+def plan_readings(
+    frame: Any,
+    *,
+    max_categories: int = 30,
+    keep_ids: bool = False,
+    kinds: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, ColumnReading], list[str]]:
+    """Decide how each column of a pandas frame is read; columns that name rows are left out.
+
+    ``kinds`` are readings by column that the user asked for.
+
+    Returns
+    -------
+    readings : dict of str to ColumnReading
+    ids : list of str
+        The columns that were left out because they only name the rows.
+    """
+    columns = list(frame.columns)
+    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"Every column needs a name of its own, but {repeated[0]!r} appears more than "
+            "once: rename one of them."
+        )
+    if not len(frame) or not columns:
+        raise ValueError(
+            f"A table needs at least one row and one column, found "
+            f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
+        )
+    asked = kinds or {}
+    unknown = [name for name in asked if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
+            f"are {listed(columns)}."
+        )
+    readings = {
+        name: read_as(frame[name], asked[name], max_categories=max_categories)
+        if name in asked
+        else read_column(frame[name], max_categories=max_categories)
+        for name in columns
+    }
+    found = [name for name in columns if readings[name].is_id and name not in asked]
+    ids = [] if keep_ids else found
+    for name in ids:
+        words = readings[name].kind == "category"
+        what = "it has a different word in each row" if words else "it only numbers the rows"
+        readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
+    if all(reading.left_out for reading in readings.values()):
+        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        raise ValueError("No column carries anything to learn from. " + "; ".join(notes) + ".")
+    return readings, ids
+
+
+def fill_columns(
+    frame: Any, readings: dict[str, ColumnReading], absent: list[str], *, codes: bool = False
+) -> FloatArray:
+    """Return the columns of a frame as numbers, NaN where missing and in columns that it lacks.
+
+    With ``codes`` a column of words is one column of codes, otherwise indicator columns.
+    """
+    widths = [reading.width_of(codes) for reading in readings.values()]
+    # Filled column by column: a table of words is many times its size as indicators.
+    out = np.full((len(frame), sum(widths)), np.nan)
+    start = 0
+    for (name, reading), width in zip(readings.items(), widths, strict=True):
+        if name not in absent and width:
+            out[:, start : start + width] = reading.values(frame[name], codes=codes)
+        start += width
+    return out
+
+
+def absent_columns(found: set[str], readings: dict[str, ColumnReading]) -> list[str]:
+    """Return which columns that are read a table lacks; where it lacks all it is another table."""
+    needed = [name for name, reading in readings.items() if reading.width]
+    absent = [name for name in needed if name not in found]
+    if len(absent) == len(needed):
+        raise ValueError(
+            f"The table has none of the columns that the model was trained with, "
+            f"{listed(needed)}; it has {listed(sorted(found))}."
+        )
+    return absent
+
+
+def warn_of_absent_columns(absent: list[str]) -> None:
+    """Warn of columns of training that a table lacks."""
+    if absent:
+        warnings.warn(
+            f"The table lacks {listed(absent)}, which the model was trained with: missing in "
+            "every row.",
+            stacklevel=4,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPlan(Stored):
+    """How each column of a data frame is used: as a number, a date, a category, or not at all.
+
+    Made by a machine from the frame that it is fitted to, kept as ``columns_``, and applied to
+    every frame after it. A word that training never saw is missing, and a whole column that a later
+    frame lacks is missing in every row, both with a warning.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns of the training frame.
+    readings : tuple of ColumnReading
+        How each is read.
+    codes : bool
+        Whether columns of words become one column of codes each (for a density that knows
+        categories) or indicator columns.
+    centres, scales : ndarray
+        Numbers, dates, orders and indicators are brought to standard units by these: in a table of
+        words and numbers no unit is common to all columns. Zero and one for codes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from absentia import SVC
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "age": [22.0, 38.0, None, 35.0],
+    ...         "sex": ["male", "female", "female", None],
+    ...         "ship": ["Titanic"] * 4,
+    ...     }
+    ... )
+    >>> SVC().fit(table, [0, 1, 1, 0]).columns_
+    column  used as   note
+    age     number
+    sex     category  words, 1 for 'male' and 0 for 'female'
+    ship    left out  its only value is 'Titanic'
+    """
+
+    names: tuple[str, ...]
+    readings: tuple[ColumnReading, ...]
+    codes: bool
+    centres: FloatArray
+    scales: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless there is a reading per column and a scale per number."""
+        self._require_type("readings", tuple)
+        for reading in self.readings:
+            if not isinstance(reading, ColumnReading):
+                raise ValueError("ColumnPlan.readings must be readings of columns.")
+            reading.validate()
+        if len(self.names) != len(self.readings) or len(set(self.names)) != len(self.names):
+            raise ValueError("ColumnPlan.names must be one per reading, and all different.")
+        for name in ("centres", "scales"):
+            self._require_array(name, np.float64, (len(self.labels),))
+            self._require_finite(name)
+
+    @classmethod
+    def of(cls, X: Any, *, codes: bool) -> ColumnPlan:
+        """Make the plan of a pandas or polars frame."""
+        frame = as_frame(X)
+        readings, _ = plan_readings(frame)
+        values = fill_columns(frame, readings, [], codes=codes)
+        plan = cls(
+            tuple(readings),
+            tuple(readings.values()),
+            codes,
+            np.zeros(values.shape[1]),
+            np.ones(values.shape[1]),
+        )
+        numbers = [j for j in range(values.shape[1]) if j not in plan.category_columns]
+        plan.centres[numbers] = np.nanmean(values[:, numbers], axis=0)
+        spreads = np.nanstd(values[:, numbers], axis=0)
+        plan.scales[numbers] = np.where(spreads > 0, spreads, 1.0)
+        return plan
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the columns behind the door: ``column``, or ``column=word``."""
+        pairs = zip(self.names, self.readings, strict=True)
+        return [label for name, reading in pairs for label in reading.names(name, self.codes)]
+
+    @property
+    def category_columns(self) -> tuple[int, ...]:
+        """Which of the columns behind the door hold codes of categories."""
+        used = [reading for reading in self.readings if not reading.left_out]
+        return tuple(j for j, r in enumerate(used) if self.codes and r.kind == "category")
+
+    def read(self, X: Any, *, new: bool = True) -> Table:
+        """Read a table by the plan; ``new`` says that it is not the table of training.
+
+        Parameters
+        ----------
+        X : frame, or array-like of shape (n_samples, len(names))
+            Arrays have the columns of the training frame in their order.
+        """
+        frame = as_frame(X)
+        if not is_frame(X):
+            if frame.shape[1] != len(self.names):
+                raise ValueError(
+                    f"X has {frame.shape[1]} features, but a table of {len(self.names)} features "
+                    "is expected as input: those of the training frame."
+                )
+            frame.columns = list(self.names)
+        if not len(frame):
+            raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
+        readings = dict(zip(self.names, self.readings, strict=True))
+        absent = []
+        if new:
+            absent = absent_columns(set(frame.columns), readings)
+            warn_of_absent_columns(absent)
+            _warn_of_new_words(frame, readings, absent)
+        values = fill_columns(frame, readings, absent, codes=self.codes)
+        values -= self.centres
+        values /= self.scales
+        return Table(
+            values,
+            names=tuple(self.labels),
+            category_columns=self.category_columns,
+            plan=self,
+        )
+
+    def restored(self, values: FloatArray, columns: Any = None) -> Any:
+        """Return numbers and codes behind the door as a pandas frame of the user's own values.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_columns)
+        columns : ndarray of int, optional
+            Which columns behind the door these are; by default all.
+        """
+        import pandas as pd
+
+        pairs = zip(self.names, self.readings, strict=True)
+        used = [(name, reading) for name, reading in pairs if not reading.left_out]
+        out = {}
+        for at, j in enumerate(range(values.shape[1]) if columns is None else columns):
+            name, reading = used[j]
+            out[name] = reading.restored(values[:, at] * self.scales[j] + self.centres[j])
+        return pd.DataFrame(out)
+
+    def to_frame(self) -> Any:
+        """Return the plan as a pandas frame: one line per column."""
+        import pandas as pd
+
+        return pd.DataFrame(self._lines(), columns=["column", "used as", "note"])
+
+    def _lines(self) -> list[tuple[str, str, str]]:
+        lines = []
+        for name, reading in zip(self.names, self.readings, strict=True):
+            if reading.left_out:
+                lines.append((name, "left out", reading.note.removeprefix("left out, ")))
+            elif self.codes and reading.kind == "category":
+                lines.append((name, "category", f"{len(reading.categories)} categories"))
+            else:
+                lines.append((name, str(reading.kind), reading.note))
+        return lines
+
+    def __repr__(self) -> str:
+        lines = [("column", "used as", "note"), *self._lines()]
+        widths = [max(len(line[at]) for line in lines) for at in (0, 1)]
+        return "\n".join(
+            f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {note}".rstrip()
+            for name, kind, note in lines
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+            for line in self._lines()
+        )
+        head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def plan_columns(X: Any, *, codes: bool) -> ColumnPlan | None:
+    """Return the plan of a frame with columns that are no numbers; None for any other table."""
+    if not is_frame(X) or not has_columns_of_words(X):
+        return None
+    return ColumnPlan.of(X, codes=codes)
+
+
+def _warn_of_new_words(frame: Any, readings: dict[str, ColumnReading], absent: list[str]) -> None:
+    found = []
+    for name, reading in readings.items():
+        if reading.left_out or not reading.categories or name in absent:
+            continue
+        new = [word for word in Words(frame[name]).distinct if word not in reading.categories]
+        if new:
+            found.append(f"{new[0]!r} in {name!r}" + f" and {len(new) - 1} more" * (len(new) > 1))
+    if found:
+        warnings.warn(
+            f"Words that training never saw count as missing: {', '.join(found[:8])}.",
+            stacklevel=4,
+        )
