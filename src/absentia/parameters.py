@@ -21,6 +21,7 @@ __all__ = [
     "COUNT",
     "COUNT_OR_ZERO",
     "FINITE",
+    "FLAG",
     "FRACTION",
     "GAMMA",
     "INFINITE",
@@ -127,6 +128,7 @@ FRACTION = number_between(0, 1, expected="a number between 0 and 1", open_ends=T
 SHARE = number_between(0, 1, expected="a number from 0 to 1")
 #: Widths of RBF kernels: with room for twice the number and for one over it.
 GAMMA = number_between(1e-300, 1e300, expected="a positive number from 1e-300 to 1e300")
+FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)
 COUNT_OR_ZERO = count_from(0)
 

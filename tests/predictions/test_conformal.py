@@ -262,9 +262,9 @@ def test_frames_in_and_frames_out():
 
 def test_bad_input(linear):
     X, y = example(40)
-    with pytest.raises(ValueError, match=r"method must be one of .* found 'jackknife'"):
+    with pytest.raises(ValueError, match=r"method must be .* or 'cross', found 'jackknife'"):
         ConformalRegressor(linear, method="jackknife").fit(X, y)
-    with pytest.raises(ValueError, match="conformity_score must be one of 'lac', 'aps'"):
+    with pytest.raises(ValueError, match="conformity_score must be 'lac' or 'aps'"):
         ConformalClassifier(linear, conformity_score="absolute").fit(X, y > 0)
     with pytest.raises(ValueError, match="coverage must be a number between 0 and 1"):
         ConformalRegressor(linear, coverage=90).fit(X, y)

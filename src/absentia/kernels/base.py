@@ -10,18 +10,26 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.parameters import NOT_NEGATIVE, require, shown
+from absentia.parameters import NOT_NEGATIVE, Rule, require, shown, words
 from absentia.tables import FloatArray
 
-__all__ = ["Diagonal", "Kernel", "Product", "Scaled", "Sum"]
+__all__ = ["DIAGONAL", "Diagonal", "Kernel", "Product", "Scaled", "Sum"]
 
 Diagonal = Literal["independent", "same"]
+#: What the diagonal of a Gram matrix compares.
+DIAGONAL = Rule(
+    (
+        "'independent' (two independent draws of a row)",
+        "'same' (one and the same draw twice)",
+    ),
+    words("independent", "same").admits,
+)
 _Kernel = TypeVar("_Kernel", bound="Kernel")
 
 # How many rows of a matrix are worked on at once: large enough for BLAS, small enough that the
@@ -52,6 +60,9 @@ class Kernel(BaseEstimator, ABC):
     >>> kernel.set_params(left__kernel__gamma=2.0)
     0.5 * GenRBF(gamma=2) + ExpectedLinear()
     """
+
+    #: What parameters may be; a kernel adds its own, and checks them in ``resolve``.
+    _rules: ClassVar[dict[str, Rule]] = {"diagonal": DIAGONAL}
 
     @property
     def positive_definite(self) -> bool:
@@ -270,15 +281,6 @@ def check_factor(factor: Any) -> float:
         "negative multiple of a similarity is not one.",
     )
     return float(factor)
-
-
-def check_diagonal(diagonal: Any) -> None:
-    """Raise ValueError unless the diagonal is one of the two choices."""
-    if diagonal not in ("independent", "same"):
-        raise ValueError(
-            "diagonal must be 'independent' (two independent draws of a row) or 'same' (one and "
-            f"the same draw twice), found {diagonal!r}."
-        )
 
 
 def with_params(kernel: _Kernel, **params: Any) -> _Kernel:

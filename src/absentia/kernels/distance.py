@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.slices import bounded_slices
-from absentia.kernels.base import Kernel, check_diagonal, symmetrised
+from absentia.kernels.base import Kernel, symmetrised
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -21,6 +21,7 @@ from absentia.kernels.gram.far_pairs import centre_of, far_pairs
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import metric_root, with_gamma_and_metric
+from absentia.parameters import Rule, check_parameters, words
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["ExpectedDistanceRBF", "GammaRBF"]
@@ -78,7 +79,7 @@ class ExpectedDistanceRBF(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""
-        check_diagonal(self.diagonal)
+        check_parameters(self)
         return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
@@ -156,6 +157,8 @@ class GammaRBF(Kernel):
 
     positive_definite = False
 
+    _rules: ClassVar[dict[str, Rule]] = {"variance": words("exact", "independent")}
+
     def __init__(
         self,
         gamma: float | str = "scale",
@@ -171,12 +174,7 @@ class GammaRBF(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""
-        check_diagonal(self.diagonal)
-        if self.variance not in ("exact", "independent"):
-            raise ValueError(
-                "variance must be 'exact' or 'independent' (columns taken as independent, as in "
-                f"the paper), found {self.variance!r}."
-            )
+        check_parameters(self)
         return with_gamma_and_metric(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

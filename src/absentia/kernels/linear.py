@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, check_diagonal, symmetrised
+from absentia.kernels.base import Kernel, symmetrised
 from absentia.kernels.belief_moments import BeliefMoments
+from absentia.parameters import check_parameters
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedLinear"]
@@ -56,7 +57,7 @@ class ExpectedLinear(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel, its parameter checked."""
-        check_diagonal(self.diagonal)
+        check_parameters(self)
         return self
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.gram.third_cumulant import third_cumulants
-from absentia.kernels.base import Kernel, check_diagonal, with_params
+from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -19,7 +19,7 @@ from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import resolve_gamma
-from absentia.parameters import FINITE
+from absentia.parameters import FINITE, Rule, check_parameters, finite
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedPolynomial"]
@@ -69,6 +69,11 @@ class ExpectedPolynomial(Kernel):
            [ 1.,  5., 28.]])
     """
 
+    _rules: ClassVar[dict[str, Rule]] = {
+        "degree": Rule(("2", "3"), lambda degree: finite(degree) in (2.0, 3.0)),
+        "coef0": FINITE,
+    }
+
     def __init__(
         self,
         degree: int = 2,
@@ -89,12 +94,7 @@ class ExpectedPolynomial(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with ``gamma="scale"`` resolved to a number."""
-        check_diagonal(self.diagonal)
-        if self.degree not in (2, 3):
-            raise ValueError(
-                f"degree must be 2 or 3, found {self.degree!r}; for degree 1 use ExpectedLinear."
-            )
-        FINITE.check("coef0", self.coef0)
+        check_parameters(self)
         return with_params(self, gamma=resolve_gamma(self.gamma, prior, "euclidean"))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

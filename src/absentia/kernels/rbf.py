@@ -9,16 +9,17 @@ difference of their means and ``C0 = inv(2 gamma M)``::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, check_diagonal, with_params
+from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import CategoryFactor, resolve_category_weight
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.metric import with_gamma_and_metric
+from absentia.parameters import FLAG, Rule, check_parameters
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedRBF", "GenRBF"]
@@ -74,6 +75,8 @@ class ExpectedRBF(Kernel):
            [0.  , 0.02, 0.08, 1.  ]])
     """
 
+    _rules: ClassVar[dict[str, Rule]] = {"scaled": FLAG}
+
     def __init__(
         self,
         gamma: float | str = "scale",
@@ -98,9 +101,7 @@ class ExpectedRBF(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""
-        check_diagonal(self.diagonal)
-        if not isinstance(self.scaled, bool | np.bool_):
-            raise ValueError(f"scaled must be True or False, found {self.scaled!r}.")
+        check_parameters(self)
         return _resolved(self, prior)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:

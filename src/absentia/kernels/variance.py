@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.base import Diagonal, Kernel, check_diagonal, with_params
+from absentia.kernels.base import DIAGONAL, Diagonal, Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -78,7 +78,7 @@ def kernel_variance(
     """
     P.require_numbers("kernel_variance")
     resolved = _supported(kernel)._resolved_for(P, Q)
-    check_diagonal(diagonal)
+    DIAGONAL.check("diagonal", diagonal)
     if isinstance(resolved, ExpectedLinear):
         V = _linear(P, Q, n_jobs)
     else:
@@ -112,7 +112,7 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
     """
     P.require_numbers("kernel_variance_diag")
     resolved = _supported(kernel)._resolved_for(P, None)
-    check_diagonal(diagonal)
+    DIAGONAL.check("diagonal", diagonal)
     if isinstance(resolved, ExpectedLinear):
         return _linear_same(P) if diagonal == "same" else _linear_independent(P)
     if diagonal == "same":

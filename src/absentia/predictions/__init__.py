@@ -2,8 +2,10 @@
 
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.predictions.any_uncertainty import predict_uncertainty
-from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
-from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
+from absentia.predictions.conformal_classifier import ConformalClassifier
+from absentia.predictions.conformal_regressor import ConformalRegressor
+from absentia.predictions.marginal_classifier import MarginalClassifier
+from absentia.predictions.marginal_regressor import MarginalRegressor
 from absentia.predictions.prediction_regions import PredictionIntervals, PredictionSets
 
 __all__ = [

@@ -11,7 +11,8 @@ from absentia.machines.base import KernelMachine
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import count_from
-from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
+from absentia.predictions.marginal_classifier import MarginalClassifier
+from absentia.predictions.marginal_regressor import MarginalRegressor
 from absentia.tables import TableLike
 
 __all__ = ["predict_uncertainty"]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
@@ -16,14 +16,13 @@ from absentia.beliefs import Beliefs
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import believe
 from absentia.densities.named_densities import DensityLike, make_density
-from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
 from absentia.parameters import THREADS, RandomState, Rule, check_parameters, count_from, words
 from absentia.predictions.training_draws import fit_on_draws, fit_weighted
-from absentia.predictions.wrapped_model import RowFormat, WrappedModel, require_method
+from absentia.predictions.wrapped_model import RowFormat, WrappedModel
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -34,7 +33,7 @@ from absentia.tables import (
     remember_columns,
 )
 
-__all__ = ["MarginalClassifier", "MarginalModel", "MarginalRegressor"]
+__all__ = ["MarginalModel", "joined", "tags_of"]
 
 
 class MarginalModel(BaseEstimator):
@@ -202,7 +201,7 @@ class MarginalModel(BaseEstimator):
     def _average(self, X: TableLike) -> FloatArray:
         """Return the averaged answers, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
-        return _joined(self._answered(X, self._wrapped.ask, lambda means: means))
+        return joined(self._answered(X, self._wrapped.ask, lambda means: means))
 
     def _answered(
         self,
@@ -263,7 +262,7 @@ class MarginalModel(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        inner = _tags(self.estimator)
+        inner = tags_of(self.estimator)
         if inner is not None:
             tags.target_tags = inner.target_tags
             tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
@@ -271,210 +270,7 @@ class MarginalModel(BaseEstimator):
         return tags
 
 
-class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
-    """Probabilities of any classifier for incomplete rows, averaged over what is missing.
-
-    For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's
-    ``predict_proba`` and ``x`` drawn from the density conditioned on ``o``. That is the best
-    prediction of ``f`` at the true row by squared error, and where ``f`` is the true probability
-    given ``x`` and values are missing at random, it is the true probability given ``o``. Filling
-    in the most likely values instead makes a classifier overconfident.
-
-    Parameters
-    ----------
-    estimator : classifier with ``predict_proba``
-        ``FrozenEstimator(model)`` for one that is fitted already (scikit-learn's, a pipeline,
-        XGBoost, LightGBM, CatBoost, anything with ``predict_proba``): then ``fit(X)`` fits the
-        density alone. Any other is cloned and trained on draws of the training rows.
-    density : {"gaussian", "mixture"} or density, default="gaussian"
-        What the missing values could be. ``FrozenEstimator(density)`` keeps a fitted one.
-    n_draws : int, default=64
-        Draws per row, at least 2; powers of two are best.
-    known : {"average", "model"}, default="average"
-        What to do with rows whose missing pattern was met in ``fit``. ``"model"`` passes them to
-        the model as they are, NaN included, for models that were trained on NaN; an estimator
-        that is not fitted is then trained on NaN. Patterns that were not met are averaged.
-    random_state : int, RandomState instance or None, default=None
-        Scrambles the quasi-random points, once, in ``fit``.
-    n_jobs : int, default=None
-        Threads over chunks of draws. None means one, because many models use threads themselves.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    estimator_ : classifier
-        The model in use.
-    density_ : density
-    patterns_ : ndarray of bool, shape (n_patterns, n_features)
-        The missing patterns of the rows given to ``fit``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if the table had names
-
-    Notes
-    -----
-    Complete rows get exactly the model's own answer, at the cost of one prediction for all of
-    them. An incomplete row costs ``n_draws`` predictions; memory is bounded, whatever the number
-    of rows. All rows share their quasi-random points, so that a row's answer does not depend on
-    the batch it came in.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.frozen import FrozenEstimator
-    >>> from absentia import MarginalClassifier
-    >>> X, y = load_wine(return_X_y=True)
-    >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
-    >>> model = MarginalClassifier(FrozenEstimator(forest), random_state=0).fit(X[::2])
-    >>> rows = X[1::2].copy()
-    >>> rows[:, 6:] = np.nan
-    >>> bool((model.predict(rows) == y[1::2]).mean() > 0.8)
-    True
-    """
-
-    _method = "predict_proba"
-    classes_: np.ndarray
-
-    def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class, averaged over what is missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._average(X)
-
-    def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-
-        def most_probable(means: FloatArray) -> np.ndarray:
-            chosen: np.ndarray = self.classes_[means.argmax(axis=1)]
-            return chosen
-
-        def own(rows: Any) -> np.ndarray:
-            if hasattr(self.estimator_, "classes_") and hasattr(self.estimator_, "predict"):
-                return np.asarray(self.estimator_.predict(rows)).reshape(-1)
-            return most_probable(self._wrapped.ask(rows))
-
-        check_is_fitted(self)
-        return _joined(self._answered(X, own, most_probable))
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        require_method(self.estimator, self._method)
-        return ClassifierTargets._check_targets(self, y, n_samples)
-
-    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
-        classes = getattr(wrapped.model, "classes_", None)
-        n_outputs = answer.shape[-1]
-        return {"classes_": np.arange(n_outputs) if classes is None else np.asarray(classes)}
-
-
-class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
-    """Predictions of any regressor for incomplete rows, averaged over what is missing.
-
-    For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the regressor's
-    ``predict`` and ``x`` drawn from the density conditioned on ``o``: the best prediction of
-    ``f`` at the true row by squared error. Several outputs are averaged one by one.
-
-    Parameters
-    ----------
-    estimator : regressor
-        ``FrozenEstimator(model)`` for one that is fitted already: then ``fit(X)`` fits the
-        density alone. Any other is cloned and trained on draws of the training rows.
-    density : {"gaussian", "mixture"} or density, default="gaussian"
-        What the missing values could be. ``FrozenEstimator(density)`` keeps a fitted one.
-    n_draws : int, default=64
-        Draws per row, at least 2; powers of two are best.
-    known : {"average", "model"}, default="average"
-        What to do with rows whose missing pattern was met in ``fit``; see
-        :class:`MarginalClassifier`.
-    random_state : int, RandomState instance or None, default=None
-        Scrambles the quasi-random points, once, in ``fit``.
-    n_jobs : int, default=None
-        Threads over chunks of draws. None means one, because many models use threads themselves.
-
-    Attributes
-    ----------
-    estimator_ : regressor
-        The model in use.
-    density_ : density
-    patterns_ : ndarray of bool, shape (n_patterns, n_features)
-        The missing patterns of the rows given to ``fit``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if the table had names
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.ensemble import HistGradientBoostingRegressor
-    >>> from sklearn.frozen import FrozenEstimator
-    >>> from absentia import MarginalRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 2))
-    >>> boosting = HistGradientBoostingRegressor(random_state=0).fit(X, X[:, 0] ** 2)
-    >>> model = MarginalRegressor(FrozenEstimator(boosting), random_state=0).fit(X)
-    >>> model.predict([[np.nan, 0.0]]).round()  # the mean of a squared normal number
-    array([1.])
-    """
-
-    _method = "predict"
-    _single: bool
-
-    @property
-    def _multi_output(self) -> bool:  # type: ignore[override]
-        inner = _tags(self.estimator)
-        return inner is None or bool(inner.target_tags.multi_output)
-
-    def predict(self, X: TableLike) -> FloatArray:
-        """Return the prediction for each row, averaged over what is missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs), as the model returns it
-        """
-        answers = self._average(X)
-        return answers[:, 0] if self._single else answers
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        return RegressorTargets._check_targets(self, y, n_samples)
-
-    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
-        return {"_single": answer.ndim == 1}
-
-
-def _tags(estimator: Any) -> Tags | None:
+def tags_of(estimator: Any) -> Tags | None:
     """Return the tags of an estimator, None for one that is not of scikit-learn's kind."""
     try:
         return get_tags(estimator)
@@ -482,7 +278,7 @@ def _tags(estimator: Any) -> Tags | None:
         return None
 
 
-def _joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
+def joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
     """Return the answers of all rows in their order."""
     order = np.argsort(np.concatenate([rows for rows, _ in parts]))
     joined: np.ndarray = np.concatenate([answers for _, answers in parts])[order]
