@@ -21,6 +21,12 @@ test-fast: $(VENV)/.ready-dev
 	$(RUN)/ruff check .
 	$(RUN)/pytest -m "not slow"
 
+# The studio in a real browser. Where Chromium is not installed and apt is at hand, it is fetched.
+test-browser: $(VENV)/.ready-dev
+	@command -v chromedriver >/dev/null || { \
+	  command -v apt-get >/dev/null && apt-get update && apt-get install -y chromium chromium-driver; }
+	ABSENTIA_BROWSER=1 $(RUN)/pytest -n0 tests/studio
+
 # More of the generated tables that `make test` tries 2000 of: `make fuzz TABLES=100000`.
 TABLES ?= 20000
 fuzz: $(VENV)/.ready-dev

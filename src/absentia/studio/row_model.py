@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
@@ -44,6 +43,8 @@ class TrainedModel:
         The name of the score.
     score, baseline : float
         On rows that were not trained on; that of the best constant answer.
+    how : str
+        Which rows those were, for the user.
     notes : tuple of str
     """
 
@@ -53,6 +54,7 @@ class TrainedModel:
     measure: str
     score: float
     baseline: float
+    how: str
     notes: tuple[str, ...]
 
 
@@ -94,6 +96,7 @@ def train_model(
         step(0.1, f"choosing the kernel width and the penalty on {len(y):,} rows")
         search = LogisticRegressionCV().fit(X, y)
         machine, score, measure = search.best_estimator_, float(search.best_score_), "accuracy"
+        how = "Cross-validated, the best of the settings that were tried: a little too good."
     else:
         step(0.1, f"fitting a Gaussian process to {len(y):,} rows")
         X_train, X_rest, y_train, y_rest = train_test_split(
@@ -102,9 +105,10 @@ def train_model(
         process = GaussianProcessRegressor().fit(X_train, y_train)
         step(0.85, "calibrating the intervals on rows that were not trained on")
         score, measure = float(r2_score(y_rest, process.predict(X_rest))), "R²"
+        how = f"On {len(y_rest):,} rows that it was not trained on."
         machine = ConformalRegressor(FrozenEstimator(process)).fit(X_rest, y_rest)
     pipeline = Pipeline([("encode", encoder), ("scale", scaler), ("machine", machine)])
     step(1.0, "done")
     return TrainedModel(
-        pipeline, table.task, target, measure, score, float(np.round(baseline, 6)), tuple(notes)
+        pipeline, table.task, target, measure, score, float(baseline), how, tuple(notes)
     )

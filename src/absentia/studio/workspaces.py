@@ -158,6 +158,7 @@ class Workspace:
         if trained is not None:
             card |= {"measure": trained.measure, "score": trained.score}
             card |= {"baseline": trained.baseline, "notes": list(trained.notes)}
+            card["how"] = trained.how
         return card
 
     def row(self, number: int) -> dict[str, str]:

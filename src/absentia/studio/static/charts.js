@@ -9,7 +9,10 @@ export function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
-export const percent = share => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
+export const percent = share => {
+  const fine = (share > 0 && share < 0.0995) || (share > 0.99 && share < 0.9995);
+  return `${(100 * share).toFixed(fine ? 1 : 0)} %`;
+};
 
 export const short = (text, limit = 24) =>
   text.length <= limit ? text : `${text.slice(0, Math.ceil(limit / 2))}…${text.slice(1 - Math.floor(limit / 2))}`;

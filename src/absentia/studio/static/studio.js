@@ -154,7 +154,7 @@ function useModel(model) {
   if (model.measure) {
     const better = model.score > model.baseline;
     parts.push(el("p", {class: "big"}, `${model.measure} ${model.score.toFixed(3)}`),
-      el("p", {}, `On rows that it was not trained on; the best constant answer has ${model.baseline.toFixed(3)}.`
+      el("p", {}, `${model.how} The best constant answer has ${model.baseline.toFixed(3)}.`
         + (better ? "" : " It has learned nothing that helps.")));
     if (model.notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"),
       el("ul", {}, ...model.notes.map(note => el("li", {}, note)))));

@@ -1,0 +1,163 @@
+"""The whole path in a real browser: ``make test-browser``.
+
+Needs Chromium and its driver; Debian has them as chromium and chromium-driver.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import pandas as pd
+import pytest
+
+from studio.live_server import TOKEN, running_studio
+from studio.tables_of_mine import HOSTILE, mixed_table
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.skipif(
+        not os.environ.get("ABSENTIA_BROWSER"), reason="`make test-browser` starts a browser"
+    ),
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver"),
+]
+_OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+_PATIENCE = 240
+
+
+@pytest.fixture(scope="module")
+def client():
+    with running_studio() as client:
+        yield client
+
+
+@pytest.fixture
+def browser(tmp_path):
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in (*_OPTIONS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(option)
+    options.add_experimental_option(
+        "prefs",
+        {"download.default_directory": str(tmp_path), "download.prompt_for_download": False},
+    )
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    errors = [entry for entry in driver.get_log("browser") if "favicon" not in entry["message"]]
+    driver.quit()
+    assert not errors
+
+
+def waited(condition, seconds=_PATIENCE):
+    from selenium.common.exceptions import StaleElementReferenceException
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if condition():
+                return
+        except StaleElementReferenceException:
+            pass  # the page was drawn anew between two looks
+        time.sleep(0.1)
+    pytest.fail(f"waited for {seconds} seconds")
+
+
+def find(browser, selector):
+    return browser.find_element("css selector", selector)
+
+
+def resize(browser, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+
+
+def nothing_sticks_out(browser):
+    return browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def field(browser, name):
+    fields = browser.find_elements("css selector", ".field")
+    return next(found for found in fields if found.get_attribute("data-name") == name)
+
+
+@pytest.mark.parametrize(("target", "width"), [("kind", 1280), ("value", 400)])
+def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
+    table = mixed_table().drop(columns={"kind": "value", "value": "kind"}[target])
+    file = tmp_path / "mine.csv"
+    table.to_csv(file, index=False)
+    resize(browser, width)
+    browser.get(f"{client.origin}/{TOKEN}/")
+    waited(lambda: browser.find_elements("css selector", "[data-example]"))
+    assert nothing_sticks_out(browser)
+
+    find(browser, "#file").send_keys(str(file))
+    waited(lambda: find(browser, "#missing").is_displayed())
+    assert HOSTILE in find(browser, "#first").text  # as text, and no picture was made of it
+    assert not browser.find_elements("css selector", "main img")
+    assert nothing_sticks_out(browser)
+
+    find(browser, "#missing [data-go=columns]").click()
+    assert target in find(browser, "#target").text
+    assert nothing_sticks_out(browser)
+    find(browser, "#columns [data-go=train]").click()
+    find(browser, "#start-train").click()
+    waited(lambda: find(browser, "#after-training").is_displayed())
+    assert nothing_sticks_out(browser)
+
+    find(browser, "#after-training [data-go=row]").click()
+    waited(lambda: browser.find_elements("id", "prediction"))
+    listed = find(browser, "#answer table").text
+    assert all(name in listed for name in ("a", "word", "noise"))
+    doubt = find(browser, "#doubt").text
+    assert "4 unknown fields" in doubt
+    # Typing a value makes it known, and the answer follows.
+    field(browser, "a").find_element("css selector", "input").send_keys("2")
+    waited(lambda: "3 unknown fields" in find(browser, "#doubt").text)
+    assert nothing_sticks_out(browser)
+    browser.execute_script(
+        "const cost = document.querySelector(\"[aria-label='Cost of word']\");"
+        "cost.value = 1e6; cost.dispatchEvent(new Event('change'))"
+    )
+    rows = "#answer tbody tr"
+    waited(lambda: browser.find_elements("css selector", rows)[-1].text.startswith("word"))
+
+    find(browser, "nav [data-go=batch]").click()
+    find(browser, "#batch-own").click()
+    waited(lambda: find(browser, "#export").is_displayed())
+    assert nothing_sticks_out(browser)
+    find(browser, "#export").click()
+    exported = tmp_path / "predictions.csv"
+    waited(exported.exists, 60)
+    found = pd.read_csv(exported)
+    assert len(found) == len(table)
+    assert found["doubt"].is_monotonic_decreasing
+
+
+def test_work_can_be_stopped_and_another_tab_goes_on(client, browser):
+    browser.get(f"{client.origin}/{TOKEN}/")
+    waited(lambda: browser.find_elements("css selector", "[data-example]"))
+    find(browser, "[data-example=wine]").click()
+    waited(lambda: find(browser, "#missing").is_displayed())
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(f"{client.origin}/{TOKEN}/")
+    waited(lambda: browser.find_elements("css selector", "[data-example=diabetes]"))
+    find(browser, "[data-example=diabetes]").click()
+    waited(lambda: "diabetes" in find(browser, "#missing-sentence").text)
+    browser.switch_to.window(first)
+    assert "wine" in find(browser, "#missing-sentence").text
+    find(browser, "nav [data-go=train]").click()
+    find(browser, "#start-train").click()
+    waited(lambda: find(browser, "#stop").is_displayed())
+    find(browser, "#stop").click()
+    waited(lambda: "Stopped" in find(browser, "#message").text)
+    assert not find(browser, "#after-training").is_displayed()
