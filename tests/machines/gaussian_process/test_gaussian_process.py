@@ -21,8 +21,10 @@ from absentia import (
     LogisticRegression,
     NotPositiveDefiniteWarning,
 )
+from absentia.machines.gaussian_process import regression
 from absentia.machines.gaussian_process.evidence import Spectrum
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, latent
+from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid, sigmoid_moments
 from machines.contract import MachineContract, table, targets_of
 from oracles import gaussian_process as oracle
@@ -404,3 +406,37 @@ def test_a_verbose_search_prints_the_evidence(machine, capsys):
     machine(verbose=True).fit(X, y)
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"{machine.__name__}: evaluation 1, log evidence")
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_evidence_by_cholesky_is_that_of_the_spectrum(n_outputs):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, n_outputs))
+    K, dK = rbf_kernel(X, gamma=0.3), rbf_kernel(X, gamma=0.7)
+    spectrum, factored = Spectrum.of(K, Y), FactoredEvidence.of(K, Y, 1.7, 0.2)
+    assert factored.log_likelihood == pytest.approx(spectrum.log_likelihood(1.7, 0.2), rel=1e-10)
+    np.testing.assert_allclose(
+        factored.gradient([dK]), spectrum.gradient(1.7, 0.2, [dK]), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"noise": 0.05}, {"scale": 2.0}, {"gamma": 0.1}, {"mask_weight": "optimize"}]
+)
+def test_a_search_that_begins_with_some_rows_ends_where_that_of_all_rows_does(
+    monkeypatch, parameters
+):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 3))
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=150)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    whole = regression.GaussianProcessRegressor(**parameters).fit(X, y)
+    monkeypatch.setattr(regression, "_MANY_ROWS", 100)
+    monkeypatch.setattr(regression, "_SOME_ROWS", 60)
+    begun = regression.GaussianProcessRegressor(**parameters).fit(X, y)
+    assert begun.hyperparameter_names_ == whole.hyperparameter_names_
+    assert begun.log_marginal_likelihood_value_ == pytest.approx(
+        whole.log_marginal_likelihood_value_, abs=1e-3
+    )
+    # Searches end where the evidence is flat: gradients of 1e-4, from forward differences.
+    np.testing.assert_allclose(begun.predict(X[:20]), whole.predict(X[:20]), atol=0.01)

@@ -21,7 +21,7 @@ from absentia.tables import FloatArray
 __all__ = ["GaussianProcess"]
 
 _FIRST_MASK_WEIGHT = 0.1
-_SMALL = 1000
+_SMALL = 2000
 
 
 class GaussianProcess(KernelMachine):
@@ -73,6 +73,7 @@ class GaussianProcess(KernelMachine):
         start: FloatArray,
         bounds: FloatArray,
         n_samples: int,
+        n_restarts: int | None = None,
     ) -> FloatArray:
         if not len(start):
             return start
@@ -95,4 +96,5 @@ class GaussianProcess(KernelMachine):
         # Threads of BLAS pay for matrices of many rows; between those of Gram matrices they cost
         # more than they bring.
         with one_blas_thread() if n_samples <= _SMALL else nullcontext():
-            return maximise(reported, start, bounds, self.n_restarts_optimizer, self.random_state)
+            more = self.n_restarts_optimizer if n_restarts is None else n_restarts
+            return maximise(reported, start, bounds, more, self.random_state)

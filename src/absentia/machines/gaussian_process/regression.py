@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import eigh, solve_triangular
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
 
@@ -17,6 +17,7 @@ from absentia.machines.base import RegressorTargets
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
+from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
 from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.missingness_shift import Shift
@@ -25,6 +26,13 @@ from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, words
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
+
+
+# From so many rows on a search begins with some of them.
+_MANY_ROWS = 800
+_SOME_ROWS = 400
+# The noise that such a search begins with, at least, as a share of the mean square.
+_LEAST_NOISE = 0.01
 
 
 @documented
@@ -90,7 +98,10 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
 
     One eigendecomposition for each value of the kernel's parameters settles scale and noise, and a
     search by L-BFGS-B with as many dimensions as the kernel has free parameters does the rest:
-    some ten Gram matrices twice and O(n^3). A prediction costs O(n) per row, its variance O(n^2).
+    some ten Gram matrices twice and O(n^3). With more than 800 rows that is done for 400 of them,
+    evenly spaced, and from what they say a search over all hyperparameters at once goes on with
+    all rows, by Cholesky factors and gradients; ``verbose=True`` shows every evaluation. A
+    prediction costs O(n) per row, its variance O(n^2).
 
     Examples
     --------
@@ -182,33 +193,73 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         noise_bounds = _multiplied(self.noise_bounds, mean_square)
         given_scale = None if is_free(self.scale) else float(self.scale)
         given_noise = None if is_free(self.noise) else float(self.noise)
+        # Of many rows, some of them say about where to look.
+        some = np.linspace(0, n_samples - 1, min(n_samples, _SOME_ROWS)).astype(int)
+        if n_samples <= _MANY_ROWS:
+            some = np.arange(n_samples)
+        beliefs = training.beliefs if len(some) == n_samples else training.beliefs[some]
 
         def settled(logarithms: FloatArray) -> tuple[FloatArray, Spectrum, float, float]:
-            K = family.at(logarithms)(training.beliefs, n_jobs=self.n_jobs)
-            spectrum = Spectrum.of(K, targets)
+            K = family.at(logarithms)(beliefs, n_jobs=self.n_jobs)
+            spectrum = Spectrum.of(K, targets[some])
             scale, noise = spectrum.settle(given_scale, given_noise, scale_bounds, noise_bounds)
             return K, spectrum, scale, noise
 
         def evidence(logarithms: FloatArray) -> tuple[float, FloatArray]:
             K, spectrum, scale, noise = settled(logarithms)
-            derivatives = family.derivatives(logarithms, training.beliefs, K, self.n_jobs)
+            derivatives = family.derivatives(logarithms, beliefs, K, self.n_jobs)
             gradient = spectrum.gradient(scale, noise, derivatives)
             return float(spectrum.log_likelihood(scale, noise)), gradient[: len(family.names)]
 
-        best = self._search(evidence, family.start, family.bounds, n_samples)
-        K, spectrum, scale, noise = settled(best)
-        check_psd(K, family.kernel)
+        best = self._search(evidence, family.start, family.bounds, len(some))
+        K, _, scale, noise = settled(best)
         chosen = {"scale": scale} if is_free(self.scale) else {}
         chosen |= {"noise": noise} if is_free(self.noise) else {}
-        L = _factor(K, scale, noise)
+        if len(some) < n_samples:
+
+            def at(theta: FloatArray) -> tuple[FloatArray, FactoredEvidence]:
+                levels = {"scale": scale, "noise": noise}
+                levels |= dict(zip(chosen, np.exp(theta[len(family.names) :]), strict=True))
+                K = family.at(theta[: len(family.names)])(training.beliefs, n_jobs=self.n_jobs)
+                return K, FactoredEvidence.of(K, targets, **levels)
+
+            def of_all_rows(theta: FloatArray) -> tuple[float, FloatArray]:
+                try:
+                    K, found = at(theta)
+                except ValueError:  # not positive definite: rounding, where there is no noise
+                    return -np.inf, np.zeros(len(theta))
+                logarithms = theta[: len(family.names)]
+                derivatives = family.derivatives(logarithms, training.beliefs, K, self.n_jobs)
+                free = [True] * len(logarithms) + [name in chosen for name in ("scale", "noise")]
+                return found.log_likelihood, found.gradient(derivatives)[free]
+
+            level_bounds = {"scale": scale_bounds, "noise": noise_bounds}
+            limits = np.log([level_bounds[name] for name in chosen]).reshape(-1, 2)
+            # Some rows may see no noise where all rows do; and from almost none no gradient leads
+            # to more of it.
+            least = np.clip(_LEAST_NOISE * mean_square, *noise_bounds)
+            start = {name: max(value, least * (name == "noise")) for name, value in chosen.items()}
+            theta = self._search(
+                of_all_rows,
+                np.append(best, np.log(list(start.values()))),
+                np.concatenate([family.bounds, limits]),
+                n_samples,
+                n_restarts=0,
+            )
+            K, found = at(theta)
+            best, scale, noise = theta[: len(family.names)], found.scale, found.noise
+            chosen |= {name: {"scale": scale, "noise": noise}[name] for name in chosen}
+        else:
+            found = FactoredEvidence.of(K, targets, scale, noise)
+        check_psd(K, family.kernel)
         solution = {
             "noise_": noise,
             "scale_": scale,
             "hyperparameter_names_": [*family.names, *chosen],
             "theta_": np.append(best, np.log(list(chosen.values()))),
-            "log_marginal_likelihood_value_": float(spectrum.log_likelihood(scale, noise)),
-            "dual_coef_": cho_solve((L, True), targets, check_finite=False),
-            "L_": L,
+            "log_marginal_likelihood_value_": found.log_likelihood,
+            "dual_coef_": found.weights,
+            "L_": found.root,
             "targets_": targets,
             "_centre": centre,
             "_spread": spread,
@@ -342,14 +393,13 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         family = KernelFamily(self.kernel_, tuple(by_name), np.empty((len(by_name), 2)))
         logarithms = theta[: len(by_name)]
         K = family.at(logarithms)(self.beliefs_, n_jobs=self.n_jobs)
-        spectrum = Spectrum.of(K, self.targets_)
-        value = float(spectrum.log_likelihood(scale, noise))
+        found = FactoredEvidence.of(K, self.targets_, scale, noise)
         if not eval_gradient:
-            return value
+            return found.log_likelihood
         derivatives = family.derivatives(logarithms, self.beliefs_, n_jobs=self.n_jobs)
-        gradient = spectrum.gradient(scale, noise, derivatives)
+        gradient = found.gradient(derivatives)
         free = [*by_name, "scale", "noise"]
-        return value, gradient[[name in self.hyperparameter_names_ for name in free]]
+        return found.log_likelihood, gradient[[name in self.hyperparameter_names_ for name in free]]
 
     def _explained(self, K: FloatArray) -> FloatArray:
         """Return ``inv(L) scale k'``, whose squares sum to what the training rows explain."""
@@ -377,20 +427,6 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
         return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
     spread = y.std(axis=0)
     return y.mean(axis=0), np.where(spread > 0, spread, 1.0)
-
-
-def _factor(K: FloatArray, scale: float, noise: float) -> FloatArray:
-    S = scale * K
-    S[np.diag_indices_from(S)] += noise
-    try:
-        L: FloatArray = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError as error:
-        raise ValueError(
-            f"The covariance of the targets, {scale:.3g} * K + {noise:.3g} * I, is not positive "
-            "definite. Raise noise (or the lower one of noise_bounds), or use a kernel whose "
-            "positive_definite attribute is True, such as GenRBF."
-        ) from error
-    return L
 
 
 def _multiplied(bounds: Bounds, unit: float) -> Bounds:
