@@ -69,7 +69,14 @@ def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_pat
     model = str(tmp_path / "model.skops")
     assert main(["train", file, "--target", "outcome", "-o", model]) == 0
     notes = capsys.readouterr().err
-    for phrase in ("1 row has no outcome", "dates written as text", "cross-validated accuracy"):
+    for phrase in (
+        "1 row has no outcome",
+        "dates written as text",
+        "cross-validated accuracy",
+        "would have",
+        "beliefs-mask",
+        " ± ",
+    ):
         assert phrase in notes
     new = hospital().iloc[:30].drop(columns=["outcome", "hospital", "unused"])
     new.loc[0, "ward"] = "Z"

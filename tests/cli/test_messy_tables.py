@@ -34,7 +34,7 @@ def test_a_file_sorted_by_its_target_is_learned_as_well(capsys):
     table = numbers(100)
     table["price"] = 3 * table["a"] - table["b"]
     table.sort_values("price").to_csv("sorted.csv", index=False)
-    assert main(["train", "sorted.csv", "-t", "price", "-o", "m"]) == 0
+    assert main(["train", "--method", "genrbf", "sorted.csv", "-t", "price", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert score_of(notes) > 0.9
     assert "always the mean would have 0.000" in notes
@@ -45,7 +45,7 @@ def test_a_score_stands_beside_that_of_a_constant_answer(capsys):
     table = pd.concat([numbers(6)] * 10, ignore_index=True)
     table["y"] = ["rare"] * 6 + ["common"] * 54
     table.to_csv("t.csv", index=False)
-    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 0
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     assert "(always 'common' would have 0.900; it has learned nothing)" in capsys.readouterr().err
 
 
@@ -53,7 +53,7 @@ def test_rare_classes_are_counted_and_named(capsys):
     table = numbers(60)
     table["y"] = ["yes"] * 15 + ["no"] * 15 + [f"rare {i}" for i in range(30)]
     table.to_csv("t.csv", index=False)
-    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 0
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "Of the 32 classes of y, 30 classes have fewer than 5 rows and were left out" in notes
     assert "and 10 more. They held 30 of the 60 rows" in notes
@@ -64,7 +64,9 @@ def test_ids_and_ignored_columns(capsys):
     table["y"] = np.where(table["a"] > 0, "yes", "no")
     table.insert(0, "patient", np.arange(1, 61))
     table.to_csv("t.csv", index=False)
-    assert main(["train", "t.csv", "-t", "y", "-o", "m", "--ignore", "c"]) == 0
+    assert (
+        main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m", "--ignore", "c"]) == 0
+    )
     notes = capsys.readouterr().err
     assert "patient: left out, it only numbers the rows" in notes
     assert "--keep-ids" in notes
@@ -73,10 +75,30 @@ def test_ids_and_ignored_columns(capsys):
     out, err = capsys.readouterr()
     assert err == ""
     assert (pd.read_csv(io.StringIO(out))["prediction"] == table["y"]).mean() > 0.8
-    assert main(["train", "t.csv", "-t", "y", "-o", "k", "--ignore", "c", "--keep-ids"]) == 0
+    assert (
+        main(
+            [
+                "train",
+                "--method",
+                "genrbf",
+                "t.csv",
+                "-t",
+                "y",
+                "-o",
+                "k",
+                "--ignore",
+                "c",
+                "--keep-ids",
+            ]
+        )
+        == 0
+    )
     assert "patient" not in capsys.readouterr().err
     for names, said in (("q", "no column 'q' to ignore; there are patient"), ("y", "to predict")):
-        assert main(["train", "t.csv", "-t", "y", "-o", "x", "--ignore", names]) == 1
+        assert (
+            main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "x", "--ignore", names])
+            == 1
+        )
         assert said in capsys.readouterr().err
     assert main(["describe", "t.csv", "--ignore", "a, b"]) == 0
     assert "60 rows, 3 columns" in capsys.readouterr().out
@@ -93,7 +115,7 @@ def test_bounds_and_dashes_are_missing_numbers(capsys):
     assert "35 of 400 values missing" in out
     assert "chi-square" in out
     assert "a: numbers written as text; 10 values such as '<0.5' count as missing." in out
-    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 0
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "b: numbers written as text; 25 unreadable values ('-') count as missing" in notes
     assert "left out" not in notes
@@ -107,7 +129,7 @@ def test_one_infinite_value_stops_nothing(capsys):
     table.to_csv("t.csv", index=False)
     assert main(["describe", "t.csv"]) == 0
     assert "a: 1 infinite value counts as missing." in capsys.readouterr().out
-    assert main(["train", "t.csv", "-t", "y", "-o", "m", "-q"]) == 0
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m", "-q"]) == 0
     assert main(["predict", "m", "t.csv"]) == 0
 
 
@@ -117,7 +139,7 @@ def test_a_target_of_numbers_written_as_text_is_a_quantity(capsys):
     table.loc[7, "price"] = "n/a "
     table.loc[8, "price"] = "-"
     table.to_csv("t.csv", index=False, sep=";")
-    assert main(["train", "t.csv", "-t", "price", "-o", "m"]) == 0
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "price", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "Regression of price from 58 rows" in notes
     assert "2 rows have no price, left out." in notes
@@ -147,7 +169,7 @@ def test_messages_name_the_columns(capsys):
     table["weight"] = table["a"] * 1e160
     table["y"] = np.where(table["b"] > 0, "yes", "no")
     table.to_csv("t.csv", index=False)
-    assert main(["train", "t.csv", "-t", "y", "-o", "m"]) == 1
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 1
     assert "Column 'weight' has a standard deviation of about 1e+160" in capsys.readouterr().err
     assert main(["compare", "t.csv", "-t", "y", "--methods", "genrbf", "-q"]) == 1
     assert "Column 'weight' has" in capsys.readouterr().err
@@ -203,7 +225,7 @@ def test_a_contest_that_was_stopped_goes_on(capsys, monkeypatch):
     assert main(command) == 130
     assert len(done) == 4
     assert main(command) == 0
-    assert "always 'no' would have accuracy 0.520" in capsys.readouterr().out
+    assert "Always 'no' would have accuracy 0.520" in capsys.readouterr().out
     assert len(done) == len(set(done)) == 10
     # Learners in this process have one thread, as those in processes of their own have.
     assert threads == {1}

@@ -72,7 +72,7 @@ def test_a_place_that_cannot_be_written_is_found_before_training(table, no_train
 
 def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
     (tmp_path / "m").write_text("old")
-    assert main(["train", "t.csv", "-t", "y", "-o", "m", "--force"]) == 0
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m", "--force"]) == 0
     assert "always 'no' would have 0." in capsys.readouterr().err
     table.assign(prediction="mine").to_csv("new.csv", index=False)
     assert main(["predict", "m", "new.csv", "--keep", "-o", "out.csv"]) == 0

@@ -27,8 +27,8 @@ def file(tmp_path, monkeypatch):
 
 def test_escape_sequences_do_not_reach_the_terminal(file, capsys, monkeypatch):
     assert main(["describe", file, "--plot", "p.png"]) == 0
-    assert main(["train", file, "-t", "target\x1b", "-o", "m.abs"]) == 0
-    assert main(["train", file, "-t", "no\x1b[2J", "-o", "n.abs"]) == 1
+    assert main(["train", "--method", "genrbf", file, "-t", "target\x1b", "-o", "m.abs"]) == 0
+    assert main(["train", "--method", "genrbf", file, "-t", "no\x1b[2J", "-o", "n.abs"]) == 1
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(["predict", "m.abs", file]) == 0
     out, err = capsys.readouterr()
@@ -39,13 +39,13 @@ def test_escape_sequences_do_not_reach_the_terminal(file, capsys, monkeypatch):
 
 
 def test_files_keep_the_bytes_of_labels(file):
-    assert main(["train", file, "-t", "target\x1b", "-o", "m.abs"]) == 0
+    assert main(["train", "--method", "genrbf", file, "-t", "target\x1b", "-o", "m.abs"]) == 0
     assert main(["predict", "m.abs", file, "-o", "out.csv"]) == 0
     assert set(pd.read_csv("out.csv")["prediction"]) <= {"=1+2", "b\x1b[31m"}
 
 
 def test_another_version_of_scikit_learn_is_noted_once(file, capsys):
-    assert main(["train", file, "-t", "target\x1b", "-o", "m.abs", "-q"]) == 0
+    assert main(["train", "--method", "genrbf", file, "-t", "target\x1b", "-o", "m.abs", "-q"]) == 0
     with zipfile.ZipFile("m.abs") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(parts["schema.json"])

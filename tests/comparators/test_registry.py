@@ -22,6 +22,7 @@ def made(name, task):
         "n_estimators": 10,
         "estimator__n_estimators": 10,
         "max_iter": 10,
+        "members": ("boosting", "beliefs"),
     }
     known = estimator.get_params()
     return estimator.set_params(**{k: v for k, v in smaller.items() if k in known})

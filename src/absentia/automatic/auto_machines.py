@@ -73,6 +73,7 @@ class _AutoMachine(BaseEstimator):
     score_: float
     score_error_: float
     baseline_: float
+    out_of_fold_: FloatArray
     encoder_: TableEncoder | None
     n_features_in_: int
 
@@ -130,6 +131,7 @@ class _AutoMachine(BaseEstimator):
         """
         check_parameters(self)
         encoder, table = _encoded(X)
+        n_samples, used = len(table), np.arange(len(table))
         targets = self._check_targets(y, len(table))
         if len(table) < 2:
             raise ValueError(
@@ -143,10 +145,10 @@ class _AutoMachine(BaseEstimator):
             groups = np.asarray(groups)
             check_consistent_length(table, groups)
         if weights is not None and not weights.all():  # rows of no weight count as absent
-            counts = weights > 0
-            table, weights = table[counts], weights[counts]
-            targets = self._check_targets(targets[counts], len(table))
-            groups = None if groups is None else groups[counts]
+            used = np.flatnonzero(weights)
+            table, weights = table[used], weights[used]
+            targets = self._check_targets(targets[used], len(table))
+            groups = None if groups is None else groups[used]
         repeats = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
         plan = Plan(
             members=self.members,
@@ -163,8 +165,11 @@ class _AutoMachine(BaseEstimator):
         rows, codes = self._learning_rows(table, targets, weights)
         found = assemble(rows, plan, groups)
         judged = self._judged(rows, found, codes)
+        out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
+        out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)
         for name, value in (codes | judged).items():
             setattr(self, name, value)
+        self.out_of_fold_ = out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
         self.committee_, self.members_ = found.committee, found.table
         self.density_, self.encoder_ = found.committee.density, encoder
         remember_columns(self, X)
@@ -219,6 +224,10 @@ class _AutoMachine(BaseEstimator):
 
     def _answers(self, table: FloatArray) -> FloatArray:
         return self.committee_.answer(table)
+
+    def _decoded(self, answers: FloatArray, codes: dict[str, Any]) -> FloatArray:
+        """Return answers of members in the units of the target."""
+        return answers
 
     def _noise(self) -> float:
         return 0.0
@@ -294,6 +303,9 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, _AutoMachine):
         Out-of-fold log loss.
     baseline_ : float
         Accuracy of always answering the most frequent class.
+    out_of_fold_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of the training rows from members that had not seen them; NaN for rows that
+        were in no fold.
     committee_ : Committee
         The fitted members, their weights and temperatures.
     density_ : density
@@ -428,6 +440,8 @@ class AutoRegressor(RegressorTargets, RegressorMixin, _AutoMachine):
         R² of always answering the mean: 0.
     errors_ : ndarray of shape (n_levels, 201)
         Quantiles of the absolute out-of-fold errors, at each level of hidden cells.
+    out_of_fold_ : ndarray of shape (n_samples,)
+        Predictions for the training rows from members that had not seen them.
     committee_ : Committee
     density_ : density
     encoder_ : TableEncoder or None
@@ -491,7 +505,11 @@ class AutoRegressor(RegressorTargets, RegressorMixin, _AutoMachine):
         return np.stack([centre - half, centre + half], axis=1)
 
     def _answers(self, table: FloatArray) -> FloatArray:
-        return self.target_mean_ + self.target_scale_ * self.committee_.answer(table)
+        return self._decoded(self.committee_.answer(table), self.__dict__)
+
+    def _decoded(self, answers: FloatArray, codes: dict[str, Any]) -> FloatArray:
+        numbers: FloatArray = codes["target_mean_"] + codes["target_scale_"] * answers
+        return numbers
 
     def _noise(self) -> float:
         return float(np.mean(self.errors_[0] ** 2))

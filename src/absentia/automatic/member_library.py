@@ -31,6 +31,7 @@ __all__ = ["MEMBERS", "plan_members"]
 
 #: Beyond this many rows kernel members work on Fourier features.
 _MOST_KERNEL_ROWS = 2500
+_ROWS_FOR_THREADS = 20_000
 _PENALTIES = (0.05, 0.5, 5.0, 50.0)
 _RIDGES = (0.003, 0.03, 0.3, 3.0)
 _MASK_WEIGHTS = (0.02, 0.1, 0.5)
@@ -116,7 +117,10 @@ def _indicators(rows: LearningRows, settings: Settings) -> MemberPlan:
 
 def _forest(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind = RandomForestClassifier if rows.n_classes else RandomForestRegressor
-    forest = kind(150, random_state=settings["seed"], n_jobs=n_threads(settings["n_jobs"]))
+    # Threads of a small forest mostly wait, and race for Python's list of warning filters.
+    many = len(rows.table) >= _ROWS_FOR_THREADS
+    threads = n_threads(settings["n_jobs"]) if many else 1
+    forest = kind(150, random_state=settings["seed"], n_jobs=threads)
     return EstimatorPlan("forest", "random forest", True, forest, {"min_samples_leaf": (1, 4)})
 
 

@@ -141,19 +141,26 @@ def train(
     method: Annotated[
         str,
         typer.Option(
-            help="genrbf, genrbf-mask (uses missingness), genrbf-mixture, expected-rbf, esd or egk."
+            help="automatic (an average of different models), or one machine: genrbf, genrbf-mask "
+            "(uses missingness), genrbf-mixture, expected-rbf, esd or egk."
         ),
-    ] = "genrbf",
+    ] = "automatic",
+    time_budget: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Try no further models after that (automatic only)."),
+    ] = None,
     task: TaskOption = None,
     ignore: IgnoreOption = None,
     keep_ids: KeepIdsOption = False,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a support vector machine on a table, and keep it in a file.
+    """Train a model on a table, and keep it in a file.
 
-    Penalty and kernel width are chosen by five-fold cross-validation. The file holds how the
-    columns are read as well, so that `absentia predict` takes raw tables.
+    By default different models are tried and averaged, with weights by cross-validation; --method
+    trains one support vector machine. Prints the cross-validated score beside that of the best
+    constant answer. The file holds how the columns are read as well, so that `absentia predict`
+    takes raw tables.
     """
     from absentia import save
     from absentia.cli.files import check_output, read_table
@@ -163,6 +170,7 @@ def train(
         new_model,
         pipeline_of,
         reading_notes,
+        training_summary,
         with_probabilities,
     )
     from absentia.evaluation.learning_table import split_target
@@ -171,24 +179,24 @@ def train(
     frame = read_table(file, _note)
     table = split_target(frame, target, task, ignore=_words(ignore) or ()).shuffled()
     progress = not quiet and sys.stderr.isatty()
-    model = new_model(table.task, method, keep_ids=keep_ids, progress=progress)
+    model = new_model(
+        table.task, method, keep_ids=keep_ids, progress=progress, time_budget=time_budget
+    )
     fit(model, table, keep_ids=keep_ids)
     machine = machine_of(model)
-    if table.task == "classification":
+    if table.task == "classification" and not hasattr(machine, "predict_proba"):
         model = with_probabilities(model, table.features, table.target)
     save(model, output)
     if quiet:
         return
     for note in (*table.notes, *reading_notes(pipeline_of(model).named_steps["encode"])):
         _note(note)
-    chosen = ", ".join(f"{name}={_short(value)}" for name, value in machine.best_params_.items())
-    measure = "accuracy" if table.task == "classification" else "R²"
-    baseline, answer = table.baseline()
-    worse = "; it has learned nothing" if machine.best_score_ <= baseline else ""
+    score, lines = training_summary(machine, table)
+    for line in lines:
+        _note(line)
     _note(
-        f"{table.task.capitalize()} of {target} from {len(table.target)} rows: cross-validated "
-        f"{measure} {machine.best_score_:.3f} ({answer} would have {baseline:.3f}{worse}) with "
-        f"{chosen}. Model written to {output}."
+        f"{table.task.capitalize()} of {target} from {len(table.target)} rows: {score}. Model "
+        f"written to {output}."
     )
 
 
@@ -242,7 +250,13 @@ def compare(
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of the report; FILE-report by default."),
     ] = None,
-    max_rows: Annotated[int, typer.Option(min=50, help="Take a sample of a larger table.")] = 1000,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Four quick methods on 300 rows: within a minute.")
+    ] = False,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=50, help="Take a sample of a larger table; 1000 by default."),
+    ] = None,
     repeats: Annotated[
         int, typer.Option(min=1, max=20, help="How often the cross-validation is repeated.")
     ] = 1,
@@ -258,23 +272,25 @@ def compare(
 ) -> None:
     """Find out which method suits your table: a fair contest by cross-validation.
 
-    Prints a table of scores and writes a page with pictures. Every method is tuned on the
-    training rows of each fold alone. A contest that was stopped goes on where it was.
+    Prints a verdict and a table of scores, and writes a page with pictures. Every method is tuned
+    on the training rows of each fold alone. A contest that was stopped goes on where it was.
     """
     from absentia.cli.files import check_folder, read_table, table_name
     from absentia.cli.learning import as_dataset
     from absentia.evaluation.comparison import compare_table, comparison_text
+    from absentia.evaluation.experiments.realholes import QUICK_METHODS, QUICK_ROWS
     from absentia.evaluation.learning_table import split_target
     from absentia.evaluation.methods import methods_for
 
-    wanted = _words(methods)
+    wanted = _words(methods) or (list(QUICK_METHODS) if quick else None)
     if wanted is not None:
         methods_for("classification", wanted)  # names are checked before anything takes time
     name = table_name(file)
     folder = report or Path(f"{name}-report")
     check_folder(folder, force=force)
     table = split_target(read_table(file, _note), target, task, ignore=_words(ignore) or ())
-    data = as_dataset(table, name, max_rows, keep_ids=keep_ids)
+    rows = max_rows or (QUICK_ROWS if quick else 1000)
+    data = as_dataset(table, name, rows, keep_ids=keep_ids)
     if not quiet:
         for note in data.notes:
             _note(note)
@@ -291,7 +307,7 @@ def compare(
         )
     except KeyboardInterrupt:
         _stop(folder)
-    print(printable(comparison_text(outcome, data, target), lines=True))
+    print(printable(comparison_text(outcome, data, target, file), lines=True))
 
 
 @app.command()
@@ -448,7 +464,3 @@ def _stop(place: Path) -> NoReturn:
     """Say that nothing is lost, and end the command."""
     _note(f"Stopped. What was finished is in {place}; the same command goes on from there.")
     raise typer.Exit(_INTERRUPTED) from None
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -24,6 +24,7 @@ from absentia.tables.columns import with_names
 from absentia.tables.encoder import TableEncoder
 
 __all__ = [
+    "AUTOMATIC",
     "TRAINABLE",
     "as_dataset",
     "fit",
@@ -31,11 +32,14 @@ __all__ = [
     "new_model",
     "predictions",
     "reading_notes",
+    "training_summary",
     "with_probabilities",
 ]
 
 #: What ``absentia train`` can make: the machines of the registry that do both tasks.
 TRAINABLE = tuple(registry("regression", own=True))
+#: What it makes by default.
+AUTOMATIC = "automatic"
 
 
 def as_dataset(
@@ -64,7 +68,13 @@ def reading_notes(encoder: TableEncoder) -> list[str]:
 
 
 def new_model(
-    task: Task, method: str, *, keep_ids: bool = False, progress: bool = False, seed: int = 0
+    task: Task,
+    method: str,
+    *,
+    keep_ids: bool = False,
+    progress: bool = False,
+    seed: int = 0,
+    time_budget: float | None = None,
 ) -> Any:
     """Return an unfitted model that takes the raw table.
 
@@ -74,6 +84,10 @@ def new_model(
     if method not in TRAINABLE:
         raise ValueError(f"There is no method {method!r}; there are {', '.join(TRAINABLE)}.")
     entry = registry()[method]
+    encoder = TableEncoder(keep_ids=keep_ids)
+    if method == AUTOMATIC:
+        automatic = entry.make(task, seed).set_params(progress=progress, time_budget=time_budget)
+        return Pipeline([("encode", encoder), ("machine", automatic)])
     plain = entry.make(task, seed)[-1]
     # Penalties and mask weights are those of a comparison; widths go by the scale of the table.
     grid = {name.split("__")[-1]: values for name, values in entry.grid(task).items()}
@@ -85,7 +99,6 @@ def new_model(
         mask_weights=grid.get("mask_weight"),
         progress=progress,
     )
-    encoder = TableEncoder(keep_ids=keep_ids)
     pipeline = Pipeline([("encode", encoder), ("scale", StandardScaler()), ("machine", machine)])
     if task == "classification":
         return pipeline
@@ -112,6 +125,29 @@ def with_probabilities(model: Any, features: Any, target: np.ndarray) -> Any:
     machine = CalibratedClassifierCV(search.best_estimator_, cv=5, ensemble=False)
     machine.fit(model[:-1].transform(features), target)
     return Pipeline([*before, (name, machine)])
+
+
+def training_summary(machine: Any, table: LearningTable) -> tuple[str, list[str]]:
+    """Return how good a trained machine is in a few words, and lines on what was chosen."""
+    measure = "accuracy" if table.task == "classification" else "R²"
+    baseline, answer = table.baseline()
+    if hasattr(machine, "members_"):
+        score, error = machine.score_, f" ± {machine.score_error_:.3f}"
+        lines = ["Members, with weights by how much more a row misses than the rows of this file:"]
+        lines += [f"  {line}" for line in str(machine.members_).splitlines()]
+    else:
+        score, error = machine.best_score_, ""
+        chosen = (f"{name}={_short(value)}" for name, value in machine.best_params_.items())
+        lines = [f"Chosen by cross-validation: {', '.join(chosen)}."]
+    worse = "; it has learned nothing" if score <= baseline else ""
+    return (
+        f"cross-validated {measure} {score:.3f}{error} ({answer} would have {baseline:.3f}{worse})",
+        lines,
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def machine_of(model: Any) -> Any:

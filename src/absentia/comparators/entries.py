@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
+from absentia.automatic import AutoClassifier, AutoRegressor
 from absentia.comparators.chained_equations import ChainedEquationsImputer
 from absentia.comparators.comparator import Comparator, Task
 from absentia.comparators.density_imputers import ConditionalMeanImputer, SampledImputer
@@ -178,6 +179,12 @@ def _robust(
     )
 
 
+def _automatic(task: Task, random_state: Any) -> Any:
+    return (AutoClassifier if task == "classification" else AutoRegressor)(
+        random_state=random_state
+    )
+
+
 _MICE = _pooled(
     "mice",
     "chained equations, five draws, predictions pooled",
@@ -186,6 +193,17 @@ _MICE = _pooled(
 )
 
 ENTRIES: tuple[Comparator, ...] = (
+    Comparator(
+        "automatic",
+        "a weighted average of beliefs, indicators and trees",
+        "Caruana and others 2004",
+        _automatic,
+        {task: {"weighting": ("greedy",)} for task in ("classification", "regression")},
+        handles_nan=True,
+        probabilistic=True,
+        stochastic=True,
+        own=True,
+    ),
     _own("genrbf", "genRBF, one Gaussian", _SMIEJA, kernel="genrbf"),
     _own("genrbf-mask", "genRBF times a mask kernel", _SMIEJA, kernel="genrbf", mask_weight=0.03),
     _own(

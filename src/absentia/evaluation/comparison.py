@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from absentia import __version__
+from absentia.comparators import registry
 from absentia.evaluation.cells import Context
 from absentia.evaluation.datasets import Dataset, best_constant
 from absentia.evaluation.experiments import COMPARE, COMPARE_METHODS
@@ -20,6 +22,7 @@ from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
+from absentia.evaluation.verdict import Verdict, judge
 from absentia.tables.columns import counted, with_names
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
@@ -27,11 +30,12 @@ __all__ = ["Outcome", "compare_table", "comparison_text"]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a comparison came out: a frame of methods by scores, errors, and the page."""
+    """How a comparison came out: a frame of methods by scores, errors, the page, the verdict."""
 
     table: Any
     errors: dict[str, str]
     page: Path
+    verdict: Verdict
 
 
 def compare_table(
@@ -96,17 +100,26 @@ def compare_table(
             time_limit=time_limit,
             progress=progress,
         )
-        page = write_report(results, protocol, "small", seed, folder)
         scores = results.scores(COMPARE.name, "small", seed)
         cells = results.cells(COMPARE.name, "small", seed)
+        verdict = _verdict(scores, cells, data, metric) if len(scores) else None
+        page = write_report(
+            results,
+            protocol,
+            "small",
+            seed,
+            folder,
+            verdict=verdict,
+            opening=_opening(data),
+        )
     failed = cells[cells["error"] != ""]
     errors = {
         method: with_names(error, data.feature_names)
         for method, error in failed.groupby("method")["error"].first().items()
     }
-    if not len(scores):
+    if verdict is None:
         raise ValueError(f"Every method failed, the first with: {next(iter(errors.values()))}")
-    return Outcome(_scores_by_method(scores, cells, data), errors, page)
+    return Outcome(_scores_by_method(scores, cells, data), errors, page, verdict)
 
 
 def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int) -> bool:
@@ -121,16 +134,14 @@ def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, 
     return same
 
 
-def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
-    """Return the outcome as text: one line per method, best first, and where the page is."""
+def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "FILE") -> str:
+    """Return the outcome as text: the verdict, one line per method, and where the page is."""
     table = outcome.table
-    n, d = data.X.shape
-    score, answer = best_constant(data.task, data.y)
-    measure = "accuracy" if data.task == "classification" else "R²"
     lines = [
-        f"{data.task} of {target}: {counted(n, 'row')}, {counted(d, 'column')}, "
-        f"{100 * data.missing_rate:.1f} % missing",
-        f"{answer} would have {measure} {score:.3f}",
+        f"{data.task} of {target}: {' '.join(_opening(data))}",
+        "",
+        outcome.verdict.sentence,
+        _train_command(outcome.verdict, file, target),
         "",
     ]
     heads = [*table.columns]
@@ -144,6 +155,43 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str) -> str:
     lines += [f"{name} failed: {error}" for name, error in outcome.errors.items()]
     lines.append(f"The whole report: {outcome.page}")
     return "\n".join(lines)
+
+
+def _opening(data: Dataset) -> tuple[str, ...]:
+    """Return sentences on the table, and on what the best constant answer would score."""
+    score, answer = best_constant(data.task, data.y)
+    n, d = data.X.shape
+    return (
+        f"{counted(n, 'row')}, {counted(d, 'column')}, {100 * data.missing_rate:.1f} % missing.",
+        f"{answer[0].upper()}{answer[1:]} would have {_measure(data)} {score:.3f}.",
+    )
+
+
+def _measure(data: Dataset) -> str:
+    return "accuracy" if data.task == "classification" else "R²"
+
+
+def _train_command(verdict: Verdict, file: str, target: str) -> str:
+    """Return the command that trains the best method, or the best of those it can train."""
+    able = [name for name in registry("regression", own=True) if name in METHODS]
+    name = next((name for name in (verdict.best, *verdict.as_good) if name in able), "automatic")
+    method = "" if name == "automatic" else f" --method {name}"
+    return f"Train {name}: absentia train {quote(file)} -t {quote(target)} -o model.skops{method}"
+
+
+def _verdict(scores: Any, cells: Any, data: Dataset, metric: str) -> Verdict:
+    chosen = scores[scores["metric"] == metric]
+    folds = chosen.pivot_table(index=["sample", "fold"], columns="method", values="value")
+    # A method that failed on a fold is compared on no fold: others would be judged by fewer.
+    whole = folds.dropna(axis=1)
+    folds = whole if whole.shape[1] else folds.dropna(axis=0, how="all").fillna(folds.min())
+    seconds = cells[cells["error"] == ""].groupby("method")["seconds"].mean()
+    return judge(
+        {str(name): folds[name].to_numpy() for name in folds.columns},
+        {str(name): float(value) for name, value in seconds.items()},
+        _measure(data),
+        best_constant(data.task, data.y)[0],
+    )
 
 
 def _scores_by_method(scores: Any, cells: Any, data: Dataset) -> Any:

@@ -6,7 +6,7 @@ thick lines, the rest in cool colours and thin ones, the same in every picture.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -235,6 +235,23 @@ def rank_curves(ranks: Any) -> Any:
     panel.set_xlabel("missing values, %", fontsize=9)
     panel.set_ylabel("mean rank", fontsize=9)
     panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _tidy(panel)
+    return figure
+
+
+def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) -> Any:
+    """Draw a dot per method with two standard errors to either side, the best on top."""
+    names = sorted(means, key=lambda name: means[name])
+    order = _methods_in_order(names)
+    figure = _figure(8.2, 1.0 + 0.3 * len(names))
+    panel = figure.subplots()
+    for y, name in enumerate(names):
+        colour = style_of(name, order)["color"]
+        reach = 2 * np.nan_to_num(errors[name])
+        panel.plot([means[name] - reach, means[name] + reach], [y, y], color=colour, linewidth=2)
+        panel.plot(means[name], y, "o", color=colour, markersize=7)
+    panel.set_yticks(range(len(names)), names, fontsize=8.5)
+    panel.set_xlabel(label, fontsize=9)
     _tidy(panel)
     return figure
 

@@ -23,6 +23,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
+from absentia.automatic import AutoRegressor
 from absentia.evaluation.datasets import Task
 from absentia.evaluation.sources import FittedSource, GramSource
 from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
@@ -209,7 +210,11 @@ def search_estimator(
     candidates = list(ParameterGrid(dict(parameters)))
     best_score, best = -np.inf, candidates[0]
     best_values: list[tuple[IntArray, FloatArray]] | None = None
-    for candidate in candidates if len(candidates) > 1 or task == "regression" else []:
+    # Some learners bring out-of-fold predictions of their own.
+    judged = len(candidates) > 1 or (
+        task == "regression" and not isinstance(estimator, AutoRegressor)
+    )
+    for candidate in candidates if judged else []:
         total, values_of_row = 0.0, []
         for train, validation in splits:
             seen = seen_columns(X[train])
@@ -231,10 +236,15 @@ def search_estimator(
     facts = dict(best)
     if np.isfinite(best_score):
         facts["inner_score"] = best_score / len(splits)
+    out_of_fold = None
+    if best_values is not None:
+        out_of_fold = _assembled(best_values, len(y))
+    elif isinstance(model, AutoRegressor):
+        out_of_fold = model.out_of_fold_
     return Trained(
         prediction,
         _values(model, rows, prediction),
-        None if best_values is None else _assembled(best_values, len(y)),
+        out_of_fold,
         probabilities,
         getattr(model, "classes_", None),
         facts,

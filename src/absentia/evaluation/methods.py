@@ -29,8 +29,8 @@ from absentia.tables import FloatArray
 __all__ = ["METHODS", "Method", "methods_for"]
 
 Kind = Literal["absentia", "imputation", "kernel", "learner"]
-#: Solved by cone programs, or by R: only where a protocol asks for them by name.
-_ONLY_ON_DEMAND = ("robust", "robust-spherical", "mice-r")
+#: Many fits, cone programs, or R: only where a protocol asks for them by name.
+_ONLY_ON_DEMAND = ("automatic", "robust", "robust-spherical", "mice-r")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ same pictures as PNG and the same tables as CSV.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from absentia.evaluation.significance import (
     summary_table,
 )
 from absentia.evaluation.store import Results
+from absentia.evaluation.verdict import Verdict
 from absentia.reports.report_page import Page
 from absentia.reports.safe_text import show_text_literally, write_csv
 
@@ -59,7 +61,14 @@ def write_reports(results: Results, folder: str | Path) -> list[Path]:
 
 
 def write_report(
-    results: Results, protocol: Protocol, size: str, seed: int, folder: str | Path
+    results: Results,
+    protocol: Protocol,
+    size: str,
+    seed: int,
+    folder: str | Path,
+    *,
+    verdict: Verdict | None = None,
+    opening: Sequence[str] = (),
 ) -> Path:
     """Write the report of one protocol into a folder, and return its page.
 
@@ -71,12 +80,19 @@ def write_report(
     seed : int
     folder : path
         Made where it does not exist.
+    verdict : Verdict, optional
+        Of a comparison on one table: its sentence and a picture of all methods come first.
+    opening : sequence of str
+        Sentences to stand beside it.
 
     Returns
     -------
     Path of ``index.html``
     """
-    return _Report(results, protocol, size, seed, Path(folder)).write()
+    report = _Report(results, protocol, size, seed, Path(folder))
+    if verdict is not None:
+        report.open_with(verdict, opening)
+    return report.write()
 
 
 class _Report:
@@ -87,7 +103,24 @@ class _Report:
         self.scores = results.scores(protocol.name, size, seed)
         self.cells = results.cells(protocol.name, size, seed)
         self.runs = results.runs(protocol.name, size, seed)
+        self._answered = False
         self.page = Page(protocol.title, f"{protocol.name}, size {size}; {protocol.source}")
+
+    def open_with(self, verdict: Verdict, sentences: Sequence[str]) -> None:
+        """Begin with an answer; ranks and tests are for those who want them."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._answered = True
+        self.page.verdict(verdict.sentence)
+        self.page.section("All methods")
+        for sentence in sentences:
+            self.page.paragraph(sentence)
+        label = METRIC_LABELS.get(self.protocol.metric, self.protocol.metric)
+        self._picture(
+            figures.dots(verdict.means, verdict.errors, label),
+            "methods",
+            "Mean over the folds, and two standard errors to either side; training rows of folds "
+            "overlap, and the errors take that into account.",
+        )
 
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +161,9 @@ class _Report:
             "failed": str(failed),
             "hours of computing": f"{self.cells['seconds'].sum() / 3600:.2f}",
         }
-        if comparison is None:
+        if self._answered:
+            pass  # one verdict on one page
+        elif comparison is None:
             self.page.verdict(self._plain_verdict())
         else:
             best = comparison.ranks.index[0]

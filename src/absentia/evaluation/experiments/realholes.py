@@ -18,7 +18,14 @@ from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
 from absentia.tables import IntArray
 
-__all__ = ["COMPARE", "COMPARE_METHODS", "REAL_HOLES", "compare_cells"]
+__all__ = [
+    "COMPARE",
+    "COMPARE_METHODS",
+    "QUICK_METHODS",
+    "QUICK_ROWS",
+    "REAL_HOLES",
+    "compare_cells",
+]
 
 _FOLDS = 5
 _CLASSIFICATION = (
@@ -66,6 +73,7 @@ _SLOW_IF_WIDE = ("mice", "gmm", "genrbf-mixture")
 _ROWS = {"smoke": (90, 90), "small": (1000, 400), "full": (2000, 1000)}
 #: What a user's own table is tried with: ours, the strongest simple rivals, and boosted trees.
 COMPARE_METHODS = (
+    "automatic",
     "genrbf",
     "genrbf-mask",
     "genrbf-mixture",
@@ -79,12 +87,15 @@ COMPARE_METHODS = (
     "hist-gradient-boosting",
     "random-forest",
 )
+#: Those that take seconds, and how many rows they get: an answer within a minute.
+QUICK_METHODS = ("genrbf", "mean-indicator", "hist-gradient-boosting", "random-forest")
+QUICK_ROWS = 300
 
 
 def _cells(context: Context) -> list[Cell]:
     groups: list[tuple[Sequence[str], list[str]]] = [
-        (_CLASSIFICATION, methods_for("classification")),
-        (_REGRESSION, methods_for("regression")),
+        (_CLASSIFICATION, ["automatic", *methods_for("classification")]),
+        (_REGRESSION, ["automatic", *methods_for("regression")]),
     ]
     repeats = {"smoke": 1, "small": 1, "full": 5}[context.size]
     if context.size == "smoke":

@@ -33,8 +33,8 @@ __all__ = [
 Result = tuple[Sequence[Score], dict[str, Any]]
 #: Left out of the small size: the slowest, and near twins of others.
 NOT_IN_SMALL = (
-    "svr-imputation", "missforest", "geom", "kmeans", "expected-rbf-mixture", "icknni", "xgboost",
-    "catboost", "lightgbm", "conditional-mean-mixture",
+    "automatic", "svr-imputation", "missforest", "geom", "kmeans", "expected-rbf-mixture",
+    "icknni", "xgboost", "catboost", "lightgbm", "conditional-mean-mixture",
 )  # fmt: skip
 #: The rows of a data set in a run of size "smoke", which is only to show that things work.
 _SMOKE_ROWS = 90
