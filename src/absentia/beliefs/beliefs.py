@@ -211,7 +211,7 @@ class Beliefs(Stored, MemoryRows):
         means = np.concatenate([part.means for part in parts])
         log_weights = np.concatenate([part.log_weights for part in parts])
         patterns = Patterns.of_mask(np.concatenate([part.patterns.mask for part in parts]))
-        if all(isinstance(part.covariances, ConditionalCovariances) for part in parts):
+        if all(part.covariances.is_conditioned for part in parts):
             table: CovarianceTable = ConditionalCovariances(first.prior, patterns.masks)
             group_of_row = patterns.pattern_of_row
         else:
@@ -278,7 +278,7 @@ class Beliefs(Stored, MemoryRows):
         n_patterns = self.covariances.n_groups
         origin = (
             f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
-            if isinstance(self.covariances, ConditionalCovariances)
+            if self.covariances.is_conditioned
             else "from moments"
         )
         return (
@@ -293,7 +293,7 @@ class Beliefs(Stored, MemoryRows):
                 raise IndexError(f"row {rows} of beliefs about {len(self)} rows")
             rows = slice(int(rows), int(rows) + 1 or None)
         patterns = self.patterns[rows]
-        if isinstance(self.covariances, ConditionalCovariances):
+        if self.covariances.is_conditioned:
             table: CovarianceTable = ConditionalCovariances(self.prior, patterns.masks)
             group_of_row = patterns.pattern_of_row
         else:
@@ -525,11 +525,7 @@ class Beliefs(Stored, MemoryRows):
         else:
             means = self.means @ A.T + b
             patterns = Patterns.of_mask(np.zeros((len(self), A.shape[0]), dtype=bool))
-        if (
-            patterns is self.patterns
-            and isinstance(table, ConditionalCovariances)
-            and diagonal.all()
-        ):
+        if patterns is self.patterns and table.is_conditioned and diagonal.all():
             # Scaled columns are conditioned as before: the covariances are those of the new prior.
             moved: CovarianceTable = ConditionalCovariances(prior, patterns.masks)
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ _SMALLEST_VARIANCE = 1e-250  # whose inverse, times any inflation, is a number
 
 class CovarianceTable(Stored):
     """Covariances by group of rows and by component; beliefs say which group a row is in."""
+
+    #: Whether the covariances come from conditioning a prior, group by group of one pattern.
+    is_conditioned: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -62,6 +66,10 @@ class CovarianceTable(Stored):
     def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
         """Raise ValueError where the groups of rows must be their patterns, and are not."""
 
+    def uncertain_columns(self) -> BoolArray:
+        """Return which columns have a variance in some group, shape (n_features,)."""
+        return np.asarray(self.diagonals().any(axis=(0, 1)))
+
     def diagonals(self) -> FloatArray:
         """Return the variances, shape (n_groups, n_components, n_features)."""
         # A few groups at a time, so that the matrices of all groups never stand at once.
@@ -88,6 +96,8 @@ class ConditionalCovariances(CovarianceTable):
 
     prior: Prior
     masks: BoolArray
+
+    is_conditioned: ClassVar[bool] = True
 
     def validate(self) -> None:
         """Raise ValueError unless the prior is consistent and the masks are about its columns."""
@@ -132,6 +142,10 @@ class ConditionalCovariances(CovarianceTable):
     def is_zero(self) -> BoolArray:
         """Return which patterns are complete."""
         return np.logical_not(self.masks.any(axis=1))
+
+    def uncertain_columns(self) -> BoolArray:
+        """Return which columns some pattern misses."""
+        return np.atleast_1d(self.masks.any(axis=0))
 
     def select(self, groups: IntArray) -> ConditionalCovariances:
         """Return the table of some patterns."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from absentia.beliefs import Beliefs, ConditionalCovariances
+from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import DensityLike
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
@@ -241,7 +241,7 @@ class FourierFeatures(BeliefFeatures):
 
 def _certain(beliefs: Beliefs) -> BoolArray:
     """Return which groups are points: complete patterns, whose components all have one mean."""
-    if isinstance(beliefs.covariances, ConditionalCovariances) or beliefs.n_components == 1:
+    if beliefs.covariances.is_conditioned or beliefs.n_components == 1:
         return beliefs.covariances.is_zero()
     return np.zeros(beliefs.covariances.n_groups, dtype=bool)
 
@@ -251,8 +251,8 @@ def log_damping(beliefs: Beliefs, groups: IntArray, frequencies: FloatArray) -> 
     d, n_frequencies = frequencies.shape
     out = np.empty((beliefs.n_components, len(groups), n_frequencies))
     table = beliefs.covariances
-    if isinstance(table, ConditionalCovariances):
-        masks, prior = table.masks[groups], table.prior
+    if table.is_conditioned:
+        masks, prior = beliefs.patterns.masks[groups], beliefs.prior
         for c in range(beliefs.n_components):
             variances = np.diagonal(prior.covariances[c]).copy()
             damp_patterns(prior.precisions[c], variances, masks, frequencies, out[c])

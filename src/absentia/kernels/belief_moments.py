@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.beliefs import Beliefs, ConditionalCovariances
+from absentia.beliefs import Beliefs
 from absentia.kernels.gram.tiles import cut
 from absentia.tables import FloatArray, IntArray
 
@@ -232,11 +232,7 @@ def uncertain_columns(*beliefs: Beliefs) -> IntArray:
     """Return the columns in which some row is uncertain."""
     uncertain = np.zeros(beliefs[0].n_features, dtype=bool)
     for some in beliefs:
-        table = some.covariances
-        if isinstance(table, ConditionalCovariances):
-            uncertain |= table.masks.any(axis=0)
-        else:
-            uncertain |= table.diagonals().any(axis=(0, 1))
+        uncertain |= some.covariances.uncertain_columns()
         if some.n_components > 1:
             uncertain |= (some.means != some.means[:, :1]).any(axis=(0, 1))
     return np.flatnonzero(uncertain)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from absentia.beliefs import Beliefs, ConditionalCovariances
+from absentia.beliefs import Beliefs
 from absentia.engine.gram.dense_tiles import mirror_rows, reorder
 from absentia.engine.gram.determinants import (
     log_determinants_and_lengths,
@@ -45,11 +45,7 @@ def expected_gram(
     ``log_factor(a, b, rows, columns)``, where given, returns logarithms of what the kernel of
     components ``a`` and ``b`` is multiplied by.
     """
-    if (
-        Q is not None
-        and isinstance(P.covariances, ConditionalCovariances)
-        and not isinstance(Q.covariances, ConditionalCovariances)
-    ):
+    if Q is not None and P.covariances.is_conditioned and not Q.covariances.is_conditioned:
         # The fast path takes the conditioned side as columns.
         return expected_gram(
             Q,
@@ -181,11 +177,11 @@ def log_self_similarities(
     if (
         P.n_components == 1
         and scaled
-        and isinstance(table, ConditionalCovariances)
+        and P.covariances.is_conditioned
         and works_from_precisions(P, smoothing)
     ):
         precision = P.prior.precisions[0].copy()  # never read-only, see gram_regions
-        masks = np.array(table.masks)  # writeable like all others: compiled only once
+        masks = np.array(P.patterns.masks)  # writeable like all others: compiled only once
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
         spread = principal_log_determinants(precision + 2 * smoothing.information, masks)
         certain = principal_log_determinants(precision, masks)

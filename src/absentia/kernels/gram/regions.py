@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from absentia.beliefs import Beliefs, ConditionalCovariances, Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.engine.gram.dense_tiles import exponential_of_distances
 from absentia.engine.gram.determinants import principal_log_determinants
 from absentia.engine.gram.explicit_tiles import explicit_rows
@@ -94,7 +94,7 @@ class Side:
     @property
     def is_conditioned(self) -> bool:
         """Whether the covariances come from conditioning a prior."""
-        return isinstance(self.beliefs.covariances, ConditionalCovariances)
+        return self.beliefs.covariances.is_conditioned
 
     def covariances(self, groups: IntArray | slice) -> FloatArray:
         """Return the covariances of some groups, shape (n_groups, d, d)."""
