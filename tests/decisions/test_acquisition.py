@@ -307,7 +307,7 @@ def test_bad_input(machine):
     boosted = HistGradientBoostingClassifier(max_iter=2).fit(X, signal > 0)
     with pytest.raises(ValueError, match="has no density"):
         measure_next(boosted, ROWS)
-    with pytest.raises(ValueError, match="X has 3 columns, but the density knows 4"):
+    with pytest.raises(ValueError, match="X has 3 columns, but the density has 4"):
         measure_next(machine, ROWS[:, :3])
     with pytest.raises(ValueError, match="must have the shape of X"):
         AcquisitionPolicy(machine).run(ROWS, np.zeros((2, 4)))
