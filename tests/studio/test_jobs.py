@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from absentia.studio import jobs
 from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.jobs import Job, train
 from absentia.studio.row_model import train_model
@@ -54,3 +55,18 @@ def test_the_examples_have_holes_and_a_target_without(name):
     frame = bundled_table(name)
     assert 0.1 < frame.isna().to_numpy().mean() < 0.6
     assert frame[BUNDLED[name][1]].notna().all()
+
+
+def test_methods_are_compared_on_the_same_folds(monkeypatch):
+    monkeypatch.setattr(jobs, "_COMPARED", ("mean", "mean-indicator"))
+    steps = []
+    found = jobs.compare_methods(
+        lambda share, text: steps.append(share),
+        mixed_table(),
+        "kind",
+        kinds={"value": "left out"},
+    )
+    assert {row["method"] for row in found} == {"mean", "mean-indicator"}
+    assert [row["measure"] for row in found] == ["accuracy", "accuracy"]
+    assert found[0]["score"] >= found[1]["score"] > 0.6
+    assert steps == sorted(steps)

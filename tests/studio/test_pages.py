@@ -7,6 +7,7 @@ import io
 import pandas as pd
 import pytest
 
+from absentia.cli import main
 from absentia.studio import pages
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.workspaces import Workspace, Workspaces
@@ -142,3 +143,18 @@ def test_words_that_a_spreadsheet_would_run_are_guarded():
     workspace = Workspace(name="mine")
     workspace._batch = pd.DataFrame({"prediction": ["=1+1"], "doubt": [0.5]})
     assert "'=1+1" in workspace.batch_csv().decode()
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_the_command_line_predicts_with_a_model_of_the_studio(tmp_path, classifies):
+    workspace = Workspace(mixed_table(), "mine")
+    workspace.answers = RowAnswers(small_pipeline(classifies))
+    (tmp_path / "model").write_bytes(workspace.model_file())
+    mixed_table().to_csv(tmp_path / "mine.csv", index=False)
+    out = tmp_path / "out.csv"
+    files = [str(tmp_path / "model"), str(tmp_path / "mine.csv"), "-o", str(out)]
+    assert main(["predict", *files]) == 0
+    found = pd.read_csv(out)["prediction"]
+    assert found.tolist() == pytest.approx(
+        small_pipeline(classifies).predict(mixed_table()).tolist()
+    )

@@ -180,3 +180,31 @@ def test_dates_far_away_are_dates():
     start = np.datetime64("2020-01-01")
     assert days[0] - days[1] == (never - start).astype(int)
     assert days[1] - days[2] == (start - early).astype(int)
+
+
+def test_columns_are_read_as_their_owner_says():
+    frame = pd.DataFrame(
+        {"code": [10, 20, 30, 10], "size": ["1", "2", "x", None], "name": list("abca")}
+    )
+    encoder = TableEncoder(kinds={"code": "category", "size": "number", "name": "left out"})
+    encoded = encoder.fit_transform(frame)
+    names = ["code=10", "code=20", "code=30", "size"]
+    assert encoder.get_feature_names_out().tolist() == names
+    np.testing.assert_array_equal(encoded[:, :3], np.eye(3)[[0, 1, 2, 0]])
+    np.testing.assert_array_equal(encoded[:, 3], [1, 2, np.nan, np.nan])
+    assert any("1 unreadable value ('x')" in note for note in encoder.notes_)
+
+
+def test_a_row_number_that_was_asked_for_is_kept():
+    frame = pd.DataFrame({"id": range(1, 41), "a": np.arange(40) % 7})
+    assert TableEncoder().fit(frame).kinds_ == ["left out", "number"]
+    assert TableEncoder(kinds={"id": "number"}).fit(frame).kinds_ == ["number", "number"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sentence"),
+    [({"b": "number"}, "kinds name the column 'b'"), ({"a": "text"}, "found 'text' for 'a'")],
+)
+def test_kinds_that_cannot_be_are_refused(kinds, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TableEncoder(kinds=kinds).fit(pd.DataFrame({"a": [1, 2, 3]}))

@@ -36,7 +36,7 @@ def missingness_page(report: MissingnessReport, title: str) -> str:
     )
     text = str(report)
     little = text[text.index("Missing completely at random?") :].split("\n\n")[0].splitlines()[1:]
-    page.verdict(" ".join(line.strip() for line in little))
+    page.verdict(" ".join(f"{line.strip().rstrip('.')}." for line in little))
     page.section("At a glance")
     figure = report.plot()
     page.picture(figure, "Shares by column, the commonest patterns, and what goes missing together")

@@ -68,6 +68,7 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
         parts["missing"], doubt.by_column[some], doubt.columns, doubt.unit,
     )  # fmt: skip
     figure = first.plot()
+    figure.axes[0].set_xlabel("rank by doubt")
     page.picture(figure, f"The {len(some)} most doubtful rows, the most doubtful first")
     pyplot().close(figure)
     page.section("Rows, the most doubtful first")

@@ -33,7 +33,9 @@ def draw_parts(doubt: Uncertainty) -> Any:
             base = base + part
         axes.set(ylabel=_LABEL[doubt.unit], xlabel="row")
         tidy(axes)
-    panels[0, 0].legend(frameon=False, ncols=3, loc="upper left", fontsize="small")
+    panels[0, 0].legend(
+        frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), fontsize="small"
+    )
     return figure
 
 
