@@ -13,6 +13,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.engine.threads import n_threads
 
@@ -59,7 +60,7 @@ class Rule:
     """
 
     expected: tuple[str, ...]
-    admits: Callable[[Any], bool]
+    admits: Callable[[object], bool]
 
     def __or__(self, other: Rule) -> Rule:
         return Rule(
@@ -67,7 +68,7 @@ class Rule:
             lambda value: self.admits(value) or other.admits(value),
         )
 
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: object) -> None:
         """Raise a ValueError unless ``value`` keeps the rule."""
         if not self.admits(value):
             *others, last = self.expected
@@ -75,7 +76,7 @@ class Rule:
             raise ValueError(f"{name} must be {expected}, found {shown(value)}.")
 
 
-def finite(value: Any) -> float | None:
+def finite(value: object) -> float | None:
     """Return a number as a float; None for what is no finite number, as ``True`` is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return None
@@ -91,7 +92,7 @@ def number_between(
 ) -> Rule:
     """Return the rule of finite numbers from ``low`` to ``high``, the ends included by default."""
 
-    def admits(value: Any) -> bool:
+    def admits(value: object) -> bool:
         number = finite(value)
         if number is None:
             return False
@@ -103,7 +104,7 @@ def number_between(
 def count_from(minimum: int, maximum: int = 2**31 - 1) -> Rule:
     """Return the rule of integers in a range, by default up to what compiled code can hold."""
 
-    def admits(value: Any) -> bool:
+    def admits(value: object) -> bool:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
             return False
         return minimum <= int(value) <= maximum
@@ -158,7 +159,7 @@ THREADS = Rule(
 )
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameters(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator against the rules of its class and its bases.
 
     A base may have rules for parameters that only some of its leaves have.
@@ -170,7 +171,7 @@ def check_parameters(estimator: Any) -> None:
         rules[name].check(name, getattr(estimator, name))
 
 
-def require(condition_holds: Any, sentence: str) -> None:
+def require(condition_holds: object, sentence: str) -> None:
     """Raise a ValueError unless a condition holds."""
     if not condition_holds:
         raise ValueError(sentence)

@@ -6,7 +6,10 @@ carry meaning (known, missing, model) differ in lightness as well, so that they 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "COLOURS",
@@ -71,7 +74,7 @@ def grid_of_panels(
     return figure, panels[:number]
 
 
-def tidy(axes: Any) -> Any:
+def tidy(axes: Axes) -> Any:
     """Take away the frame of a panel, and set its text in the ink of the family."""
     axes.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):

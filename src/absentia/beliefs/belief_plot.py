@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from absentia.beliefs.prior import Prior
 from absentia.pictures import FAINT, INK, KNOWN, MISSING, grid_of_panels
 from absentia.tables import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -42,7 +46,7 @@ def mixture_density(
     return density
 
 
-def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Any:
+def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
     """Draw one row, a panel per column; see :meth:`Beliefs.plot`."""
     one = beliefs[row]
     variances = np.diagonal(one.covariances.dense(one.group_of_row)[0], axis1=1, axis2=2)
@@ -75,7 +79,7 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Any:
     return figure
 
 
-def draw_prior(prior: Prior, labels: Sequence[str], max_columns: int) -> Any:
+def draw_prior(prior: Prior, labels: Sequence[str], max_columns: int) -> Figure:
     """Draw the density of each column and, where there are several, its components."""
     shown = min(prior.n_features, max_columns)
     figure, panels = grid_of_panels(shown)
@@ -111,7 +115,7 @@ def _around(means: FloatArray, variances: FloatArray) -> FloatArray:
     return np.linspace((means - reach).min(), (means + reach).max(), _POINTS)
 
 
-def _title(axes: Any, name: str) -> None:
+def _title(axes: Axes, name: str) -> None:
     shown = name if len(name) <= 24 else f"{name[:12]}…{name[-11:]}"
     axes.set_title(shown, color=INK, fontsize="small", parse_math=False)
     axes.set_yticks([])
@@ -119,5 +123,5 @@ def _title(axes: Any, name: str) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _heading(figure: Any, text: str) -> None:
+def _heading(figure: Figure, text: str) -> None:
     figure.suptitle(text, color=INK, fontsize="small")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,10 @@ from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
 from absentia.tables.stored import Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["Beliefs", "covariance_roots"]
 
@@ -332,7 +336,7 @@ class Beliefs(Stored, MemoryRows):
         """
         return belief_table.spread_of(self)
 
-    def to_frame(self, index: Any = None) -> Any:
+    def to_frame(self, index: Any = None) -> pd.DataFrame:
         """Return a completed table with error bars, as a pandas frame.
 
         For each column its mean and, in ``<column> ±``, the standard deviation of what it could
@@ -358,7 +362,7 @@ class Beliefs(Stored, MemoryRows):
         """
         return belief_table.completed_frame(self, index)
 
-    def plot(self, row: int, *, max_columns: int = 24) -> Any:
+    def plot(self, row: int, *, max_columns: int = 24) -> Figure:
         """Draw what a row could be: known values as points, missing ones as densities.
 
         Parameters

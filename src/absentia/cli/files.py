@@ -13,10 +13,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absentia.reports.safe_text import printable
 from absentia.tables.delimited import read_delimited
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["check_folder", "check_output", "read_table", "replaced", "table_name", "write_table"]
 
@@ -125,7 +128,7 @@ def replaced(output: str | Path) -> Iterator[Path]:
         os.replace(draft, path)
 
 
-def write_table(frame: Any, target: str | None) -> None:
+def write_table(frame: pd.DataFrame, target: str | None) -> None:
     """Write a frame to a file, or as CSV to the standard output (None or ``-``)."""
     if target is None or target == "-":
         if sys.stdout.isatty():

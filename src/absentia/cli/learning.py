@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -22,6 +22,9 @@ from absentia.machines import SVCCV, SVRCV
 from absentia.persistence import load
 from absentia.tables.columns import with_names
 from absentia.tables.encoder import TableEncoder
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "AUTOMATIC",
@@ -185,7 +188,7 @@ def load_model(path: Path, note: Callable[[str], None]) -> Any:
     return model
 
 
-def predictions(model: Any, frame: Any, *, keep: bool, probabilities: bool = False) -> Any:
+def predictions(model: Any, frame: pd.DataFrame, *, keep: bool, probabilities: bool = False) -> Any:
     """Return a frame with the predictions, next to the input if requested.
 
     No column of the input is overwritten: where it has one named ``prediction``, that of the model

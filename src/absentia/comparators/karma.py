@@ -7,6 +7,7 @@ with the kernel below; they train by online gradient steps, and the experiments 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -189,7 +190,7 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         *,
         g: int = 2,
         gamma: float | str | None = "scale",
-        class_weight: Any = None,
+        class_weight: dict[Hashable, float] | str | None = None,
         tol: float = 1e-3,
     ):
         self.C = C

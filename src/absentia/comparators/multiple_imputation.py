@@ -48,7 +48,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
         remember_columns(self, X)
         return self
 
-    def _make_imputer(self) -> Any:
+    def _make_imputer(self) -> BaseEstimator:
         if self.imputer is None:
             return ChainedEquationsImputer(self.n_draws, random_state=self.random_state)
         imputer = clone(self.imputer)
@@ -65,7 +65,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
             shared["random_state"] = self.random_state
         return imputer.set_params(**{k: v for k, v in shared.items() if k in known})
 
-    def _base_estimator(self) -> Any:
+    def _base_estimator(self) -> BaseEstimator:
         raise TypeError("use MultipleImputationClassifier or MultipleImputationRegressor")
 
     def _by_draw(self, X: TableLike, method: str) -> FloatArray:
@@ -133,8 +133,8 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
 
     def __init__(
         self,
-        estimator: Any = None,
-        imputer: Any = None,
+        estimator: BaseEstimator | None = None,
+        imputer: BaseEstimator | None = None,
         *,
         n_draws: int = 5,
         random_state: RandomState = None,
@@ -144,7 +144,7 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def _base_estimator(self) -> Any:
+    def _base_estimator(self) -> BaseEstimator:
         return SVC() if self.estimator is None else self.estimator
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:
@@ -219,8 +219,8 @@ class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
 
     def __init__(
         self,
-        estimator: Any = None,
-        imputer: Any = None,
+        estimator: BaseEstimator | None = None,
+        imputer: BaseEstimator | None = None,
         *,
         n_draws: int = 5,
         random_state: RandomState = None,
@@ -230,7 +230,7 @@ class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def _base_estimator(self) -> Any:
+    def _base_estimator(self) -> BaseEstimator:
         return SVR() if self.estimator is None else self.estimator
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:

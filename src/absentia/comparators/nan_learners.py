@@ -38,7 +38,7 @@ _CLASSES = {
 }
 
 
-def make_nan_learner(name: str, task: Task, random_state: RandomState = None) -> Any:
+def make_nan_learner(name: str, task: Task, random_state: RandomState = None) -> BaseEstimator:
     """Return a learner that takes rows with NaN as they are.
 
     Parameters
@@ -103,7 +103,7 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
     classes_: np.ndarray
     estimator_: Any
 
-    def __init__(self, estimator: Any):
+    def __init__(self, estimator: BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:

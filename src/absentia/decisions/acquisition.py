@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 from absentia.decisions.expected_gains import gains_of_one, gains_of_two
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Costs", "LossName", "Measurements", "measure_next", "read_costs"]
 
@@ -98,7 +101,7 @@ class Measurements:
             f"columns, {stopped} of them better left as they are"
         )
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame, one line per row and missing column, the best first.
 
         Its columns are ``row``, ``column``, ``gain``, ``cost`` and ``gain_per_cost``.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.decisions.acquisition import Costs, LossName, measure_next, read_costs
 from absentia.decisions.model_answers import Loss, Questions
 from absentia.tables import FloatArray, IntArray, TableLike, as_table, column_names, table_as
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["AcquisitionPolicy", "AcquisitionTrace"]
 
@@ -53,7 +56,7 @@ class AcquisitionTrace:
             f"measured in {n_steps} step{'s' * (n_steps != 1)} for {self.spent[-1].sum():g}"
         )
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame, one line per measurement.
 
         Its columns are ``row``, ``step``, ``column``, ``value``, ``gain`` and ``spent``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,9 @@ from absentia.tables import (
     plan_of,
 )
 from absentia.tables.streams import Stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["LOG_ROOT_2_PI", "Density", "TrainingRows"]
 
@@ -167,7 +170,7 @@ class Density(DensityMixin, BaseEstimator):
         names: np.ndarray = _check_feature_names_in(self, input_features)[self.columns_]
         return names
 
-    def plot(self, *, max_columns: int = 24) -> Any:
+    def plot(self, *, max_columns: int = 24) -> Figure:
         """Draw the density of each column, and its components where there are several.
 
         Parameters

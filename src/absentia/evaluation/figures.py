@@ -7,12 +7,17 @@ thick lines, the rest in cool colours and thin ones, the same in every picture.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.significance import Comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "METRIC_LABELS",
@@ -60,7 +65,7 @@ _MARKERS = "osD^vPX*<>hp"
 _RULE = {"color": "#d9dce1", "linewidth": 0.8}
 
 
-def _figure(width: float, height: float) -> Any:
+def _figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -92,7 +97,7 @@ def _methods_in_order(names: Sequence[str]) -> list[str]:
     return known + sorted(set(names) - set(known))
 
 
-def curves(scores: Any, metric: str, mechanism: str = "", variant: str = "") -> Any:
+def curves(scores: pd.DataFrame, metric: str, mechanism: str = "", variant: str = "") -> Figure:
     """Draw a metric against the share of missing values, one panel per data set."""
     chosen = scores[(scores["metric"] == metric)]
     if mechanism:
@@ -145,7 +150,7 @@ def curves(scores: Any, metric: str, mechanism: str = "", variant: str = "") -> 
     return figure
 
 
-def heat_map(table: Any, metric: str, *, lower_is_better: bool = False) -> Any:
+def heat_map(table: pd.DataFrame, metric: str, *, lower_is_better: bool = False) -> Figure:
     """Draw data sets by methods: the number, coloured by how far it is from the row's best."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -194,7 +199,7 @@ def heat_map(table: Any, metric: str, *, lower_is_better: bool = False) -> Any:
     return figure
 
 
-def rank_diagram(comparison: Comparison) -> Any:
+def rank_diagram(comparison: Comparison) -> Figure:
     """Draw mean ranks with bars over methods without significant differences (Demsar's diagram)."""
     from scikit_posthocs import critical_difference_diagram
 
@@ -224,7 +229,7 @@ def rank_diagram(comparison: Comparison) -> Any:
     return figure
 
 
-def rank_curves(ranks: Any) -> Any:
+def rank_curves(ranks: pd.DataFrame) -> Figure:
     """Draw mean ranks against the share of missing values, the best on top."""
     order = _methods_in_order([str(name) for name in ranks.columns])
     figure = _figure(8.6, 4.6)
@@ -239,7 +244,7 @@ def rank_curves(ranks: Any) -> Any:
     return figure
 
 
-def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) -> Any:
+def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) -> Figure:
     """Draw a dot per method with two standard errors to either side, the best on top."""
     names = sorted(means, key=lambda name: means[name])
     order = _methods_in_order(names)
@@ -256,7 +261,7 @@ def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) ->
     return figure
 
 
-def times(cells: Any) -> Any:
+def times(cells: pd.DataFrame) -> Figure:
     """Draw how long a cell took, by method: median, and the middle half, on a logarithmic axis."""
     chosen = cells[cells["error"] == ""]
     quartiles = chosen.groupby("method")["seconds"].quantile([0.25, 0.5, 0.75]).unstack()
@@ -276,7 +281,7 @@ def times(cells: Any) -> Any:
     return figure
 
 
-def calibration(cells: Any, methods: Sequence[str] | None = None) -> Any:
+def calibration(cells: pd.DataFrame, methods: Sequence[str] | None = None) -> Figure:
     """Draw how often a prediction is right against how sure it was, pooled over all cells."""
     bins: dict[str, np.ndarray] = {}
     for method, facts in zip(cells["method"], cells["facts"], strict=True):
@@ -310,7 +315,7 @@ def _tidy(panel: Any) -> None:
         panel.spines[side].set_color("#b8bdc6")
 
 
-def _plain_log_axis(panel: Any) -> None:
+def _plain_log_axis(panel: Axes) -> None:
     """Make the horizontal axis logarithmic, with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

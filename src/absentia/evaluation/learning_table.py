@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
 from absentia.tables import BoolArray
 from absentia.tables.columns import ColumnReading, counted, read_column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["LearningTable", "split_target", "without_columns"]
 
@@ -45,7 +48,7 @@ class LearningTable:
         return best_constant(self.task, self.target)
 
 
-def without_columns(frame: Any, ignore: Sequence[str]) -> Any:
+def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> Any:
     """Return the frame without some of its columns, which must be there."""
     unknown = [name for name in ignore if name not in frame.columns]
     if unknown:
@@ -55,7 +58,7 @@ def without_columns(frame: Any, ignore: Sequence[str]) -> Any:
 
 
 def split_target(
-    frame: Any, target: str, task: str | None = None, *, ignore: Sequence[str] = ()
+    frame: pd.DataFrame, target: str, task: str | None = None, *, ignore: Sequence[str] = ()
 ) -> LearningTable:
     """Cut off the target, leave out rows without one, and find out what is to be learned."""
     if task not in (None, "classification", "regression"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absentia.evaluation import figures
 from absentia.evaluation.cells import Protocol
@@ -28,6 +28,9 @@ from absentia.evaluation.store import Results
 from absentia.evaluation.verdict import Verdict
 from absentia.reports.report_page import Page
 from absentia.reports.safe_text import show_text_literally, write_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["write_report", "write_reports"]
 
@@ -384,7 +387,7 @@ class _Report:
         write_csv(table, self.folder / "runs.csv")
         self.page.table(table)
 
-    def _picture(self, figure: Any, name: str, caption: str) -> None:
+    def _picture(self, figure: Figure, name: str, caption: str) -> None:
         show_text_literally(figure)
         figure.savefig(self.folder / f"{file_name(name)}.png", dpi=_PNG_DPI)
         self.page.picture(figure, caption)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Comparison",
@@ -72,14 +75,14 @@ class Comparison:
         ]
 
 
-def paired_table(scores: Any, metric: str, blocks: Sequence[str]) -> Any:
+def paired_table(scores: pd.DataFrame, metric: str, blocks: Sequence[str]) -> pd.DataFrame:
     """Return a frame of blocks by methods: the mean of a metric over what is not in the block."""
     chosen = scores[scores["metric"] == metric]
     keys = [column for column in blocks if column in chosen.columns]
     return chosen.pivot_table(index=keys, columns="method", values="value", aggfunc="mean")
 
 
-def means_by(scores: Any, metric: str, rows: Sequence[str]) -> Any:
+def means_by(scores: pd.DataFrame, metric: str, rows: Sequence[str]) -> pd.DataFrame:
     """Return a frame of rows by methods: the mean over rates, each rate with the same weight.
 
     Methods that have scores in less than four fifths of the rows and rates are left out: their
@@ -91,13 +94,13 @@ def means_by(scores: Any, metric: str, rows: Sequence[str]) -> Any:
 
 
 def ranks_by_rate(
-    scores: Any,
+    scores: pd.DataFrame,
     metric: str,
     blocks: Sequence[str],
     methods: Sequence[str],
     *,
     lower_is_better: bool = False,
-) -> Any:
+) -> pd.DataFrame:
     """Return a frame of rates by methods: mean ranks over the blocks of each rate."""
     keys = [*(column for column in blocks if column != "rate"), "rate"]
     table = paired_table(scores, metric, keys)[list(methods)].dropna()
@@ -106,7 +109,7 @@ def ranks_by_rate(
 
 
 def compare_ranks(
-    table: Any, *, lower_is_better: bool = False, level: float = 0.05
+    table: pd.DataFrame, *, lower_is_better: bool = False, level: float = 0.05
 ) -> Comparison | None:
     """Rank methods within each block and test the mean ranks.
 
@@ -161,7 +164,9 @@ def compare_ranks(
     return Comparison(series, p_value, pairwise, difference, n_blocks, level, left_out)
 
 
-def summary_table(scores: Any, metric: str, rows: Sequence[str] = ("dataset",)) -> Any:
+def summary_table(
+    scores: pd.DataFrame, metric: str, rows: Sequence[str] = ("dataset",)
+) -> pd.DataFrame:
     """Return mean and standard deviation of a metric, by rows and methods.
 
     The standard deviation is over samples of holes (or repetitions), after averaging the folds of

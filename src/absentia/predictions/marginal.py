@@ -68,7 +68,7 @@ class MarginalModel(BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         density: DensityLike = "gaussian",
         n_draws: int = 64,

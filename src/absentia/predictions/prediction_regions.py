@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.tables import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["PredictionIntervals", "PredictionSets"]
 
@@ -66,7 +69,7 @@ class PredictionIntervals:
         inside: BoolArray = (self.lower <= targets) & (targets <= self.upper)
         return inside
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with ``lower``, ``upper`` and ``n_calibration``."""
         import pandas as pd
 
@@ -128,7 +131,7 @@ class PredictionSets:
         inside: BoolArray = (self.members & (self.classes == labels[:, None])).any(axis=1)
         return inside
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one column of booleans per class, and ``n_calibration``."""
         import pandas as pd
 

@@ -6,7 +6,7 @@ what the missing value could be. Rows that miss both are one cloud.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from absentia.pictures import COLOURS, INK, pyplot, tidy
 from absentia.predictions.wrapped_model import RowFormat
 from absentia.reports.safe_text import as_plot_labels
 from absentia.tables import FloatArray, as_table, column_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["plot_decision_surface"]
 
@@ -101,7 +105,7 @@ def _unit(values: FloatArray) -> FloatArray:
 
 
 def _draw_values(
-    figure: Any, axes: Any, grid_x: FloatArray, grid_y: FloatArray, values: FloatArray
+    figure: Figure, axes: Axes, grid_x: FloatArray, grid_y: FloatArray, values: FloatArray
 ) -> None:
     surface = axes.contourf(
         grid_x, grid_y, values.reshape(_GRID, _GRID), levels=12, cmap="viridis", alpha=0.55
@@ -110,7 +114,7 @@ def _draw_values(
 
 
 def _draw_classes(
-    axes: Any, grid_x: FloatArray, grid_y: FloatArray, machine: Any, rows: Any, classes: Any
+    axes: Axes, grid_x: FloatArray, grid_y: FloatArray, machine: Any, rows: Any, classes: Any
 ) -> None:
     """Tint each class where it is predicted, the stronger the surer, with its border."""
     predicted = np.searchsorted(classes, machine.predict(rows)).reshape(_GRID, _GRID)
@@ -154,7 +158,7 @@ def _draw_rows(
         axes.annotate(text, means[first], color=INK, fontsize="x-small", ha="center", zorder=5)
 
 
-def _label_classes(axes: Any, classes: Any, which: Any, means: FloatArray) -> None:
+def _label_classes(axes: Axes, classes: Any, which: Any, means: FloatArray) -> None:
     """Write the name of each class beside its rows, where a legend would be."""
     for k, name in enumerate(as_plot_labels([str(name) for name in classes])):
         if not (which == k).any():

@@ -11,12 +11,16 @@ from absentia.reports.safe_text import as_plot_labels
 from absentia.tables.columns import counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
     from absentia.reports.missingness_report import MissingnessReport
 
 __all__ = ["draw"]
 
 
-def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
+def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Figure:
     """Draw a report as one figure of three panels; see :meth:`MissingnessReport.plot`."""
     columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:max_columns])
     patterns = report.commonest_patterns(max_patterns)
@@ -47,7 +51,7 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Any:
     return figure
 
 
-def _draw_rates(axes: Any, shares: Any) -> None:
+def _draw_rates(axes: Axes, shares: Any) -> None:
     axes.bar(np.arange(len(shares)), 100 * shares, color=MISSING, width=0.8)
     axes.set(xlim=(-0.5, len(shares) - 0.5), xticks=[], ylabel="missing, %")
     axes.set_ylim(0, max(1.0, 110 * float(shares.max())))
@@ -55,7 +59,7 @@ def _draw_rates(axes: Any, shares: Any) -> None:
 
 
 def _draw_patterns(
-    axes: Any, report: MissingnessReport, columns: Any, patterns: Any, names: list[str]
+    axes: Axes, report: MissingnessReport, columns: Any, patterns: Any, names: list[str]
 ) -> None:
     from matplotlib.colors import ListedColormap
 
@@ -81,7 +85,7 @@ def _draw_patterns(
     axes.spines[:].set_visible(False)
 
 
-def _draw_together(axes: Any, correlation: Any, names: list[str]) -> Any:
+def _draw_together(axes: Axes, correlation: Any, names: list[str]) -> Any:
     image = axes.imshow(correlation, cmap="RdBu_r", vmin=-1, vmax=1)
     ticks = np.arange(len(names))
     axes.set_xticks(ticks, names, rotation=90, fontsize="small")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from absentia.reports.missingness_page import missingness_page, notebook_table
 from absentia.reports.safe_text import printable
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
 from absentia.tables.columns import as_frame, counted, infinite_note, read_column
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MissingnessReport", "describe_missingness"]
 
@@ -104,7 +107,7 @@ class MissingnessReport:
             if strength[i, j] > 0
         ]
 
-    def plot(self, *, max_columns: int = 40, max_patterns: int = 20) -> Any:
+    def plot(self, *, max_columns: int = 40, max_patterns: int = 20) -> Figure:
         """Draw the rates by column, the commonest patterns, and what goes missing together.
 
         Parameters

@@ -10,7 +10,10 @@ import io
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Page", "table_html"]
 
@@ -53,7 +56,7 @@ class Page:
         """Add a paragraph of plain text."""
         self._add("paragraph", text=text)
 
-    def picture(self, figure: Any, caption: str, description: str = "") -> None:
+    def picture(self, figure: Figure, caption: str, description: str = "") -> None:
         """Embed a matplotlib figure, as a drawing that stays sharp at every size."""
         stream = io.BytesIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})

@@ -11,7 +11,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "as_plot_labels",
@@ -71,7 +74,7 @@ def _shortened(text: str, limit: int) -> str:
     return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def show_text_literally(figure: Any) -> None:
+def show_text_literally(figure: Figure) -> None:
     """Keep matplotlib from reading formulas into the text of a finished figure.
 
     The powers of ten along logarithmic axes are formulas of its own, and stay.

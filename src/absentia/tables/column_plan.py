@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame, 
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 from absentia.tables.words import Words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "ColumnPlan",
@@ -262,7 +265,7 @@ class ColumnPlan(Stored):
             out[name] = reading.restored(values[:, at] * self.scales[j] + self.centres[j])
         return pd.DataFrame(out)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return the plan as a pandas frame: one line per column."""
         import pandas as pd
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.named_densities import DensityLike
@@ -48,7 +48,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         self,
         X: TableLike,
         y: ArrayLike,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Update the model with the next rows of a stream.
@@ -170,7 +170,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
     def __init__(
         self,
-        features: Any = "fourier",
+        features: str | BaseEstimator = "fourier",
         n_components: int = 512,
         *,
         density: DensityLike = "gaussian",
@@ -246,7 +246,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
 
     def __init__(
         self,
-        features: Any = "fourier",
+        features: str | BaseEstimator = "fourier",
         n_components: int = 512,
         *,
         density: DensityLike = "gaussian",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -75,7 +75,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
 
     def __init__(
         self,
-        features: Any = "fourier",
+        features: str | BaseEstimator = "fourier",
         n_components: int = 512,
         *,
         density: DensityLike = "gaussian",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -108,7 +109,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         *,
         C: float = 1.0,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict[Hashable, float] | str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         warm_start: bool = False,

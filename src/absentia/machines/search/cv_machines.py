@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.logistic_regression import LogisticRegression
 from absentia.machines.missingness_shift import Shift
@@ -69,14 +72,14 @@ class SVCCV(GramSearch, SupportVectorClassifier):
     def __init__(
         self,
         *,
-        Cs: Any = _PENALTIES,
-        gammas: Any = 7,
-        mask_weights: Any = None,
+        Cs: ArrayLike = _PENALTIES,
+        gammas: int | ArrayLike = 7,
+        mask_weights: Sequence[MaskWeight] | None = None,
         cv: Any = 5,
-        scoring: Any = None,
+        scoring: str | Callable[..., float] | None = None,
         refit: bool = True,
         progress: bool = False,
-        class_weight: Any = None,
+        class_weight: dict[Hashable, float] | str | None = None,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         shrinking: bool = True,
@@ -152,12 +155,12 @@ class SVRCV(GramSearch, SupportVectorRegressor):
     def __init__(
         self,
         *,
-        Cs: Any = _PENALTIES,
-        epsilons: Any = (0.1,),
-        gammas: Any = 7,
-        mask_weights: Any = None,
+        Cs: ArrayLike = _PENALTIES,
+        epsilons: ArrayLike = (0.1,),
+        gammas: int | ArrayLike = 7,
+        mask_weights: Sequence[MaskWeight] | None = None,
         cv: Any = 5,
-        scoring: Any = None,
+        scoring: str | Callable[..., float] | None = None,
         refit: bool = True,
         progress: bool = False,
         shrinking: bool = True,
@@ -228,11 +231,11 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     def __init__(
         self,
         *,
-        alphas: Any = _RIDGES,
-        gammas: Any = 7,
-        mask_weights: Any = None,
+        alphas: ArrayLike = _RIDGES,
+        gammas: int | ArrayLike = 7,
+        mask_weights: Sequence[MaskWeight] | None = None,
         cv: Any = 5,
-        scoring: Any = None,
+        scoring: str | Callable[..., float] | None = None,
         refit: bool = True,
         progress: bool = False,
         density: DensityLike = "gaussian",
@@ -303,15 +306,15 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
     def __init__(
         self,
         *,
-        Cs: Any = _PENALTIES,
-        gammas: Any = 7,
-        mask_weights: Any = None,
+        Cs: ArrayLike = _PENALTIES,
+        gammas: int | ArrayLike = 7,
+        mask_weights: Sequence[MaskWeight] | None = None,
         cv: Any = 5,
-        scoring: Any = None,
+        scoring: str | Callable[..., float] | None = None,
         refit: bool = True,
         progress: bool = False,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict[Hashable, float] | str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         density: DensityLike = "gaussian",

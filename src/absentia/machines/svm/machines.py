@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from copy import copy
 from typing import Any
 
 import numpy as np
 import sklearn.svm
+from sklearn.base import BaseEstimator
 
 from absentia.densities.named_densities import DensityLike
 from absentia.kernels.named_kernels import KernelLike, MaskWeight
@@ -79,7 +81,7 @@ class SVC(SupportVectorClassifier):
         self,
         *,
         C: float = 1.0,
-        class_weight: Any = None,
+        class_weight: dict[Hashable, float] | str | None = None,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         shrinking: bool = True,
@@ -120,7 +122,7 @@ class SVC(SupportVectorClassifier):
 
     _fitted_names = (*SupportVectorClassifier._fitted_names, "class_weight_")
 
-    def _solver(self) -> Any:
+    def _solver(self) -> BaseEstimator:
         return sklearn.svm.SVC(
             **self._solver_parameters("C", "class_weight", "decision_function_shape", "break_ties")
         )
@@ -215,7 +217,7 @@ class NuSVC(SupportVectorClassifier):
         self.random_state = random_state
         self.probability = probability
 
-    def _solver(self) -> Any:
+    def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVC(
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
@@ -314,7 +316,7 @@ class SVR(SupportVectorRegressor):
         self.degree = degree
         self.coef0 = coef0
 
-    def _solver(self) -> Any:
+    def _solver(self) -> BaseEstimator:
         return sklearn.svm.SVR(**self._solver_parameters("C", "epsilon"))
 
 
@@ -389,5 +391,5 @@ class NuSVR(SupportVectorRegressor):
         self.degree = degree
         self.coef0 = coef0
 
-    def _solver(self) -> Any:
+    def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

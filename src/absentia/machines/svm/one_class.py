@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import sklearn.svm
 from numpy.typing import ArrayLike
-from sklearn.base import OutlierMixin
+from sklearn.base import BaseEstimator, OutlierMixin
 
 from absentia.densities.named_densities import DensityLike
 from absentia.kernels.named_kernels import KernelLike, MaskWeight
@@ -89,7 +87,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     _fitted_names = (*SupportVectorMachine._fitted_names, "offset_")
 
-    def _solver(self) -> Any:
+    def _solver(self) -> BaseEstimator:
         return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
 
     def fit(

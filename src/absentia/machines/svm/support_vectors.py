@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import _ovr_decision_function
 
@@ -55,7 +55,7 @@ class SupportVectorMachine(KernelMachine):
     intercept_: FloatArray
 
     @abstractmethod
-    def _solver(self) -> Any:
+    def _solver(self) -> BaseEstimator:
         """Return scikit-learn's estimator with ``kernel="precomputed"`` and our parameters."""
 
     def _solver_parameters(self, *names: str) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import xlogy
 
 from absentia.machines.uncertainty import parts_plot
 from absentia.tables import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["Uncertainty", "entropy"]
 
@@ -114,7 +118,7 @@ class Uncertainty:
         share: FloatArray = self.missing / np.where(self.total > 0, self.total, 1.0)
         return share
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one line per row.
 
         Columns ``prediction`` (``probability_<k>`` for the k-th class, ``prediction_<k>`` for
@@ -130,7 +134,7 @@ class Uncertainty:
             data |= dict(_numbered(f"by_{column}", self.by_column[:, j]))
         return pd.DataFrame(data)
 
-    def plot(self, row: int | None = None, max_columns: int = 12) -> Any:
+    def plot(self, row: int | None = None, max_columns: int = 12) -> Figure:
         """Draw the parts of each row or, for one row, which missing columns they come from.
 
         Parameters

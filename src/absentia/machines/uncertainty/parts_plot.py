@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from absentia.pictures import FAINT, INK, MISSING, MODEL, pyplot, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from absentia.machines.uncertainty.parts import Uncertainty
@@ -17,7 +20,7 @@ _COLOURS = {"noise": FAINT, "model": MODEL, "missing": MISSING}
 _LABEL = {"variance": "variance of the target", "entropy": "entropy of the class (nats)"}
 
 
-def draw_parts(doubt: Uncertainty) -> Any:
+def draw_parts(doubt: Uncertainty) -> Figure:
     """Draw one stacked bar per row, one panel per output."""
     plt = pyplot()
     outputs = 1 if doubt.total.ndim == 1 else doubt.total.shape[1]
@@ -39,7 +42,7 @@ def draw_parts(doubt: Uncertainty) -> Any:
     return figure
 
 
-def draw_columns(doubt: Uncertainty, row: int, max_columns: int) -> Any:
+def draw_columns(doubt: Uncertainty, row: int, max_columns: int) -> Figure:
     """Draw what each missing column of a row would remove, against all of them together."""
     plt = pyplot()
     shares = doubt.by_column[row].reshape(len(doubt.columns), -1).sum(axis=1)
