@@ -37,6 +37,10 @@ def test_scores_are_those_of_rows_left_out(classifier, regressor):
     assert 0.5 < regressor.score_ < 0.95
     assert 0 < regressor.score_error_ < 0.2
     assert "beliefs" in str(classifier.members_)
+    answers = classifier.classes_[classifier.out_of_fold_.argmax(axis=1)]
+    assert (answers == CLASSES).mean() == pytest.approx(classifier.score_)
+    explained = 1 - np.mean((regressor.out_of_fold_ - TARGET) ** 2) / TARGET.var()
+    assert explained == pytest.approx(regressor.score_)
     assert "R²" in str(regressor.members_)
     pd.DataFrame(regressor.members_.to_dict())
 

@@ -10,6 +10,7 @@ import pytest
 
 from absentia.cli import main
 from absentia.cli.files import read_table
+from absentia.evaluation.experiments.realholes import QUICK_METHODS
 
 
 def hospital(n: int = 120) -> pd.DataFrame:
@@ -131,11 +132,27 @@ def test_compare_on_a_table_nobody_has_seen(file, capsys, tmp_path):
     assert main(command) == 0
     out = capsys.readouterr().out
     assert "classification of outcome: 119 rows" in out
-    assert "genrbf" in out
+    assert "\nUse " in out
+    assert "absentia train" in out
     assert "failed" not in out
     page = (tmp_path / "hospital-report" / "index.html").read_text()
     assert "Which method suits this table" in page
-    assert (tmp_path / "hospital-report" / "scores.csv").exists()
+    assert "All methods" in page
+    for name in ("scores.csv", "methods.png"):
+        assert (tmp_path / "hospital-report" / name).exists()
+
+
+def test_a_quick_comparison_takes_quick_methods_and_few_rows(file, monkeypatch):
+    asked = {}
+
+    def stop(data, **options):
+        asked.update(options, rows=len(data.y))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("absentia.evaluation.comparison.compare_table", stop)
+    assert main(["compare", file, "-t", "outcome", "--quick", "-q", "--max-rows", "80"]) == 130
+    assert asked["rows"] == 80
+    assert asked["methods"] == list(QUICK_METHODS)
 
 
 def test_standard_input(file, capsys, monkeypatch):

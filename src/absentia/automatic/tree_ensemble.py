@@ -1,8 +1,8 @@
-"""Forests and boosted trees as plain arrays, which a model file can hold and check.
+"""Forests and boosted trees as plain arrays.
 
-Trees of scikit-learn live in compiled objects that follow the indices of a file without looking, so
-files with them are refused. As arrays they can be checked when they are read, and are walked
-without the interpreter's lock.
+An average over draws asks trees about many rows; arrays are walked on threads without the
+interpreter's lock. A file holds them without what only training needs, and checks when it is read
+that every walk ends.
 """
 
 from __future__ import annotations

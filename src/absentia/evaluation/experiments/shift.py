@@ -46,6 +46,8 @@ def _cells(context: Context) -> list[Cell]:
         names, sets = ["genrbf", "hist-gradient-boosting"], ("heart_statlog",)
     elif context.size == "small":
         names = [name for name in names if name not in _SLOW]
+    else:
+        names = ["automatic", *names]
     return [
         Cell("shift", data, name, "mcar", 0.0, sample, fold)
         for sample in range(samples)
