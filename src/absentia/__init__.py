@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from absentia.reports.missingness_report import MissingnessReport, describe_missingness
     from absentia.tables.encoder import TableEncoder
+    from absentia.tables.normal_scores import NormalScores
     from absentia.tables.streams import Chunks
 
 __all__ = [
@@ -110,6 +111,7 @@ __all__ = [
     "MissingnessShiftWarning",
     "MixedDensity",
     "MixtureDensity",
+    "NormalScores",
     "NotPositiveDefiniteWarning",
     "NuSVC",
     "NuSVR",
@@ -150,6 +152,7 @@ _HOMES = (
     "beliefs",
     "missingness",
     "tables.encoder",
+    "tables.normal_scores",
     "tables.streams",
     "reports.missingness_report",
     "persistence",

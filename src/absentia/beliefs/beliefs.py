@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import belief_table
 from absentia.beliefs.belief_plot import draw_row
+from absentia.beliefs.bounds import truncated_to
 from absentia.beliefs.categories import check_codes, row_probabilities, sample_codes
 from absentia.beliefs.covariances import (
     ConditionalCovariances,
@@ -483,6 +484,65 @@ class Beliefs(Stored, MemoryRows):
             categories = sample_codes(self.prior, self.codes, component, rng)
             draws = np.concatenate([draws, categories.astype(np.float64)], axis=2)
         return draws[0] if size is None else draws
+
+    def within(self, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
+        """Return the beliefs about rows of whose missing numbers limits are known.
+
+        A value below the limit of detection, a rounded one, or one beyond the end of a scale is not
+        known and yet not anywhere. Its belief is the truncated Gaussian, replaced by the Gaussian
+        of the same mean and covariance: exact moments for one such column of a row; several are
+        taken one after the other. Observed values are as they were.
+
+        Parameters
+        ----------
+        lower, upper : array-like that broadcasts to (n_samples, n_features)
+            ``-inf`` and ``inf`` where there is no limit; ``lower < upper``.
+
+        Returns
+        -------
+        Beliefs
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from absentia import GaussianDensity
+        >>> X = np.random.default_rng(0).normal(size=(1000, 1))
+        >>> belief = GaussianDensity().fit(X).condition([[np.nan]]).within(-np.inf, 0.0)
+        >>> belief.mean().round(1), belief.spread().round(1)
+        (array([[-0.8]]), array([[0.6]]))
+        """
+        try:
+            low = np.broadcast_to(np.asarray(lower, dtype=np.float64), self.shape)
+            high = np.broadcast_to(np.asarray(upper, dtype=np.float64), self.shape)
+        except ValueError:
+            raise ValueError(
+                f"lower and upper must broadcast to {self.shape}, one limit per value, found "
+                f"shapes {np.shape(lower)} and {np.shape(upper)}."
+            ) from None
+        if not (low < high).all():
+            row, column = np.argwhere(~(low < high))[0]
+            raise ValueError(
+                f"Every lower limit must be below its upper limit, but row {row} has "
+                f"{low[row, column]:g} and {high[row, column]:g} in column {column}."
+            )
+        limited = (np.isfinite(low) | np.isfinite(high)) & self.mask
+        rows = np.flatnonzero(limited.any(axis=1))
+        if not len(rows):
+            return self
+        spread = self.covariances.dense(self.group_of_row[rows])
+        low, high = np.where(limited, low, -np.inf)[rows], np.where(limited, high, np.inf)[rows]
+        log_joint, moved, narrowed = truncated_to(
+            self.log_weights[rows], self.means[rows], spread, low, high
+        )
+        log_weights, means = np.array(self.log_weights), np.array(self.means)
+        groups = np.array(self.group_of_row)
+        log_weights[rows] = log_joint - logsumexp(log_joint, axis=1, keepdims=True)
+        means[rows] = moved
+        groups[rows] = self.covariances.n_groups + np.arange(len(rows))
+        table = ExplicitCovariances(_frozen(np.concatenate([self.covariances.dense(), narrowed])))
+        return replace(
+            self, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
+        ).labelled(self.__dict__.get("_labels"))
 
     def in_units(self, units: FloatArray) -> Beliefs:
         """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""

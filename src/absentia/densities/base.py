@@ -74,10 +74,13 @@ class Density(DensityMixin, BaseEstimator):
             row of training. The cost is O(d^2) per row and O(min(missing, observed)^3) per
             pattern, times the number of components.
         """
-        table, patterns, codes = self._known_columns(X)
-        return condition(self.prior_, table, self._names(), patterns, codes)[0].labelled(
-            self._names()
-        )
+        rows = self._open_in_memory(X)
+        table, patterns, codes = self._known_columns(rows)
+        names, numbers = self._names(), self._number_columns()
+        beliefs = condition(self.prior_, table, names, patterns, codes)[0].labelled(names)
+        if rows.lower is None or rows.upper is None or not len(numbers):
+            return beliefs
+        return beliefs.within(rows.lower[:, numbers], rows.upper[:, numbers])
 
     def impute(self, X: TableLike) -> FloatArray:
         """Return the rows with missing values replaced by their conditional means.
@@ -207,6 +210,10 @@ class Density(DensityMixin, BaseEstimator):
         patterns = Patterns.of(rows).of_columns(self.columns_)
         kept = len(self.columns_) == rows.n_features
         return rows.array if kept else rows.array[:, self.columns_], patterns, None
+
+    def _number_columns(self) -> IntArray:
+        """Which columns of the table beliefs have as numbers."""
+        return self.columns_
 
     def _open_in_memory(self, X: TableLike) -> Table:
         rows = self._open(X)

@@ -266,6 +266,9 @@ converged_, n_features_in_, feature_names_in_
             codes,
         )
 
+    def _number_columns(self) -> IntArray:
+        return self.number_columns_
+
     def _log_joint(self, X: TableLike) -> FloatArray:
         # Without numbers one that is always zero stands for them, see TrainingRows.
         return super()._log_joint(X) + (0.0 if len(self.number_columns_) else LOG_ROOT_2_PI)

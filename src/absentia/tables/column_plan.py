@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -185,7 +186,8 @@ class ColumnPlan(Stored):
     def of(cls, X: Any, *, codes: bool) -> ColumnPlan:
         """Make the plan of a pandas or polars frame."""
         frame = as_frame(X)
-        readings, _ = plan_readings(frame)
+        found, _ = plan_readings(frame)
+        readings = {name: _with_limits(reading) for name, reading in found.items()}
         values = fill_columns(frame, readings, [], codes=codes)
         plan = cls(
             tuple(readings),
@@ -239,12 +241,33 @@ class ColumnPlan(Stored):
         values = fill_columns(frame, readings, absent, codes=self.codes)
         values -= self.centres
         values /= self.scales
+        lower, upper = self._limits(frame, readings, values)
         return Table(
             values,
+            lower=lower,
+            upper=upper,
             names=tuple(self.labels),
             category_columns=self.category_columns,
             plan=self,
         )
+
+    def _limits(
+        self, frame: Any, readings: dict[str, ColumnReading], values: FloatArray
+    ) -> tuple[FloatArray | None, FloatArray | None]:
+        """Return the limits of numbers that are written as such, as in ``<0.5``."""
+        lower, upper = np.full(values.shape, -np.inf), np.full(values.shape, np.inf)
+        place = {label: j for j, label in enumerate(self.labels)}
+        for name, reading in readings.items():
+            if name not in frame.columns or name not in place or reading.kind != "number":
+                continue
+            if frame[name].dtype.kind not in "iufb":
+                j = place[name]
+                low, high = reading.bounds(frame[name])
+                unknown = np.isnan(values[:, j]) & (low < high)
+                lower[unknown, j] = (low[unknown] - self.centres[j]) / self.scales[j]
+                upper[unknown, j] = (high[unknown] - self.centres[j]) / self.scales[j]
+        limited = np.isfinite(lower).any() or np.isfinite(upper).any()
+        return (lower, upper) if limited else (None, None)
 
     def restored(self, values: FloatArray, columns: Any = None) -> Any:
         """Return numbers and codes behind the door as a pandas frame of the user's own values.
@@ -297,6 +320,14 @@ class ColumnPlan(Stored):
         )
         head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _with_limits(reading: ColumnReading) -> ColumnReading:
+    """Return a reading whose note says that limits are used, which the encoder leaves out."""
+    if not reading.counts.bounds:
+        return reading
+    said = re.sub(r"(such as [^;]*?) counts? as missing", r"\1 taken as limits", reading.note)
+    return replace(reading, note=said)
 
 
 def plan_columns(X: Any, *, codes: bool) -> ColumnPlan | None:

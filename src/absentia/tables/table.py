@@ -40,6 +40,9 @@ class Table(MemoryRows):
         The names of the columns, where they do not come from a frame.
     category_columns : tuple of int
         Which columns hold codes of categories: whole numbers from 0.
+    lower, upper : ndarray of shape (n_samples, n_features) or None
+        Limits of values that are missing, infinite where there is none; None for a table without
+        limits.
     plan : ColumnPlan or None
         How the columns of a frame with words became these columns.
     encoded : bool
@@ -62,6 +65,8 @@ class Table(MemoryRows):
     columns_checked: bool = False
     names: tuple[str, ...] | None = None
     category_columns: tuple[int, ...] = ()
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
     plan: ColumnPlan | None = None
     encoded: bool = False
     _whole: tuple[Table, Any] | None = field(default=None, repr=False)
@@ -94,7 +99,15 @@ class Table(MemoryRows):
 
     def __getitem__(self, rows: Any) -> Table:
         """Return some of the rows; what is known of the whole need not be found again."""
-        return replace(self, array=self.array[rows], _whole=(self, rows), _known={})
+        lower, upper = (None if ends is None else ends[rows] for ends in (self.lower, self.upper))
+        return replace(
+            self,
+            array=self.array[rows],
+            lower=lower,
+            upper=upper,
+            _whole=(self, rows),
+            _known={},
+        )
 
     @computed_once
     def column_names(self) -> list[str] | None:

@@ -1,0 +1,88 @@
+"""Limits of missing values against numerical integration and draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm, truncnorm
+
+from absentia import SVC, GaussianDensity, GenRBF, MixtureDensity
+from absentia.beliefs.bounds import truncated_moments
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(-np.inf, 0.5), (0.5, np.inf), (-1, 2), (-2, -1.5), (3, 4), (8, np.inf), (-np.inf, -8)],
+)
+def test_truncated_moments(a, b):
+    log_mass, mean, variance = truncated_moments(np.array([float(a)]), np.array([float(b)]))
+    exact = truncnorm(a, b)
+    # SciPy's own variance in the far tail is good to some 1e-9.
+    np.testing.assert_allclose(mean, exact.mean(), rtol=1e-8)
+    np.testing.assert_allclose(variance, exact.var(), rtol=1e-6)
+    mass = quad(norm.pdf, max(a, -40), min(b, 40), epsabs=0)[0]
+    np.testing.assert_allclose(log_mass, np.log(mass), rtol=1e-6)
+
+
+def test_far_and_narrow_intervals_stay_sound():
+    a = np.array([40.0, -1e3, 1.0, 1e6])
+    b = np.array([np.inf, -999.0, 1.0 + 1e-9, np.inf])
+    log_mass, mean, variance = truncated_moments(a, b)
+    assert np.isfinite(log_mass).all()
+    assert ((mean >= a) & (mean <= b)).all()
+    assert ((variance > 0) & (variance <= 1)).all()
+
+
+def example(n_components=1):
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0, 0, 1], [[1, 0.8, 0.3], [0.8, 1, 0.5], [0.3, 0.5, 2]], size=300)
+    density = GaussianDensity() if n_components == 1 else MixtureDensity(2, random_state=0)
+    return density.fit(X)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_one_limit_has_the_moments_of_draws_that_keep_it(n_components):
+    beliefs = example(n_components).condition([[np.nan, np.nan, 0.5]])
+    limited = beliefs.within([-np.inf, 0.3, -np.inf], [np.inf, 1.5, np.inf])
+    draws = beliefs.sample(200_000, random_state=0)[:, 0]
+    kept = draws[(draws[:, 1] > 0.3) & (draws[:, 1] < 1.5)]
+    error = kept.std(axis=0) / np.sqrt(len(kept))
+    assert (np.abs(limited.mean()[0] - kept.mean(axis=0)) <= 5 * error + 1e-12).all()
+    # Of an estimated variance: about its own size times sqrt(2 / n).
+    np.testing.assert_allclose(
+        limited.covariance()[0], np.cov(kept.T), atol=5 * np.sqrt(2 / len(kept))
+    )
+    limited.validate()
+    assert np.isfinite(GenRBF()(limited)).all()
+
+
+def test_observed_values_and_other_rows_are_untouched():
+    density = example()
+    beliefs = density.condition([[0.0, 1.0, np.nan], [0.0, np.nan, 1.0]])
+    limited = beliefs.within(-np.inf, [[0.5, 0.5, np.inf], [np.inf, np.inf, np.inf]])
+    np.testing.assert_array_equal(limited.means, beliefs.means)
+
+
+def test_limits_that_make_no_sense_are_refused():
+    beliefs = example().condition([[0.0, 1.0, np.nan]])
+    with pytest.raises(ValueError, match="below its upper limit"):
+        beliefs.within(1.0, 0.0)
+    with pytest.raises(ValueError, match="broadcast"):
+        beliefs.within([1.0, 2.0], np.inf)
+
+
+def test_limits_written_in_a_frame_are_used():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    lead = rng.gamma(2.0, size=200)
+    y = (lead > 1.5).astype(int)
+    text = pd.Series([f"{value:.2f}" if value > 0.5 else "<0.5" for value in lead])
+    frame = pd.DataFrame({"lead": text, "noise": rng.normal(size=200)})
+    machine = SVC().fit(frame, y)
+    assert "taken as limits" in repr(machine.columns_)
+    density = GaussianDensity().fit(frame)
+    plan = density.plan_
+    low = density.condition(frame).mean()[:, 0] * plan.scales[0] + plan.centres[0]
+    assert (low[(text == "<0.5").to_numpy()] <= 0.5).all()
+    assert machine.score(frame, y) > 0.9
