@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -300,3 +301,26 @@ def test_calibration_rows_that_were_trained_on_are_seen():
     model = KernelRidge(density=QUICK).fit(X[:40], y[:40])
     with pytest.warns(UserWarning, match="10 of the 30 calibration rows were used to train"):
         ConformalRegressor(FrozenEstimator(model)).fit(X[30:], y[30:])
+
+
+class Shares(ClassifierMixin, BaseEstimator):
+    """Knows the shares of the classes alone, up to a rounding that depends on the batch."""
+
+    def fit(self, X, y):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.shares_ = counts / counts.sum()
+        return self
+
+    def predict_proba(self, X):
+        rounding = 1e-16 * (len(X) % 7)
+        return np.tile(self.shares_ + np.array([-rounding, rounding]), (len(X), 1))
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_scores_that_differ_by_rounding_are_ties():
+    X, y = np.zeros((100, 1)), np.r_[np.zeros(60), np.ones(40)]
+    sets = ConformalClassifier(FrozenEstimator(Shares().fit(X, y))).fit(X, y)
+    for n in range(1, 8):  # 40 of 100 rows are of the rarer class, so that 0.9 needs both
+        assert sets.predict_set(X[:n]).members.all()

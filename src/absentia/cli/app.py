@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -152,6 +152,10 @@ def train(
     task: TaskOption = None,
     ignore: IgnoreOption = None,
     keep_ids: KeepIdsOption = False,
+    calibrate: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Keep this share of the rows for predict --coverage."),
+    ] = 0.0,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -163,6 +167,7 @@ def train(
     takes raw tables.
     """
     from absentia import save
+    from absentia.cli.asking import with_calibration
     from absentia.cli.files import check_output, read_table
     from absentia.cli.learning import (
         fit,
@@ -178,6 +183,7 @@ def train(
     check_output(output, inputs=[file], force=force, endings=())
     frame = read_table(file, _note)
     table = split_target(frame, target, task, ignore=_words(ignore) or ()).shuffled()
+    table, held = table.held_out(calibrate)
     progress = not quiet and sys.stderr.isatty()
     model = new_model(
         table.task, method, keep_ids=keep_ids, progress=progress, time_budget=time_budget
@@ -186,6 +192,8 @@ def train(
     machine = machine_of(model)
     if table.task == "classification" and not hasattr(machine, "predict_proba"):
         model = with_probabilities(model, table.features, table.target)
+    if held is not None:
+        model = with_calibration(model, held.features, held.target)
     save(model, output)
     if quiet:
         return
@@ -214,6 +222,21 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write the probability of each class as well.")
     ] = False,
+    uncertainty: Annotated[
+        bool,
+        typer.Option(
+            "--uncertainty",
+            help="Write probabilities or an interval, and how much is due to missing values.",
+        ),
+    ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Write an interval or label set that holds with this probability (0.9, say), for "
+            "each missing pattern; needs a model of `train --calibrate`.",
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Predict the target of each row of a table, with a model that was trained before.
@@ -221,20 +244,68 @@ def predict(
     Columns are found by name. Missing values, also where training had none, columns that are not
     there and words that training never saw are uncertain, not errors.
     """
-    from absentia.cli.files import check_output, read_table, write_table
-    from absentia.cli.learning import load_model, pipeline_of, predictions
+    from absentia.cli.asking import doubts, regions
+    from absentia.cli.files import check_output, write_table
+    from absentia.cli.learning import predictions, written_with
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
-    fitted = load_model(model, _note)
-    frame = read_table(file, _note)
-    absent = pipeline_of(fitted).named_steps["encode"].absent_columns(frame)
-    if absent:
-        _note(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
-    found = predictions(fitted, frame, keep=keep, probabilities=probabilities)
+    fitted, frame = _model_and_rows(model, file)
+    shown = probabilities or (uncertainty and hasattr(fitted, "predict_proba"))
+    found = predictions(fitted, frame, probabilities=shown)
+    if uncertainty:
+        found |= doubts(fitted, frame)
+    if coverage is not None:
+        guaranteed, without = regions(fitted, frame, coverage)
+        found |= guaranteed
+        if without:
+            _note(
+                f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
+                "their interval is infinite, or their set has all classes."
+            )
     if keep and "prediction" in frame.columns:
         _note("The input has a column 'prediction'; that of the model is 'prediction_2'.")
-    write_table(found, output)
+    write_table(written_with(frame, found, keep=keep), output)
+
+
+@app.command()
+def ask(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Made by `absentia train`.")],
+    file: FileArgument,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What columns cost: a table of names and costs; 1 by default."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Say which missing value of each row is most worth measuring next.
+
+    Prints a table, the missing columns of each row by expected gain per cost: the entropy in nats
+    or, for quantities, the variance that knowing the value would remove on average.
+    """
+    from absentia.cli.asking import costs_from, next_measurements
+    from absentia.cli.files import check_output, read_table, write_table
+
+    if output not in (None, "-"):
+        check_output(str(output), inputs=[file, model, costs or file], force=force)
+    prices = {} if costs is None else costs_from(read_table(costs, _note), costs)
+    fitted, frame = _model_and_rows(model, file)
+    found = next_measurements(fitted, frame, prices, top)
+    if output is not None:
+        write_table(found, output)
+    elif len(found):
+        text = found.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+        print(printable(text, lines=True))
+    complete = len(frame) - found["row"].nunique()
+    if complete:
+        _note(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
 
 
 @app.command()
@@ -450,6 +521,19 @@ def report_results(
     with Results(results, read_only=True) as store:
         for page in write_reports(store, output):
             print(page)
+
+
+def _model_and_rows(model: Path, file: str) -> tuple[Any, Any]:
+    """Load a model and the rows to ask it about, with a note about columns that are not there."""
+    from absentia.cli.files import read_table
+    from absentia.cli.learning import load_model, pipeline_of
+
+    fitted = load_model(model, _note)
+    frame = read_table(file, _note)
+    absent = pipeline_of(fitted).named_steps["encode"].absent_columns(frame)
+    if absent:
+        _note(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
+    return fitted, frame
 
 
 def _words(text: str | None) -> list[str] | None:

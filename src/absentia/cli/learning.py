@@ -37,6 +37,7 @@ __all__ = [
     "reading_notes",
     "training_summary",
     "with_probabilities",
+    "written_with",
 ]
 
 #: What ``absentia train`` can make: the machines of the registry that do both tasks.
@@ -188,26 +189,31 @@ def load_model(path: Path, note: Callable[[str], None]) -> Any:
     return model
 
 
-def predictions(model: Any, frame: pd.DataFrame, *, keep: bool, probabilities: bool = False) -> Any:
-    """Return a frame with the predictions, next to the input if requested.
+def predictions(
+    model: Any, frame: pd.DataFrame, *, probabilities: bool = False
+) -> dict[str, np.ndarray]:
+    """Return the predictions by the name of their column, probabilities of the classes too."""
+    pipeline_of(model)
+    if not probabilities:
+        return {"prediction": np.asarray(model.predict(frame)).ravel()}
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(
+            "This model has no probabilities: they are for classes, not for quantities."
+        )
+    chances = model.predict_proba(frame)
+    # What predict would say, without computing every kernel value again.
+    found = {"prediction": model.classes_[chances.argmax(axis=1)]}
+    return found | {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
+
+
+def written_with(frame: pd.DataFrame, found: dict[str, np.ndarray], *, keep: bool) -> Any:
+    """Return what was found as a frame, next to the input if requested.
 
     No column of the input is overwritten: where it has one named ``prediction``, that of the model
     is ``prediction_2``, and so on.
     """
     import pandas as pd
 
-    pipeline_of(model)
-    if not probabilities:
-        found = {"prediction": np.asarray(model.predict(frame)).ravel()}
-    elif hasattr(model, "predict_proba"):
-        chances = model.predict_proba(frame)
-        # What predict would say, without computing every kernel value again.
-        found = {"prediction": model.classes_[chances.argmax(axis=1)]}
-        found |= {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
-    else:
-        raise ValueError(
-            "This model has no probabilities: they are for classes, not for quantities."
-        )
     if not keep:
         return pd.DataFrame(found)
     taken = set(frame.columns)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
 from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
 from absentia.tables import BoolArray
@@ -40,8 +41,24 @@ class LearningTable:
         Files are often sorted, by their target as well; folds of neighbouring rows would then
         each lack a part of what is to be learned.
         """
-        order = np.random.RandomState(seed).permutation(len(self.target))
-        return replace(self, features=self.features.iloc[order], target=self.target[order])
+        return self._rows(np.random.RandomState(seed).permutation(len(self.target)))
+
+    def held_out(self, share: float, seed: int = 0) -> tuple[LearningTable, LearningTable | None]:
+        """Return the rows to train on, and a share of all rows that is kept from it."""
+        if share == 0:
+            return self, None
+        if not 0 < share < 1:
+            raise ValueError(
+                f"The share of rows to keep must lie between 0 and 1, found {share:g}."
+            )
+        classes = self.target if self.task == "classification" else None
+        train, held = train_test_split(
+            np.arange(len(self.target)), test_size=share, random_state=seed, stratify=classes
+        )
+        return self._rows(train), self._rows(held)
+
+    def _rows(self, rows: np.ndarray) -> LearningTable:
+        return replace(self, features=self.features.iloc[rows], target=self.target[rows])
 
     def baseline(self) -> tuple[float, str]:
         """Return the score of the best constant answer, and what that answer is."""

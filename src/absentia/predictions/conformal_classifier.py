@@ -31,6 +31,10 @@ from absentia.tables import FloatArray, TableLike
 
 __all__ = ["ConformalClassifier"]
 
+#: Probabilities of equal rows differ by rounding with the batch that they are computed in. Scores
+#: that are closer than this are ties, which leave a class in the set.
+_ROUNDING = 1e-12
+
 
 class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor):
     """Sets of classes that contain the true one with the requested probability, per pattern.
@@ -200,6 +204,7 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
             worse = np.zeros((len(part.rows), len(self.classes_)), dtype=np.intp)
             for place in range(part.distinct.shape[1]):
                 beside = np.sort(scores[part.which == place])
-                worse += np.searchsorted(beside, part.distinct[:, place], side="left")
+                own = part.distinct[:, place] - _ROUNDING
+                worse += np.searchsorted(beside, own, side="left")
             members[part.rows] = worse < rank
         return PredictionSets(members, self.classes_, coverage, n_calibration, too_few)

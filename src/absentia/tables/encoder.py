@@ -155,6 +155,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         readings = self._readings().items()
         return np.array([out for name, r in readings for out in r.names(name)], dtype=object)
 
+    def source_columns(self) -> np.ndarray:
+        """Return, for each number that comes out, the name of the column it is read from."""
+        check_is_fitted(self, "columns_")
+        readings = self._readings()
+        return np.repeat(
+            np.array(list(readings), dtype=object), [r.width for r in readings.values()]
+        )
+
     def _readings(self) -> dict[str, ColumnReading]:
         # Made of plain lists and texts, which is what a model file can hold.
         return {

@@ -1,0 +1,194 @@
+"""What a saved model knows beyond its prediction: how far off it may be, and what to measure next.
+
+A model of ``absentia train`` is a pipeline from raw columns to a machine, for quantities inside a
+``TransformedTargetRegressor``. The machine may be calibrated (``train --calibrate``): a
+:class:`absentia.ConformalRegressor` or :class:`absentia.ConformalClassifier` then holds it together
+with rows that it was not trained on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from absentia.cli.learning import pipeline_of
+from absentia.decisions import measure_next
+from absentia.decisions.acquisition import read_costs
+from absentia.decisions.model_answers import find_density
+from absentia.machines.uncertainty.parts import Uncertainty, entropy
+from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
+from absentia.tables import FloatArray
+
+__all__ = ["costs_from", "doubts", "next_measurements", "regions", "with_calibration"]
+
+_COVERAGE = 0.9
+
+
+def with_calibration(model: Any, features: Any, target: np.ndarray) -> Any:
+    """Return a fitted model that keeps rows it was not trained on, for intervals and label sets."""
+    pipeline = pipeline_of(model)
+    machine = pipeline[-1]
+    rows = pipeline[:-1].transform(features)
+    kind = ConformalClassifier if is_classifier(machine) else ConformalRegressor
+    if model is not pipeline:
+        target = model.transformer_.transform(target[:, None]).ravel()
+    calibrated = kind(FrozenEstimator(machine)).fit(rows, target)
+    steps = Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], calibrated)])
+    if model is pipeline:
+        return steps
+    model.regressor_ = steps
+    return model
+
+
+def doubts(model: Any, frame: Any) -> dict[str, np.ndarray]:
+    """Return how sure each prediction is, by the name of a column.
+
+    Classes: ``doubt``, the entropy of the probabilities in nats. Quantities: ``lower`` and
+    ``upper``, which contain nine of ten values, and ``doubt``, a standard deviation; from the
+    calibration rows or, without them, the cross-validated error of training and the spread due to
+    what the row misses. Both: ``due_to_missing``, which share of the doubt measuring all missing
+    values would remove.
+    """
+    rows = pipeline_of(model)[:-1].transform(frame)
+    doubt = _uncertainty(model, rows)
+    if doubt.unit == "entropy":
+        own = entropy(model.predict_proba(frame))
+        return {"doubt": own, "due_to_missing": doubt.missing_share}
+    variance = doubt.total + (0.0 if doubt.noise.any() else _error_variance(model))
+    scale = _scale(model)
+    spread = scale * np.sqrt(variance)
+    if isinstance(pipeline_of(model)[-1], ConformalRegressor):
+        ends = _interval(model, rows, _COVERAGE)
+    else:
+        reach = norm.ppf((1 + _COVERAGE) / 2) * spread
+        middle = np.ravel(model.predict(frame))
+        ends = {"lower": middle - reach, "upper": middle + reach}
+    share = np.divide(doubt.missing, variance, out=np.zeros_like(variance), where=variance > 0)
+    return {**ends, "doubt": spread, "due_to_missing": share}
+
+
+def regions(model: Any, frame: Any, coverage: float) -> tuple[dict[str, np.ndarray], int]:
+    """Return intervals or label sets with a guarantee per missing pattern, and how many lack it.
+
+    Quantities have ``lower`` and ``upper``, classes one ``in_set_NAME`` each; ``calibration_rows``
+    counts the rows that a region was made from. With too few of them a region is infinite, or has
+    all classes.
+    """
+    if not 0 < coverage < 1:
+        raise ValueError(f"--coverage is a share between 0 and 1, found {coverage:g}.")
+    machine = pipeline_of(model)[-1]
+    rows = pipeline_of(model)[:-1].transform(frame)
+    if isinstance(machine, ConformalRegressor):
+        found = _interval(model, rows, coverage)
+        return found, int(np.isinf(found["lower"]).sum())
+    if isinstance(machine, ConformalClassifier):
+        sets = machine.predict_set(rows, coverage=coverage)
+        named = zip(sets.classes, sets.members.T, strict=True)
+        found = {f"in_set_{label}": members for label, members in named}
+        return found | {"calibration_rows": sets.n_calibration}, sets.n_without_guarantee
+    raise ValueError(
+        "This model has no calibration rows, which --coverage needs: train it with --calibrate 0.2."
+    )
+
+
+def next_measurements(model: Any, frame: Any, costs: dict[str, float], top: int) -> Any:
+    """Return the missing columns of each row by expected gain per cost, as a pandas frame.
+
+    Columns ``row`` (from 1), ``column``, ``gain``, ``cost`` and ``gain_per_cost``: the entropy in
+    nats or, for quantities, the variance that knowing the value is expected to remove. Of a column
+    of words, the most informative word counts.
+    """
+    import pandas as pd
+
+    pipeline = pipeline_of(model)
+    rows = pipeline[:-1].transform(frame)
+    sources = pipeline.named_steps["encode"].source_columns()
+    names = list(dict.fromkeys(sources))
+    prices = read_costs(costs, names)
+    machine = pipeline[-1]
+    gains = measure_next(machine, rows).gain * _scale(model) ** 2
+    of_column = np.stack([_largest(gains[:, sources == name]) for name in names], axis=1)
+    row, column = np.nonzero(~np.isnan(of_column))
+    gain = of_column[row, column]
+    cost = prices[column]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where((cost == 0) & (gain == 0), 0.0, gain / cost)
+    found = pd.DataFrame(
+        {
+            "row": row + 1,
+            "column": [names[j] for j in column],
+            "gain": gain,
+            "cost": cost,
+            "gain_per_cost": worth,
+        }
+    )
+    found = found.sort_values(["row", "gain_per_cost"], ascending=[True, False], kind="stable")
+    return found.groupby("row").head(top).reset_index(drop=True)
+
+
+def costs_from(frame: Any, source: str) -> dict[str, float]:
+    """Return the costs in a table of two columns: the name of a column, and what it costs."""
+    if frame.shape[1] != 2:
+        raise ValueError(
+            f"{source} has {frame.shape[1]} columns; expected two: the name of a column, its cost."
+        )
+    costs: dict[str, float] = {}
+    for name, cost in zip(frame.iloc[:, 0], frame.iloc[:, 1], strict=True):
+        try:
+            costs[str(name)] = float(cost)
+        except ValueError:
+            raise ValueError(
+                f"{source} gives {cost!r} as the cost of {name!r}; expected a number."
+            ) from None
+    if len(costs) < len(frame):
+        raise ValueError(f"{source} names a column twice; give each one cost.")
+    return costs
+
+
+def _uncertainty(model: Any, rows: FloatArray) -> Uncertainty:
+    machine = pipeline_of(model)[-1]
+    inner = getattr(machine, "estimator_", machine)
+    inner = inner.estimator if isinstance(inner, FrozenEstimator) else inner
+    knows = hasattr(inner, "predict_uncertainty") or hasattr(inner, "best_estimator_")
+    density = None if knows else find_density(inner)
+    return predict_uncertainty(inner, rows, density=density, by_column=False)
+
+
+def _error_variance(model: Any) -> float:
+    """Return the cross-validated error of a search that maximised R², in units of the machine."""
+    machine = pipeline_of(model)[-1]
+    score = getattr(getattr(machine, "estimator_", machine), "best_score_", None)
+    if score is None:
+        raise ValueError(
+            "This model does not know how far off it is: train it with --calibrate 0.2."
+        )
+    return float(np.clip(1.0 - score, 0.0, 1.0))
+
+
+def _interval(model: Any, rows: FloatArray, coverage: float) -> dict[str, np.ndarray]:
+    found = pipeline_of(model)[-1].predict_interval(rows, coverage=coverage)
+    shift, scale = _shift(model), _scale(model)
+    ends = {"lower": shift + scale * found.lower, "upper": shift + scale * found.upper}
+    return ends | {"calibration_rows": found.n_calibration}
+
+
+def _scale(model: Any) -> float:
+    """Return the unit in which a machine learned its quantity; 1 for classes."""
+    transformer = getattr(model, "transformer_", None)
+    return 1.0 if transformer is None else float(transformer.scale_[0])
+
+
+def _shift(model: Any) -> float:
+    transformer = getattr(model, "transformer_", None)
+    return 0.0 if transformer is None else float(transformer.mean_[0])
+
+
+def _largest(gains: FloatArray) -> FloatArray:
+    """Return the largest gain in each row, NaN where there is nothing to measure."""
+    largest: FloatArray = np.where(np.isnan(gains), -np.inf, gains).max(axis=1)
+    return np.where(np.isneginf(largest), np.nan, largest)
