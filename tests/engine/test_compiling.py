@@ -51,3 +51,48 @@ def test_import_and_fit_where_no_cache_can_be_written(tmp_path):
 def test_only_one_file_decides_how_loops_are_compiled():
     asking = [path for path in PACKAGE.rglob("*.py") if "njit" in path.read_text("utf-8")]
     assert [path.name for path in asking] == ["compiling.py"]
+
+
+AT_ONCE = """
+import numpy as np
+from numba.core import event
+with event.install_recorder("numba:compile") as recorder:
+    from absentia.engine.gram.determinants import principal_log_determinants
+    log_determinant = principal_log_determinants.compiled(4.0 * np.eye(2), np.array([[True, True]]))
+print(len(recorder.buffer) > 0, log_determinant.round(6))
+"""
+
+
+def test_processes_that_start_at_once_share_an_empty_cache(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", AT_ONCE]
+    started = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for process in started:
+        output, _ = process.communicate()
+        assert process.returncode == 0
+        assert output.endswith("[2.772589]\n")
+    # What they left is whole: the next process compiles nothing.
+    last = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert last.stdout == "False [2.772589]\n", last.stderr
+
+
+SLOW = """
+import logging, sys, time
+logging.basicConfig(format="%(message)s")
+import absentia.engine.compiling as compiling
+clock = iter(range(0, 10**6))
+compiling.time.perf_counter = lambda: float(next(clock))
+for name in ("one", "two"):
+    function = eval("lambda x: x + 1")
+    function.__module__ = "absentia." + name
+    compiling.njit(function)(1)
+"""
+
+
+def test_compiling_that_takes_longer_than_a_second_is_announced_once():
+    done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("compiling for this processor, once") == 1

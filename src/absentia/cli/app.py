@@ -382,6 +382,15 @@ def compare(
 
 
 @app.command()
+def warmup() -> None:
+    """Compile the library's loops for this processor, so that the first fit need not wait."""
+    from absentia.cli.warmup import warm_up
+
+    warm_up()
+    _note("All loops are compiled and kept on disk.")
+
+
+@app.command()
 def demo() -> None:
     """Show what the library does, on bundled data, in less than a minute."""
     from absentia.demo import main

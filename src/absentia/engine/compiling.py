@@ -3,16 +3,20 @@
 Compiling takes seconds, so Numba writes the machine code beside the sources or into the user's
 cache folder. Where neither can be written (a read-only installation and no home, as in many
 containers) Numba refuses to decorate the function at all; absentia then compiles in every process.
+Who waits for it longer than a second reads the reason on the terminal, once.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from numba import njit
+from numba.core import event
 
 __all__ = ["compiled"]
 
@@ -57,3 +61,45 @@ def _log_that_nothing_is_kept() -> None:
         "Compiled code cannot be kept: no cache folder can be written. Each process compiles anew, "
         "for some seconds; set NUMBA_CACHE_DIR to a folder that can be written to avoid it."
     )
+
+
+_COMPILING = (
+    "Compiling for this processor, once; it takes some ten seconds. The command `absentia warmup` "
+    "does it beforehand."
+)
+
+
+class _Announcer(event.Listener):
+    """Says that compiling goes on, once per process, when it has taken longer than a second."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._since = 0.0
+        self._spent = 0.0
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        # Functions that ours call are compiled inside; what other libraries compile is theirs.
+        if self._depth or event.data["dispatcher"].py_func.__module__.startswith("absentia."):
+            if not self._depth:
+                self._since = time.perf_counter()
+            self._depth += 1
+            self._say_if_long()
+
+    def on_end(self, event: Any) -> None:
+        if self._depth:
+            self._say_if_long()
+            self._depth -= 1
+            if not self._depth:
+                self._spent += time.perf_counter() - self._since
+
+    def _say_if_long(self) -> None:
+        if not self._said and self._spent + time.perf_counter() - self._since > 1.0:
+            self._said = True
+            logging.getLogger("absentia").info(_COMPILING)
+            # Only where somebody waits: a terminal or a notebook.
+            if "ipykernel" in sys.modules or sys.stderr.isatty():
+                print(f"absentia: {_COMPILING}", file=sys.stderr)
+
+
+event.register("numba:compile", _Announcer())

@@ -1,0 +1,33 @@
+"""Compiling beforehand what a first fit would compile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.densities import GaussianDensity, MixtureDensity
+from absentia.engine.small import always_compiled
+from absentia.features import FourierFeatures
+from absentia.kernels import ExpectedRBF, GenRBF
+
+__all__ = ["warm_up"]
+
+
+def warm_up() -> None:
+    """Compile the loops of densities, kernels and features, and leave them in Numba's cache.
+
+    On tables that need all of them: rows of a pattern that many share, rows of patterns of their
+    own, complete rows, known measurement errors, mixtures.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    holed = X.copy()
+    holed[100:][rng.random((100, 4)) < 0.5] = np.nan
+    with always_compiled():
+        for table in (X, holed):
+            for density in (GaussianDensity(), MixtureDensity(2, max_iter=2, random_state=0)):
+                beliefs = density.fit(table).condition(table)
+                GenRBF()(beliefs)
+                GenRBF()(beliefs[:9], beliefs)
+        measured = GaussianDensity().fit(holed).condition(holed).transform(np.eye(4))
+        ExpectedRBF()(measured)
+        FourierFeatures(n_components=16, random_state=0).fit(holed).transform(holed)
