@@ -81,10 +81,15 @@ def test_processes_that_start_at_once_share_an_empty_cache(tmp_path):
 
 SLOW = """
 import logging, sys, time
-logging.basicConfig(format="%(message)s")
+logging.basicConfig(format="log %(message)s")
+logging.getLogger("absentia").setLevel("INFO")
+class Terminal:
+    def __init__(self, stream): self.write, self.flush = stream.write, stream.flush
+    def isatty(self): return True
 import absentia.engine.compiling as compiling
 clock = iter(range(0, 10**6))
 compiling.time.perf_counter = lambda: float(next(clock))
+sys.stderr = Terminal(sys.stderr) if sys.argv[1] == "terminal" else sys.stderr
 for name in ("one", "two"):
     function = eval("lambda x: x + 1")
     function.__module__ = "absentia." + name
@@ -92,7 +97,9 @@ for name in ("one", "two"):
 """
 
 
-def test_compiling_that_takes_longer_than_a_second_is_announced_once():
-    done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True)
+@pytest.mark.parametrize("place", ["terminal", "file"])
+def test_compiling_that_takes_longer_than_a_second_is_announced_once(place):
+    done = subprocess.run([sys.executable, "-c", SLOW, place], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("compiling for this processor, once") == 1
+    assert done.stderr.count("log Compiling for this processor, once") == 1
+    assert done.stderr.count("absentia: Compiling for this") == (place == "terminal")
