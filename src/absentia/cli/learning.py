@@ -20,8 +20,8 @@ from absentia.evaluation.datasets import Dataset, Task
 from absentia.evaluation.learning_table import LearningTable
 from absentia.machines import SVCCV, SVRCV
 from absentia.persistence import load
-from absentia.tables.columns import with_names
 from absentia.tables.encoder import TableEncoder
+from absentia.tables.phrases import with_names
 
 if TYPE_CHECKING:
     import pandas as pd

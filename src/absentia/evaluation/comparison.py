@@ -23,7 +23,7 @@ from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
 from absentia.evaluation.verdict import Verdict, judge
-from absentia.tables.columns import counted, with_names
+from absentia.tables.phrases import counted, with_names
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from absentia.pictures import FAINT, INK, MISSING, pyplot
 from absentia.reports.safe_text import as_plot_labels
-from absentia.tables.columns import counted
+from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables.columns import ColumnReading, as_frame, counted, read_as, read_column
-from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame, listed
+from absentia.tables.columns import ColumnReading, read_as, read_column
+from absentia.tables.frames import as_frame
+from absentia.tables.phrases import counted, listed
+from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 from absentia.tables.words import Words

@@ -8,12 +8,12 @@ same name are to be read. The encoder and the report of missing values are built
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from absentia.tables.phrases import count_as_missing, counted, infinite_note
 from absentia.tables.reading import BoolArray, FloatArray
 from absentia.tables.stored import Stored
 from absentia.tables.words import SECONDS_A_DAY, Words, days_since_1970, first_two_words
@@ -21,14 +21,8 @@ from absentia.tables.words import SECONDS_A_DAY, Words, days_since_1970, first_t
 __all__ = [
     "CellCounts",
     "ColumnReading",
-    "as_frame",
-    "counted",
-    "holds_numbers_only",
-    "infinite_note",
     "read_as",
     "read_column",
-    "with_names",
-    "without_cells",
 ]
 
 Kind = Literal["number", "date", "duration", "ordered", "category"]
@@ -260,68 +254,6 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
     return _unless_useless(reading, [f"{v:g}" for v in np.unique(values[np.isfinite(values)])[:2]])
 
 
-def counted(number: int, what: str) -> str:
-    """Return ``1 row`` or ``2 rows``.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def as_frame(X: Any) -> Any:
-    """Return a copy of a table as a pandas frame, with text for column names."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError(
-            "Tables of words and dates need pandas: pip install 'absentia[tables]'."
-        ) from None
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
-    frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
-    frame.columns = [str(name) for name in frame.columns]
-    return frame
-
-
-def with_names(message: str, names: Sequence[str]) -> str:
-    """Return a message about columns ``'x0'``, ``'x1'``... with their names.
-
-    Examples
-    --------
-    >>> with_names("Column 'x1' is constant.", ["age", "weight"])
-    "Column 'weight' is constant."
-    """
-    known = {repr(f"x{j}"): repr(str(name)) for j, name in enumerate(names)}
-    return re.sub(r"'x\d+'", lambda found: known.get(found[0], found[0]), message)
-
-
-def infinite_note(number: int) -> str:
-    """Return a note on how infinite values are treated."""
-    return f"{counted(number, 'infinite value')} {_count_as_missing(number)}"
-
-
-def holds_numbers_only(frame: Any) -> bool:
-    """Return whether all columns of a pandas or polars frame are numeric."""
-    if type(frame).__module__.startswith("polars"):
-        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
-    return all(dtype.kind in "iufb" for dtype in frame.dtypes)
-
-
-def without_cells(frame: Any, removed: BoolArray) -> Any:
-    """Return a pandas or polars frame with nothing in some of its cells."""
-    if type(frame).__module__.startswith("polars"):
-        columns = {
-            name: [None if gone else value for value, gone in zip(frame[name], mask, strict=True)]
-            for name, mask in zip(frame.columns, removed.T, strict=True)
-        }
-        return type(frame)(columns, schema=frame.schema)
-    whole = {name: float for name, dtype in frame.dtypes.items() if dtype.kind in "iub"}
-    return frame.astype(whole).mask(removed)
-
-
 def _read_typed(column: Any) -> ColumnReading:
     """Read a column whose type says what it holds: numbers, dates, durations."""
     distinct = first_two_words(column)
@@ -360,7 +292,7 @@ def _read_as_numbers(
     if counts.bounds:
         example = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
         such = f"{counted(counts.bounds, 'value')} such as {example!r}"
-        notes.append(f"{such} {_count_as_missing(counts.bounds)}")
+        notes.append(f"{such} {count_as_missing(counts.bounds)}")
     if counts.unreadable:
         notes.append(_unreadable_note(words, ~is_number & ~is_bound, counts.unreadable))
     values = words.by_row(np.where(is_number, lower, np.nan))
@@ -437,11 +369,7 @@ def _counts(
 def _unreadable_note(words: Words, unread: BoolArray, number: int) -> str:
     shown = [word for word, other in zip(words.distinct, unread, strict=True) if other]
     listed = ", ".join(repr(word) for word in shown[:3]) + ", ..." * (len(shown) > 3)
-    return f"{counted(number, 'unreadable value')} ({listed}) {_count_as_missing(number)}"
-
-
-def _count_as_missing(number: int) -> str:
-    return "counts as missing" if number == 1 else "count as missing"
+    return f"{counted(number, 'unreadable value')} ({listed}) {count_as_missing(number)}"
 
 
 def _numbers_the_rows(values: FloatArray, name: str) -> bool:

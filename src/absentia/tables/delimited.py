@@ -13,7 +13,7 @@ import re
 import warnings
 from typing import Any
 
-from absentia.tables.columns import counted
+from absentia.tables.phrases import counted
 
 __all__ = ["read_csv", "read_delimited"]
 

@@ -22,7 +22,8 @@ from absentia.tables.column_plan import (
     plan_readings,
     warn_of_absent_columns,
 )
-from absentia.tables.columns import ColumnReading, Kind, as_frame
+from absentia.tables.columns import ColumnReading, Kind
+from absentia.tables.frames import as_frame
 from absentia.tables.reading import FloatArray
 
 __all__ = ["TableEncoder"]

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from absentia.tables.phrases import listed
+
 if TYPE_CHECKING:
     from absentia.beliefs import Beliefs
     from absentia.tables.streams import Stream
@@ -35,7 +37,6 @@ __all__ = [
     "densified",
     "is_absent",
     "is_frame",
-    "listed",
     "remember_columns",
     "table_as",
 ]
@@ -340,12 +341,6 @@ def _column_to_array(frame: Any, j: int) -> FloatArray | None:
     except (TypeError, ValueError):
         return None
     return values
-
-
-def listed(names: list[str]) -> str:
-    """Return names for a sentence, at most ten of them."""
-    shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
 def has_columns_of_words(frame: Any) -> bool:

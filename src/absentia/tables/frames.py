@@ -1,0 +1,43 @@
+"""Data frames before their columns are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from absentia.tables.reading import BoolArray
+
+__all__ = ["as_frame", "holds_numbers_only", "without_cells"]
+
+
+def as_frame(X: Any) -> Any:
+    """Return a copy of a table as a pandas frame, with text for column names."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError(
+            "Tables of words and dates need pandas: pip install 'absentia[tables]'."
+        ) from None
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+    frame.columns = [str(name) for name in frame.columns]
+    return frame
+
+
+def holds_numbers_only(frame: Any) -> bool:
+    """Return whether all columns of a pandas or polars frame are numeric."""
+    if type(frame).__module__.startswith("polars"):
+        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
+    return all(dtype.kind in "iufb" for dtype in frame.dtypes)
+
+
+def without_cells(frame: Any, removed: BoolArray) -> Any:
+    """Return a pandas or polars frame with nothing in some of its cells."""
+    if type(frame).__module__.startswith("polars"):
+        columns = {
+            name: [None if gone else value for value, gone in zip(frame[name], mask, strict=True)]
+            for name, mask in zip(frame.columns, removed.T, strict=True)
+        }
+        return type(frame)(columns, schema=frame.schema)
+    whole = {name: float for name, dtype in frame.dtypes.items() if dtype.kind in "iub"}
+    return frame.astype(whole).mask(removed)

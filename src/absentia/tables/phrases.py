@@ -1,0 +1,47 @@
+"""Pieces of sentences that messages share: counts and lists of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["count_as_missing", "counted", "infinite_note", "listed", "with_names"]
+
+
+def counted(number: int, what: str) -> str:
+    """Return ``1 row`` or ``2 rows``.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def infinite_note(number: int) -> str:
+    """Return a note on how infinite values are treated."""
+    return f"{counted(number, 'infinite value')} {count_as_missing(number)}"
+
+
+def with_names(message: str, names: Sequence[str]) -> str:
+    """Return a message about columns ``'x0'``, ``'x1'``... with their names.
+
+    Examples
+    --------
+    >>> with_names("Column 'x1' is constant.", ["age", "weight"])
+    "Column 'weight' is constant."
+    """
+    known = {repr(f"x{j}"): repr(str(name)) for j, name in enumerate(names)}
+    return re.sub(r"'x\d+'", lambda found: known.get(found[0], found[0]), message)
+
+
+def listed(names: list[str]) -> str:
+    """Return names for a sentence, at most ten of them."""
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+
+
+def count_as_missing(number: int) -> str:
+    """Return the verb of a note on cells that are not used."""
+    return "counts as missing" if number == 1 else "count as missing"
