@@ -90,7 +90,8 @@ def plot_decision_surface(
     axes.set_xlabel(label_x, color=INK)
     axes.set_ylabel(label_y, color=INK)
     if classes is not None:
-        _label_classes(axes, classes, which, means)
+        complete = ~np.isnan(table[:, pair]).any(axis=1)
+        _label_classes(axes, classes, which[complete], means[complete])
     return figure
 
 
@@ -117,22 +118,26 @@ def _draw_classes(
     axes: Axes, grid_x: FloatArray, grid_y: FloatArray, machine: Any, rows: Any, classes: Any
 ) -> None:
     """Tint each class where it is predicted, the stronger the surer, with its border."""
-    predicted = np.searchsorted(classes, machine.predict(rows)).reshape(_GRID, _GRID)
-    sure = np.full(predicted.shape, 0.75)
-    if hasattr(machine, "predict_proba"):
-        sure = machine.predict_proba(rows).max(axis=1).reshape(_GRID, _GRID)
-    least = 1 / len(classes)
     from matplotlib.colors import to_rgba
 
+    if hasattr(machine, "predict_proba"):
+        chances = machine.predict_proba(rows)
+    else:
+        chances = (machine.predict(rows)[:, None] == classes).astype(np.float64)
+    predicted = chances.argmax(axis=1).reshape(_GRID, _GRID)
+    least = 1 / len(classes)
+    sure = np.clip((chances.max(axis=1).reshape(_GRID, _GRID) - least) / (1 - least), 0, 1)
     tints = np.array([to_rgba(COLOURS[k % len(COLOURS)]) for k in range(len(classes))])
     image = tints[predicted]
-    image[..., 3] = 0.06 + 0.34 * np.clip((sure - least) / (1 - least), 0, 1)
+    image[..., 3] = 0.06 + 0.34 * sure
     extent = (grid_x[0], grid_x[-1], grid_y[0], grid_y[-1])
     axes.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="bilinear")
-    for k in range(len(classes) - 1):
-        inside = (predicted <= k).astype(float)
-        if 0 < inside.mean() < 1:
-            axes.contour(grid_x, grid_y, inside, levels=[0.5], colors=INK, linewidths=0.9)
+    for k in range(len(classes)):
+        # A class is predicted where it leads over the best of the others.
+        lead = chances[:, k] - np.delete(chances, k, axis=1).max(axis=1)
+        if lead.min() < 0 < lead.max():
+            lead = lead.reshape(_GRID, _GRID)
+            axes.contour(grid_x, grid_y, lead, levels=[0.0], colors=INK, linewidths=0.9)
 
 
 def _draw_rows(
@@ -159,18 +164,22 @@ def _draw_rows(
 
 
 def _label_classes(axes: Axes, classes: Any, which: Any, means: FloatArray) -> None:
-    """Write the name of each class beside its rows, where a legend would be."""
+    """Write the name of each class at its most central row, where a legend would be."""
+    scaled = means / np.maximum(np.ptp(means, axis=0), np.finfo(float).tiny)
     for k, name in enumerate(as_plot_labels([str(name) for name in classes])):
-        if not (which == k).any():
+        rows = np.flatnonzero(which == k)
+        if not len(rows):
             continue
-        middle = np.median(means[which == k], axis=0)
+        distances = np.abs(scaled[rows, None] - scaled[rows]).sum(axis=(1, 2))
         axes.annotate(
             name,
-            middle,
+            means[rows[distances.argmin()]],
+            xytext=(0, 9),
+            textcoords="offset points",
             color=COLOURS[k % len(COLOURS)],
             fontweight="bold",
-            fontsize="small",
+            fontsize="medium",
             ha="center",
             zorder=6,
-            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
+            bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
         )

@@ -150,6 +150,7 @@ function finish(found) {
 function useModel(model) {
   state.model = model;
   state.costs = {};
+  state.span = null;
   const parts = [];
   if (model.measure) {
     const better = model.score > model.baseline;
