@@ -46,6 +46,29 @@ def test_scales_far_apart_cost_no_digits(gamma, rate):
     np.testing.assert_allclose(kernel(P), _formula(P, P, kernel.gamma), rtol=1e-10, atol=1e-280)
 
 
+@pytest.mark.parametrize("kernel", [ExpectedRBF(0.3), GenRBF(0.3)])
+def test_a_column_of_no_size_beside_a_huge_one_changes_nothing(kernel):
+    """Each correlated with the other; but differences of 1e-50 are none to this kernel."""
+    rng = np.random.default_rng(6)
+    scales = np.array([1e-50, 1e-30, 1e60])
+    means = rng.normal(size=(2, 3)) * scales
+    prior = Prior(np.full(2, 0.5), means, _prior(rng, 3, 2).covariances * np.outer(scales, scales))
+    X = rng.normal(size=(12, 3)) * scales
+    X[:, 2] = np.nan
+    X[::2, 1] = np.nan
+    P = condition(prior, X)[0]
+    weights, centres = np.exp(P.log_weights), P.means[:, :, 2]
+    variances = P.covariances.dense(P.group_of_row)[:, :, 2, 2]
+    spread = 1 / 0.6 + variances[:, None, :, None] + variances[None, :, None, :]
+    differences = centres[:, None, :, None] - centres[None, :, None, :]
+    pairs = np.exp(-0.5 * differences**2 / spread) / np.sqrt(0.6 * spread)
+    expected = np.einsum("ia,jb,ijab->ij", weights, weights, pairs)
+    if isinstance(kernel, GenRBF):
+        lengths = np.sqrt(np.diagonal(expected))
+        expected /= np.outer(lengths, lengths)
+    np.testing.assert_allclose(kernel(P), expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("gamma", [1e3, 1e5, 1e8])
 def test_a_kernel_much_narrower_than_the_data_keeps_its_digits(gamma):
     rng = np.random.default_rng(1)

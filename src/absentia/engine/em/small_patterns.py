@@ -17,6 +17,7 @@ __all__ = [
     "add_principal",
     "centre_rows",
     "conditional_covariances",
+    "inverse_triangles",
     "invert_principal",
     "log_determinants_and_lengths",
     "multiply_principal",
@@ -91,7 +92,7 @@ def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) 
         out[by_precision] = np.where(_both(missing), inverses, 0.0)
         missing = masks[~by_precision]
         roots = _roots(_embedded(S, ~missing))
-        regressed = np.linalg.inv(roots) @ np.where(missing[:, :, None], 0.0, S)
+        regressed = inverse_triangles(roots) @ np.where(missing[:, :, None], 0.0, S)
         remaining = S - regressed.transpose(0, 2, 1) @ regressed
         out[~by_precision] = np.where(_both(missing), _symmetric(remaining), 0.0)
     except np.linalg.LinAlgError:
@@ -118,8 +119,22 @@ def log_determinants_and_lengths(
     except np.linalg.LinAlgError:
         nothing = np.full(len(vectors), np.nan)
         return nothing, nothing.copy()
-    solved = np.einsum("nij,nj->ni", np.linalg.inv(roots)[group_of_row], vectors)
+    solved = np.einsum("nij,nj->ni", inverse_triangles(roots)[group_of_row], vectors)
     return _log_determinants_from(roots)[group_of_row], np.einsum("ni,ni->n", solved, solved)
+
+
+def inverse_triangles(roots: Floats) -> Floats:
+    """Return the inverses of lower triangular matrices, shape (n, d, d), by substitution.
+
+    A general inverse exchanges rows by size. Where columns are measured in very different units
+    that leaves rounding errors above the diagonal, in units of the largest.
+    """
+    inverses = np.zeros_like(roots)
+    for i in range(roots.shape[-1]):
+        inverses[:, i, i] = 1.0
+        inverses[:, i, :i] = -(roots[:, i : i + 1, :i] @ inverses[:, :i, :i])[:, 0]
+        inverses[:, i, : i + 1] /= roots[:, i, i, None]
+    return inverses
 
 
 def _log_determinant(matrix: Floats) -> float:
@@ -153,7 +168,7 @@ def _symmetric(matrices: Floats) -> Floats:
 
 
 def _inverses_from(roots: Floats) -> Floats:
-    inverse_roots = np.linalg.inv(roots)
+    inverse_roots = inverse_triangles(roots)
     return _symmetric(inverse_roots.transpose(0, 2, 1) @ inverse_roots)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.engine.em.small_patterns import inverse_triangles
 from absentia.engine.small import is_small
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
@@ -64,7 +65,7 @@ def small_gram(
                     )
                 except np.linalg.LinAlgError:  # rounding as large as C0
                     return None
-                whiten = np.linalg.inv(roots).transpose(0, 2, 1)
+                whiten = inverse_triangles(roots).transpose(0, 2, 1)
                 differences = P.means[rows, a] - column_means[:, None]
                 white = differences @ whiten[local_columns]
                 logs = row_constants[rows] - 0.5 * np.einsum("jik,jik->ji", white, white)
