@@ -18,6 +18,10 @@ from absentia import (
     MixedDensity,
     Nystroem,
 )
+from absentia import (
+    LogisticRegression as KernelLogisticRegression,
+)
+from absentia.beliefs.conditioning import condition
 
 pd = pytest.importorskip("pandas")
 
@@ -169,3 +173,27 @@ def test_a_failed_fit_leaves_the_machine_as_it_was():
     with pytest.raises(ValueError, match="No column carries"):
         machine.fit(pd.DataFrame({"name": [f"n{i}" for i in range(80)]}), y)
     assert machine.columns_ is plan
+
+
+def test_uncertainty_of_frames_names_the_columns_behind_the_plan_or_refuses_categories():
+    frame, y = people()
+    machine = KernelLogisticRegression().fit(frame, y)
+    doubt = absentia.predict_uncertainty(machine, frame[:4])
+    assert "colour=red" in doubt.columns
+    mixed = KernelLogisticRegression(density="mixed").fit(frame, y)
+    with pytest.raises(ValueError, match="columns of categories"):
+        absentia.predict_uncertainty(mixed, frame[:4])
+
+
+def test_rows_of_numbers_know_no_category():
+    frame, _ = people()
+    prior = MixedDensity(random_state=0).fit(frame).prior_
+    beliefs, _ = condition(prior, np.zeros((2, prior.n_features)))
+    assert (beliefs.codes == -1).all()
+
+
+def test_more_rows_of_a_frame_for_a_large_scale_machine():
+    frame, y = people()
+    machine = LargeScaleRidge(n_components=32, random_state=0)
+    machine.partial_fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
+    assert machine.predict(frame).shape == (80,)

@@ -68,6 +68,8 @@ def condition(
     else:  # nothing to complete: all components share one copy, which the caller cannot change
         means = np.broadcast_to(X.copy()[:, None, :], (n, k, d))
         log_joint = _joint(prior, X, patterns, None)
+    if codes is None and prior.probabilities:  # rows of numbers: no category is known
+        codes = np.full((n, len(prior.probabilities)), -1, dtype=np.intp)
     if codes is not None:
         log_joint += category_log_likelihoods(prior, codes)
     log_weights, log_likelihoods = log_normalised(log_joint)

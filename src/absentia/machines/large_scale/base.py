@@ -40,6 +40,7 @@ from absentia.tables import (
     WordsAs,
     open_known,
     open_rows,
+    plan_of,
     set_fitted,
 )
 from absentia.tables.streams import MemoryStream, Stream
@@ -123,7 +124,10 @@ class LargeScaleMachine(BaseEstimator):
         """
         self._check_parameters()
         known = getattr(self, "_curvature", None)
-        rows = open_rows(X, y, sample_weight, words=self._words() if known is None else None)
+        if known is not None and plan_of(self) is not None:
+            rows = open_known(X, self)
+        else:
+            rows = open_rows(X, y, sample_weight, words=self._words() if known is None else None)
         if known is not None:
             rows = rows.checked(self)
         chunks = self._chunks(rows, y, sample_weight)

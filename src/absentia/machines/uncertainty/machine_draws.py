@@ -12,7 +12,7 @@ from absentia.beliefs.conditioning import condition
 from absentia.beliefs.draws import DrawPoints
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, TableLike, plan_of
 
 if TYPE_CHECKING:
     from absentia.machines.base import KernelMachine
@@ -34,6 +34,7 @@ def machine_uncertainty(
     ``return_std`` and the machine a ``noise_``, these are its model part and its noise.
     """
     beliefs = machine._believe(X)
+    beliefs.require_numbers("An uncertainty over draws")
     table = rows_of(beliefs)
 
     def believe(rows: FloatArray) -> Beliefs:
@@ -96,7 +97,8 @@ def rows_of(beliefs: Beliefs) -> FloatArray:
 
 def kept_names(machine: Any) -> tuple[str, ...]:
     """Return the names of the columns that the beliefs of a machine are about."""
-    names = getattr(machine, "feature_names_in_", None)
+    plan = plan_of(machine)
+    names = getattr(machine, "feature_names_in_", None) if plan is None else plan.labels
     if names is None:
         names = [f"x{j}" for j in range(machine.n_features_in_)]
     kept = getattr(machine.density_, "columns_", None)
