@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
 
     The Euclidean metric keeps its name.
     """
+    own: Any = kernel
+    if type(own.gamma) is float and isinstance(own.metric, str) and own.metric == "euclidean":
+        GAMMA.check("gamma", own.gamma)  # by name, parameters take longer to find than a row
+        return copy(kernel)
     params = kernel.get_params(deep=False)
     metric = resolve_metric(params["metric"], prior)
     named = "euclidean" if metric is None else metric

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -43,7 +44,14 @@ class Ordering:
 
     @classmethod
     def of(cls, beliefs: Beliefs) -> Ordering:
-        """Order the rows of some beliefs."""
+        """Order the rows of some beliefs; once for each, since support vectors come back often."""
+        known = _orderings.get(beliefs)
+        if known is None:
+            known = _orderings.setdefault(beliefs, cls._find(beliefs))
+        return known
+
+    @classmethod
+    def _find(cls, beliefs: Beliefs) -> Ordering:
         group_of_row = beliefs.group_of_row
         counts = np.bincount(group_of_row, minlength=beliefs.covariances.n_groups)
         popular = np.flatnonzero(counts >= POPULAR)
@@ -71,3 +79,6 @@ class Ordering:
         changes[1:] = groups[1:] != groups[:-1]
         starts = np.flatnonzero(changes)
         return np.append(starts, len(groups)), groups[starts]
+
+
+_orderings: WeakKeyDictionary[Beliefs, Ordering] = WeakKeyDictionary()

@@ -215,11 +215,11 @@ def fill_lanes(
     if not (
         columns.is_conditioned
         and works_from_precisions(columns.beliefs, smoothing)
-        and min(
+        and any(
             _largest_square(side.means - prior.means[columns.component], smoothing)
+            < _LARGEST_SQUARE
             for side in (rows, columns)
         )
-        < _LARGEST_SQUARE
     ):
         # The row groups carry C0, so that a pair only adds.
         row_constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
@@ -268,7 +268,7 @@ def fill_lanes(
     if scaled:
         constants += np.repeat(0.5 * principal_log_determinants(precision, masks), run_lengths)
     if observed.any():
-        lengths = np.einsum("ij,jk,ik->i", column_means, precision, column_means, optimize=True)
+        lengths = np.einsum("ij,ij->i", column_means @ precision, column_means)
         constants += np.where(np.repeat(observed, run_lengths), 0.5 * lengths, 0.0)
     by_feature = np.zeros((d, len(column_means) + TILE))
     by_feature[:, : len(column_means)] = column_means.T

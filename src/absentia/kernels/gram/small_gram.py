@@ -43,10 +43,12 @@ def small_gram(
     d = smoothing.n_features
     if not is_small(len(P) * len(columns_of) * d * d, _FEW_PRODUCTS):
         return None
+    # Counted, which is quicker than finding the groups, because most matrices end here.
+    for group_of_row in (P.group_of_row, columns_of.group_of_row):
+        if np.count_nonzero(np.bincount(group_of_row)) > _FEW_GROUPS:
+            return None
     row_groups, local_rows = np.unique(P.group_of_row, return_inverse=True)
     column_groups, local_columns = np.unique(columns_of.group_of_row, return_inverse=True)
-    if max(len(row_groups), len(column_groups)) > _FEW_GROUPS:
-        return None
     row_spreads = P.covariances.dense(row_groups)
     column_spreads = columns_of.covariances.dense(column_groups)
     out = np.zeros((len(P), len(columns_of)))
