@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from absentia import GaussianDensity, MixtureDensity
 from absentia.beliefs.belief_plot import mixture_density
+from absentia.densities.mixed import MixedDensity
 
 HOSTILE = "$\\frac{$<b>x</b>"
 
@@ -76,3 +77,15 @@ def test_the_notebook_table_escapes_names(table):
     assert "<b>x</b>" not in html
     assert "&lt;b&gt;x" in html
     assert html.count("±") == 3 + 1
+
+
+def test_categories_are_bars_of_their_probabilities():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    frame["word"] = np.where(frame["a"] + rng.normal(size=120) > 0, "high", "low")
+    frame.loc[0, "word"] = None
+    beliefs = MixedDensity(random_state=0).fit(frame).condition(frame.head(2))
+    for row in (0, 1):
+        bars = beliefs.plot(row).axes[2].patches
+        expected = beliefs.probabilities(0)[row]
+        np.testing.assert_allclose([bar.get_height() for bar in bars], expected)

@@ -54,9 +54,12 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
     certain = np.setdiff1d(np.arange(one.n_features), uncertain)
     # Where not all fit, the uncertain ones are what the picture is about.
     shown = np.sort(np.concatenate([uncertain, certain])[:max_columns])
-    figure, panels = grid_of_panels(len(shown))
+    n_categorical = 0 if one.codes is None else one.codes.shape[1]
+    figure, panels = grid_of_panels(len(shown) + n_categorical)
+    for k, axes in enumerate(panels[len(shown) :]):
+        _draw_categories(axes, one, k)
     weights, means, prior = one.weights()[0], one.means[0], one.prior
-    for j, axes in zip(shown, panels, strict=True):
+    for j, axes in zip(shown, panels, strict=False):
         points = _points(prior, j)
         before = mixture_density(points, prior.weights, prior.means[:, j], _variances(prior, j))
         axes.fill_between(points, before, color=FAINT, alpha=0.5, linewidth=0)
@@ -77,6 +80,17 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
     more = f"; {left_out} more known" if left_out else ""
     _heading(figure, f"row {row}: a point is known, a curve is belief, grey is any row{more}")
     return figure
+
+
+def _draw_categories(axes: Axes, one: Beliefs, column: int) -> None:
+    """Draw how probable each category of a column is, by its code."""
+    chances = one.probabilities(column)[0]
+    codes = np.arange(len(chances))
+    known = one.codes is not None and one.codes[0, column] >= 0
+    axes.bar(codes, chances, width=0.6, color=KNOWN if known else MISSING)
+    _title(axes, f"category column {column}")
+    axes.set_xticks(codes)
+    axes.set_xlabel("code of the category")
 
 
 def draw_prior(prior: Prior, labels: Sequence[str], max_columns: int) -> Figure:
