@@ -48,7 +48,7 @@ recompile:
 	find src -name '*.nb[ci]' -delete
 
 clean:
-	rm -rf $(VENV) docs/_build docs/api/generated demo-output
+	rm -rf $(VENV) docs/_build docs/api docs/gallery docs/lessons demo-output
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

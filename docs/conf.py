@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
+from importlib import import_module
 from importlib.metadata import version as installed_version
 from pathlib import Path
+
+import absentia
 
 project = "absentia"
 author = "The absentia developers"
@@ -22,7 +25,14 @@ extensions = [
     "numpydoc",
 ]
 # Tables that the pages of results include are no pages of their own.
-exclude_patterns = ["_build", "_templates", "README.md", "results/*/*.md"]
+exclude_patterns = [
+    "_build",
+    "_templates",
+    "README.md",
+    "results/*/*.md",
+    "examples",
+    "tutorials",
+]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "absentia"
@@ -37,6 +47,48 @@ autodoc_default_options = {"show-inheritance": False}
 autodoc_typehints = "none"  # numpydoc's sections say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # autodoc shows them, in the order of the source
+
+# The index of the API: the public names by stage, in the order in which data passes through them.
+_STAGES = {
+    "Tables": ("tables.encoder", "tables.streams"),
+    "What is missing": ("missingness", "reports.missingness_report"),
+    "Densities": ("densities",),
+    "Beliefs": ("beliefs",),
+    "Kernels": ("kernels",),
+    "Features": ("features",),
+    "Machines": ("machines",),
+    "Predictions": ("predictions",),
+    "Decisions": ("decisions",),
+    "Model files": ("persistence",),
+}
+_MODULES = ("amputation", "comparators", "datasets", "evaluation", "reports.little")
+
+
+def _write_api_index() -> None:
+    """Write ``api/index.rst``: every public name under its stage, with its first sentence."""
+
+    def listing(title: str, names: list[str]) -> list[str]:
+        head = [title, "-" * len(title), "", ".. autosummary::", "   :toctree: generated"]
+        return [*head, "   :nosignatures:", "", *(f"   {name}" for name in names), ""]
+
+    lines = ["API", "===", "", "Everything here can be imported from ``absentia``.", ""]
+    lines += [".. currentmodule:: absentia", ""]
+    left = [name for name in absentia.__all__ if name not in ("__version__", *_MODULES)]
+    for title, homes in _STAGES.items():
+        public = {name for home in homes for name in import_module(f"absentia.{home}").__all__}
+        lines += listing(title, [name for name in left if name in public])
+        left = [name for name in left if name not in public]
+    if left:
+        lines += listing("Other names", left)
+    lines += listing("Modules", list(_MODULES))
+    path = Path(__file__).parent / "api" / "index.rst"
+    path.parent.mkdir(exist_ok=True)
+    text = "\n".join(lines)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+_write_api_index()
 
 # Where names of other libraries lead. An inventory is small when it holds only what is referred
 # to, and then it need not be fetched: the documentation builds without network. A name that is
