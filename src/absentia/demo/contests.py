@@ -1,4 +1,4 @@
-"""The main task on data that scikit-learn bundles: ``python -m absentia.demo``.
+"""The main task on data that scikit-learn bundles: incomplete rows, against the alternatives.
 
 Values are removed from a complete table. First the values that were removed are estimated; then
 incomplete rows are classified, once after training on incomplete rows, once after training on
@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from absentia.demo.production import answer_incomplete_rows
 from absentia.densities import GaussianDensity
 from absentia.machines import SVC
 from absentia.missingness.amputation import mcar
@@ -260,7 +261,8 @@ def run(
             classify(X, y, rates, repeats, bar, holes_in_training=True),
             classify(X, y, rates, repeats, bar, holes_in_training=False),
         ]
-    print("\n\n".join(str(contest) for contest in contests))
+        answers = answer_incomplete_rows()
+    print("\n\n".join(str(part) for part in (*contests, answers)))
     output.mkdir(parents=True, exist_ok=True)
     picture = output / "demo.png"
     draw(contests, picture)
@@ -271,7 +273,3 @@ def run(
 def main() -> None:
     """Run the demonstration as ``make demo`` does."""
     run(Path("demo-output"))
-
-
-if __name__ == "__main__":
-    main()

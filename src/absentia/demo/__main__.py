@@ -1,0 +1,5 @@
+"""Run the demonstration as ``make demo`` does."""
+
+from absentia.demo.contests import main
+
+main()
