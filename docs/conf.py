@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 import zlib
 from importlib import import_module
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import absentia
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_style
+logging.getLogger("absentia").setLevel(logging.WARNING)  # progress is no part of an example
 
 project = "absentia"
 author = "The absentia developers"
@@ -23,6 +28,10 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx-mathjax-offline",  # MathJax comes with the pages, not from a server
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 # Tables that the pages of results include are no pages of their own.
 exclude_patterns = [
@@ -89,6 +98,24 @@ def _write_api_index() -> None:
 
 
 _write_api_index()
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# Examples are run in the build; one that fails, fails the build.
+sphinx_gallery_conf = {
+    "examples_dirs": ["examples", "tutorials"],
+    "gallery_dirs": ["gallery", "lessons"],
+    "reset_modules": ("matplotlib", "gallery_style.set_style"),
+    "only_warn_on_example_error": False,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 20,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    "within_subsection_order": "ExampleTitleSortKey",
+}
 
 # Where names of other libraries lead. An inventory is small when it holds only what is referred
 # to, and then it need not be fetched: the documentation builds without network. A name that is

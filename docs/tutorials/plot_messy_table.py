@@ -83,8 +83,8 @@ for note in encoder.notes_:
 numbers = pd.DataFrame(encoder.transform(X), columns=encoder.get_feature_names_out())
 
 # %%
-# What is missing, and what goes missing together? Low protein values are missing because they are
-# low, which no density can know; they are few here.
+# What is missing, and what goes missing together? About a tenth of the protein values are missing
+# because they are low, which is not at random; here they are taken as any other missing value.
 
 report = describe_missingness(numbers)
 print(report)
