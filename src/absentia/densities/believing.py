@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs import Beliefs
@@ -24,7 +25,7 @@ def words_for(density: Any) -> WordsAs:
     return "codes" if getattr(named, "takes_categories", False) else "indicators"
 
 
-def fit_density(density: Any, rows: Rows, sample_weight: FloatArray | None = None) -> Any:
+def fit_density(density: Any, rows: Rows, sample_weight: ArrayLike | None = None) -> Any:
     """Return a density fitted to rows: a copy, or the one of that name; None for beliefs.
 
     Parameters
@@ -38,15 +39,22 @@ def fit_density(density: Any, rows: Rows, sample_weight: FloatArray | None = Non
     if isinstance(rows, Beliefs):
         return None
     fitted = make_density(density)
-    weighs = sample_weight is not None and has_fit_parameter(fitted, "sample_weight")
-    if sample_weight is not None and np.ptp(sample_weight[sample_weight > 0]) == 0:
-        # Rows that all weigh the same count as one each: a solver may make 0.01 of all of them,
-        # but the density has seen as many rows as there are.
-        sample_weight = np.sign(sample_weight)
-    fitted.fit(
-        _as_taken(fitted, rows), None, **({"sample_weight": sample_weight} if weighs else {})
-    )
+    weights = {}
+    if sample_weight is not None and has_fit_parameter(fitted, "sample_weight"):
+        weights["sample_weight"] = _as_counts(sample_weight)
+    fitted.fit(_as_taken(fitted, rows), None, **weights)
     return fitted
+
+
+def _as_counts(sample_weight: ArrayLike) -> ArrayLike:
+    """Return weights of which one is one row.
+
+    Rows that all weigh the same count as one each: a solver may make 0.01 of all of them, but the
+    density has seen as many rows as there are.
+    """
+    weights = np.asarray(sample_weight)
+    counting = weights[weights > 0] if weights.dtype.kind in "fiub" else weights
+    return np.sign(weights) if counting.size and (counting == counting[0]).all() else sample_weight
 
 
 def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:

@@ -199,7 +199,7 @@ def log_self_similarities(
                 log_dets, lengths = log_determinants_and_lengths(
                     smoothing.covariance + dense[:, a] + dense[:, b],
                     group_of_row,
-                    means[:, a] - means[:, b],
+                    np.ascontiguousarray(means[:, a] - means[:, b]),
                 )
                 term = log_weights[:, a] + log_weights[:, b] - 0.5 * lengths
                 if scaled:

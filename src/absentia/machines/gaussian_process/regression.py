@@ -249,9 +249,10 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             K, found = at(theta)
             best, scale, noise = theta[: len(family.names)], found.scale, found.noise
             chosen |= {name: {"scale": scale, "noise": noise}[name] for name in chosen}
+            check_psd(K, family.kernel)
         else:
+            check_psd(K, family.kernel)  # before the evidence, which fails where this warns
             found = FactoredEvidence.of(K, targets, scale, noise)
-        check_psd(K, family.kernel)
         solution = {
             "noise_": noise,
             "scale_": scale,

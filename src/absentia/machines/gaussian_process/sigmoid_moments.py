@@ -28,7 +28,7 @@ def average_sigmoid(mean: FloatArray, variance: FloatArray) -> FloatArray:
     >>> import numpy as np
     >>> from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
     >>> average_sigmoid(np.array([0.0, 2.0]), np.array([9.0, 9.0])).round(4)
-    array([0.5   , 0.7153])
+    array([0.5   , 0.7174])
     """
     return np.exp(sigmoid_moments(mean, variance)[0])
 
