@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
@@ -188,7 +189,24 @@ def _start_method() -> BaseContext:
         return multiprocessing.get_context("spawn")
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["absentia.evaluation.workers", "sklearn.svm"])
+    _start_server_deaf_to_interrupts()
     return processes
+
+
+def _start_server_deaf_to_interrupts() -> None:
+    """Start the process that others are forked from, with SIGINT blocked there and in its forks.
+
+    A terminal sends Ctrl-C to all processes. The parent stops the others; by themselves they
+    would print a traceback from wherever they were, imports included.
+    """
+    from multiprocessing import forkserver, resource_tracker
+
+    resource_tracker.ensure_running()  # first, because it unblocks the signal when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with_parent(parent: int) -> None:

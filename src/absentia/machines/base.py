@@ -360,7 +360,8 @@ class KernelMachine(BaseEstimator):
         """Yield the kernel of new rows with the training rows kept, in tiles of bounded size.
 
         With each tile comes which of the new rows it is about. The matrix of all new rows is
-        never held at once.
+        never held at once. Entries agree with those of the whole matrix up to rounding: which
+        formula computes an entry depends on how many rows, and which, it is computed with.
         """
         step = max(_TILE_ROWS, _TILE_FLOATS // len(self.beliefs_) // _TILE_ROWS * _TILE_ROWS)
         if len(beliefs) <= step:
