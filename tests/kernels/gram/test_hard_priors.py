@@ -152,4 +152,5 @@ def test_every_compiled_function_has_one_signature():
         third_cumulant._compressed,
         third_cumulant._fill,
     ):
-        assert len(compiled.signatures) == 1, compiled
+        # None where all problems were small enough for the road without compiling.
+        assert len(compiled.signatures) <= 1, compiled
