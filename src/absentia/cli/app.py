@@ -5,10 +5,24 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
+from absentia.cli.bench import bench
+from absentia.cli.terminal import (
+    FileArgument,
+    ForceOption,
+    IgnoreOption,
+    JobsOption,
+    KeepIdsOption,
+    QuietOption,
+    TargetOption,
+    TaskOption,
+    say,
+    stop,
+    words_of,
+)
 from absentia.reports.safe_text import printable
 
 __all__ = ["app", "run_command"]
@@ -22,39 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-bench = typer.Typer(
-    help="Run the experiments of the papers, and report on them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 app.add_typer(bench, name="bench")
-
-FileArgument = Annotated[
-    str,
-    typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or .xlsx; - reads CSV from the input."),
-]
-TargetOption = Annotated[
-    str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")
-]
-TaskOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TASK",
-        help="classification or regression; by default inferred from the target.",
-    ),
-]
-IgnoreOption = Annotated[
-    str | None, typer.Option(metavar="A,B,...", help="Columns to leave out, such as ids.")
-]
-KeepIdsOption = Annotated[
-    bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force", "-f", help="Replace the output if it exists already.")
-]
-JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to use.")]
-_INTERRUPTED = 130
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")]
 
 
 def run_command(arguments: list[str]) -> int:
@@ -116,7 +98,7 @@ def describe(
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
     if html is not None:
         check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
-    frame = without_columns(read_table(file, _note), _words(ignore) or ())
+    frame = without_columns(read_table(file, say), words_of(ignore) or ())
     report = describe_missingness(frame, mcar_test="auto" if test is None else test)
     # The report addresses people who write Python.
     reason = report.why_no_test.replace("pass mcar_test=True to wait", "--test waits")
@@ -124,11 +106,11 @@ def describe(
     if plot is not None:
         with replaced(plot) as draft:
             report.plot().savefig(draft, dpi=150)
-        _note(f"Picture written to {plot}.")
+        say(f"Picture written to {plot}.")
     if html is not None:
         with replaced(html) as draft:
             draft.write_text(report.to_html(table_name(file)), encoding="utf-8")
-        _note(f"Page written to {html}.")
+        say(f"Page written to {html}.")
 
 
 @app.command()
@@ -181,8 +163,8 @@ def train(
     from absentia.evaluation.learning_table import split_target
 
     check_output(output, inputs=[file], force=force, endings=())
-    frame = read_table(file, _note)
-    table = split_target(frame, target, task, ignore=_words(ignore) or ()).shuffled()
+    frame = read_table(file, say)
+    table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
     table, held = table.held_out(calibrate)
     progress = not quiet and sys.stderr.isatty()
     model = new_model(
@@ -198,11 +180,11 @@ def train(
     if quiet:
         return
     for note in (*table.notes, *reading_notes(pipeline_of(model).named_steps["encode"])):
-        _note(note)
+        say(note)
     score, lines = training_summary(machine, table)
     for line in lines:
-        _note(line)
-    _note(
+        say(line)
+    say(
         f"{table.task.capitalize()} of {target} from {len(table.target)} rows: {score}. Model "
         f"written to {output}."
     )
@@ -259,12 +241,12 @@ def predict(
         guaranteed, without = regions(fitted, frame, coverage)
         found |= guaranteed
         if without:
-            _note(
+            say(
                 f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
                 "their interval is infinite, or their set has all classes."
             )
     if keep and "prediction" in frame.columns:
-        _note("The input has a column 'prediction'; that of the model is 'prediction_2'.")
+        say("The input has a column 'prediction'; that of the model is 'prediction_2'.")
     write_table(written_with(frame, found, keep=keep), output)
 
 
@@ -295,7 +277,7 @@ def ask(
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model, costs or file], force=force)
-    prices = {} if costs is None else costs_from(read_table(costs, _note), costs)
+    prices = {} if costs is None else costs_from(read_table(costs, say), costs)
     fitted, frame = _model_and_rows(model, file)
     found = next_measurements(fitted, frame, prices, top)
     if output is not None:
@@ -305,7 +287,7 @@ def ask(
         print(printable(text, lines=True))
     complete = len(frame) - found["row"].nunique()
     if complete:
-        _note(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
+        say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
 
 
 @app.command()
@@ -353,18 +335,18 @@ def compare(
     from absentia.evaluation.learning_table import split_target
     from absentia.evaluation.methods import methods_for
 
-    wanted = _words(methods) or (list(QUICK_METHODS) if quick else None)
+    wanted = words_of(methods) or (list(QUICK_METHODS) if quick else None)
     if wanted is not None:
         methods_for("classification", wanted)  # names are checked before anything takes time
     name = table_name(file)
     folder = report or Path(f"{name}-report")
     check_folder(folder, force=force)
-    table = split_target(read_table(file, _note), target, task, ignore=_words(ignore) or ())
+    table = split_target(read_table(file, say), target, task, ignore=words_of(ignore) or ())
     rows = max_rows or (QUICK_ROWS if quick else 1000)
     data = as_dataset(table, name, rows, keep_ids=keep_ids)
     if not quiet:
         for note in data.notes:
-            _note(note)
+            say(note)
     try:
         outcome = compare_table(
             data,
@@ -377,7 +359,7 @@ def compare(
             progress=not quiet,
         )
     except KeyboardInterrupt:
-        _stop(folder)
+        stop(folder)
     print(printable(comparison_text(outcome, data, target, file), lines=True))
 
 
@@ -387,7 +369,7 @@ def warmup() -> None:
     from absentia.cli.warmup import warm_up
 
     warm_up()
-    _note("All loops are compiled and kept on disk.")
+    say("All loops are compiled and kept on disk.")
 
 
 @app.command()
@@ -418,7 +400,7 @@ def studio(
     from absentia.cli.files import read_table, table_name
     from absentia.studio import serve
 
-    frame = None if file is None else read_table(file, _note)
+    frame = None if file is None else read_table(file, say)
     serve(
         frame=frame,
         name="" if file is None else table_name(file),
@@ -428,132 +410,14 @@ def studio(
     )
 
 
-@bench.command("list")
-def list_suites() -> None:
-    """List the suites of experiments."""
-    from absentia.evaluation.experiments import PROTOCOLS
-
-    for protocol in PROTOCOLS.values():
-        print(f"{protocol.name:24s}{protocol.title} ({protocol.source})")
-
-
-@bench.command("methods")
-def list_methods() -> None:
-    """List the methods that are compared."""
-    from absentia.evaluation.methods import METHODS
-
-    for method in METHODS.values():
-        missing = "" if method.entry.is_available() else f" [needs {method.entry.requires}]"
-        print(f"{method.name:26s}{method.description} ({method.entry.reference}){missing}")
-
-
-@bench.command("run")
-def run_suite(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="`absentia bench list` has them.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the data sets; ABSENTIA_DATA by default."),
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file of results.")] = Path(
-        "results.sqlite"
-    ),
-    size: Annotated[str, typer.Option(help="smoke, small or full.")] = "small",
-    jobs: JobsOption = 1,
-    seed: Annotated[int, typer.Option(help="All other seeds are derived from it.")] = 0,
-    methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these.")] = None,
-    datasets: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these.")] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run failed cells again.")
-    ] = False,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Time limit in seconds for one cell.")
-    ] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster.")
-    ] = None,
-    no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Accept data sets with another sha256.")
-    ] = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Run a suite; what is finished is kept, and a run that was stopped goes on."""
-    from absentia.evaluation.cells import SIZES, Context
-    from absentia.evaluation.experiments import protocol_named
-    from absentia.evaluation.runner import run
-    from absentia.evaluation.store import Results
-
-    if size not in SIZES:
-        raise ValueError(f"The size is one of {', '.join(SIZES)}, found {size!r}.")
-    protocol = protocol_named(suite)
-    if data is not None and not data.is_dir():
-        raise ValueError(f"There is no folder {data}.")
-    context = Context(
-        size=next(known for known in SIZES if known == size),
-        seed=seed,
-        folder=None if data is None else str(data.resolve()),
-        verify=not no_verify,
-    )
-    with Results(out) as results:
-        try:
-            summary = run(
-                protocol,
-                results,
-                context,
-                jobs=jobs,
-                methods=_words(methods),
-                datasets=_words(datasets),
-                retry_failed=retry_failed,
-                time_limit=time_limit,
-                dask=dask,
-                progress=not quiet,
-            )
-        except KeyboardInterrupt:
-            _stop(out)
-    print(f"{suite}: {summary} Results are in {out}.")
-    if summary.done and summary.failed == summary.done:
-        raise ValueError("Every cell failed; `absentia bench report` shows why.")
-
-
-@bench.command("report")
-def report_results(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Made by `bench run`.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the report goes.")
-    ] = Path("report"),
-) -> None:
-    """Write a page with pictures and tables, and the same as PNG and CSV."""
-    from absentia.evaluation.report import write_reports
-    from absentia.evaluation.store import Results
-
-    if not results.is_file():
-        raise ValueError(f"There is no file {results}.")
-    with Results(results, read_only=True) as store:
-        for page in write_reports(store, output):
-            print(page)
-
-
 def _model_and_rows(model: Path, file: str) -> tuple[Any, Any]:
     """Load a model and the rows to ask it about, with a note about columns that are not there."""
     from absentia.cli.files import read_table
     from absentia.cli.learning import load_model, pipeline_of
 
-    fitted = load_model(model, _note)
-    frame = read_table(file, _note)
+    fitted = load_model(model, say)
+    frame = read_table(file, say)
     absent = pipeline_of(fitted).named_steps["encode"].absent_columns(frame)
     if absent:
-        _note(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
+        say(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
     return fitted, frame
-
-
-def _words(text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _note(text: str) -> None:
-    print(printable(text), file=sys.stderr)
-
-
-def _stop(place: Path) -> NoReturn:
-    """Say that nothing is lost, and end the command."""
-    _note(f"Stopped. What was finished is in {place}; the same command goes on from there.")
-    raise typer.Exit(_INTERRUPTED) from None

@@ -1,0 +1,68 @@
+"""What the commands share: options, notes on the error output, and how a command is stopped."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from absentia.reports.safe_text import printable
+
+__all__ = [
+    "FileArgument",
+    "ForceOption",
+    "IgnoreOption",
+    "JobsOption",
+    "KeepIdsOption",
+    "QuietOption",
+    "TargetOption",
+    "TaskOption",
+    "say",
+    "stop",
+    "words_of",
+]
+
+FileArgument = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or .xlsx; - reads CSV from the input."),
+]
+TargetOption = Annotated[
+    str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")
+]
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help="classification or regression; by default inferred from the target.",
+    ),
+]
+IgnoreOption = Annotated[
+    str | None, typer.Option(metavar="A,B,...", help="Columns to leave out, such as ids.")
+]
+KeepIdsOption = Annotated[
+    bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", "-f", help="Replace the output if it exists already.")
+]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to use.")]
+_INTERRUPTED = 130
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")]
+
+
+def words_of(text: str | None) -> list[str] | None:
+    """Return the words of a list that is written with commas."""
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def say(text: str) -> None:
+    """Print a note where it does not mix with the output."""
+    print(printable(text), file=sys.stderr)
+
+
+def stop(place: Path) -> NoReturn:
+    """Say that nothing is lost, and end the command."""
+    say(f"Stopped. What was finished is in {place}; the same command goes on from there.")
+    raise typer.Exit(_INTERRUPTED) from None
