@@ -7,24 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.engine.slices import bounded_slices
-from absentia.tables import FloatArray
-
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
 
-__all__ = ["completed_frame", "html_table", "spread_of"]
+__all__ = ["completed_frame", "html_table", "summary"]
 
 _SHOWN_ROWS, _SHOWN_COLUMNS = 8, 20
 
 
-def spread_of(beliefs: Beliefs) -> FloatArray:
-    """Return the standard deviation of each value, shape (n_samples, n_features)."""
-    out = np.empty(beliefs.shape)
-    for part in bounded_slices(len(beliefs), beliefs.n_components * beliefs.n_features**2):
-        variances = np.diagonal(beliefs[part].covariance(), axis1=1, axis2=2)
-        out[part] = np.sqrt(np.maximum(variances, 0.0))
-    return out
+def summary(beliefs: Beliefs) -> str:
+    """Return how many rows, columns and components there are, and where they come from."""
+    n, d = beliefs.shape
+    k = beliefs.n_components
+    n_patterns = beliefs.covariances.n_groups
+    origin = (
+        f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
+        if beliefs.covariances.is_conditioned
+        else "from moments"
+    )
+    return (
+        f"Beliefs of {n} row{'s' * (n != 1)} in {d} column{'s' * (d != 1)}, "
+        f"{k} component{'s' * (k != 1)}, {origin}"
+    )
 
 
 def completed_frame(beliefs: Beliefs, index: Any) -> Any:

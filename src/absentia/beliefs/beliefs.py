@@ -15,29 +15,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
-from sklearn.utils import check_random_state
 
-from absentia.beliefs import belief_table
+from absentia.beliefs import belief_table, row_moments
+from absentia.beliefs.affine_maps import mapped
 from absentia.beliefs.belief_plot import draw_row
-from absentia.beliefs.bounds import truncated_to
-from absentia.beliefs.categories import check_codes, row_probabilities, sample_codes
-from absentia.beliefs.covariances import (
-    ConditionalCovariances,
-    CovarianceTable,
-    ExplicitCovariances,
-)
-from absentia.beliefs.given_moments import covariances_by_group
+from absentia.beliefs.bounds import limited
+from absentia.beliefs.categories import check_codes, row_probabilities
+from absentia.beliefs.covariances import CovarianceTable
+from absentia.beliefs.given_moments import moments_by_row
 from absentia.beliefs.prior import Prior
-from absentia.engine.slices import bounded_slices
+from absentia.beliefs.random_rows import sampled
+from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
-from absentia.tables.stored import Stored
+from absentia.tables.stored import Stored, frozen
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Beliefs", "covariance_roots"]
+__all__ = ["Beliefs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +93,15 @@ class Beliefs(Stored, MemoryRows):
         # Frozen to the last number: slices share memory with the whole.
         names = ["log_weights", "means", "group_of_row"]
         for name in names if self.codes is None else [*names, "codes"]:
-            object.__setattr__(self, name, _frozen(getattr(self, name).view()))
+            object.__setattr__(self, name, frozen(getattr(self, name).view()))
 
     def validate(self) -> None:
         """Raise ValueError unless all parts are consistent and about the same rows and columns.
 
         Compiled code looks up groups of rows in the tables, so every index is checked.
         """
-        for name, kind in (
-            ("patterns", Patterns),
-            ("covariances", CovarianceTable),
-            ("prior", Prior),
-        ):
+        kinds = {"patterns": Patterns, "covariances": CovarianceTable, "prior": Prior}
+        for name, kind in kinds.items():
             self._require_type(name, kind)
             getattr(self, name).validate()
         self._require_array("means", np.float64, (len(self.patterns), None, None))
@@ -171,66 +165,15 @@ class Beliefs(Stored, MemoryRows):
         array([[0.1, 0. ],
                [0. , 0.1]])
         """
-        centres = np.array(means, dtype=np.float64, ndmin=2)
-        if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
-            raise ValueError(
-                f"means must be a finite table of shape (n_samples, n_features), found shape "
-                f"{centres.shape}{' with NaN or infinity' * (not np.isfinite(centres).all())}. "
-                "Rows with missing values go through density.condition(X)."
-            )
-        values, group_of_row = covariances_by_group(covariances, variances, centres.shape)
-        n, d = centres.shape
-        if prior is None:
-            centred = centres - centres.mean(axis=0)
-            average = np.einsum("g,gij->ij", np.bincount(group_of_row) / n, values)
-            prior = Prior(
-                weights=np.ones(1),
-                means=centres.mean(axis=0)[None],
-                covariances=(centred.T @ centred / n + average)[None],
-            )
-        elif prior.n_features != d:
-            raise ValueError(
-                f"prior is about {prior.n_features} columns, but means have {d}; give the prior of "
-                "rows in the same columns."
-            )
-        return cls(
-            log_weights=np.zeros((n, 1)),
-            means=centres[:, None, :],
-            covariances=ExplicitCovariances(_frozen(values[:, None])),
-            group_of_row=group_of_row,
-            patterns=Patterns.of_mask(np.zeros((n, d), dtype=bool)),
-            prior=prior,
-        )
+        centres, table, group_of_row, prior = moments_by_row(means, covariances, variances, prior)
+        patterns = Patterns.of_mask(np.zeros(centres.shape, dtype=bool))
+        log_weights = np.zeros((len(centres), 1))
+        return cls(log_weights, centres[:, None, :], table, group_of_row, patterns, prior)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
         """Join beliefs about rows of the same table, conditioned on the same density."""
-        if not parts:
-            raise ValueError("Nothing to concatenate: give at least one Beliefs.")
-        first = parts[0]
-        if not all(part.prior.equals(first.prior) for part in parts):
-            raise ValueError(
-                "Beliefs can be joined only when they were conditioned on the same density; "
-                "condition all rows with one fitted density first."
-            )
-        means = np.concatenate([part.means for part in parts])
-        log_weights = np.concatenate([part.log_weights for part in parts])
-        patterns = Patterns.of_mask(np.concatenate([part.patterns.mask for part in parts]))
-        if all(part.covariances.is_conditioned for part in parts):
-            table: CovarianceTable = ConditionalCovariances(first.prior, patterns.masks)
-            group_of_row = patterns.pattern_of_row
-        else:
-            table = ExplicitCovariances(
-                np.concatenate([part.covariances.dense() for part in parts])
-            )
-            starts = np.cumsum([0] + [part.covariances.n_groups for part in parts[:-1]])
-            group_of_row = np.concatenate(
-                [part.group_of_row + start for part, start in zip(parts, starts, strict=True)]
-            )
-        codes = None
-        if first.codes is not None:
-            codes = np.concatenate([part.codes for part in parts if part.codes is not None])
-        return cls(log_weights, means, table, group_of_row, patterns, first.prior, codes)
+        return joined(parts)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -278,43 +221,11 @@ class Beliefs(Stored, MemoryRows):
         return int(self.means.shape[1])
 
     def __repr__(self) -> str:
-        n, d = self.shape
-        k = self.n_components
-        n_patterns = self.covariances.n_groups
-        origin = (
-            f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
-            if self.covariances.is_conditioned
-            else "from moments"
-        )
-        return (
-            f"Beliefs of {n} row{'s' * (n != 1)} in {d} column{'s' * (d != 1)}, "
-            f"{k} component{'s' * (k != 1)}, {origin}"
-        )
+        return belief_table.summary(self)
 
     def __getitem__(self, rows: Any) -> Beliefs:
         """Return the beliefs about some rows; one integer gives beliefs of length one."""
-        if isinstance(rows, int | np.integer):
-            if not -len(self) <= rows < len(self):
-                raise IndexError(f"row {rows} of beliefs about {len(self)} rows")
-            rows = slice(int(rows), int(rows) + 1 or None)
-        patterns = self.patterns[rows]
-        if self.covariances.is_conditioned:
-            table: CovarianceTable = ConditionalCovariances(self.prior, patterns.masks)
-            group_of_row = patterns.pattern_of_row
-        else:
-            kept, group_of_row = np.unique(self.group_of_row[rows], return_inverse=True)
-            table = self.covariances.select(kept)
-        codes = None if self.codes is None else self.codes[rows]
-        part = Beliefs(
-            self.log_weights[rows],
-            self.means[rows],
-            table,
-            group_of_row,
-            patterns,
-            self.prior,
-            codes,
-        )
-        return part.labelled(self.__dict__.get("_labels"))
+        return selected(self, rows)
 
     @property
     def labels(self) -> list[str]:
@@ -335,7 +246,7 @@ class Beliefs(Stored, MemoryRows):
 
         The root of the diagonal of :meth:`covariance`; zero where the value was observed.
         """
-        return belief_table.spread_of(self)
+        return row_moments.spread_of(self)
 
     def to_frame(self, index: Any = None) -> pd.DataFrame:
         """Return a completed table with error bars, as a pandas frame.
@@ -388,13 +299,7 @@ class Beliefs(Stored, MemoryRows):
 
         ``sum_c weight[c] mean[c]``; observed entries come back to the last bit.
         """
-        first = self.means[:, 0]
-        if self.n_components == 1:
-            return first.copy()
-        # Relative to the first component: where all components agree (observed entries), the
-        # differences vanish exactly, whatever the rounding of the weights.
-        offsets = self.means - first[:, None]
-        return first + np.einsum("ic,icj->ij", self.weights(), offsets)
+        return row_moments.mean_of(self)
 
     def weights(self) -> FloatArray:
         """Return the weight of each component for each row, summing to one."""
@@ -432,16 +337,7 @@ class Beliefs(Stored, MemoryRows):
         ``sum_c weight[c] (S[c] + (mean[c] - mean)(mean[c] - mean)')``: the spread within the
         components and between them.
         """
-        if self.n_components == 1:
-            return self.covariances.dense()[self.group_of_row, 0]
-        weights = self.weights()
-        # With roots of the weights both factors are the same: symmetric to the last bit.
-        offsets = np.sqrt(weights)[:, :, None] * (self.means - self.mean()[:, None])
-        out = np.einsum("icj,icl->ijl", offsets, offsets)
-        for part in bounded_slices(len(self), self.n_components * self.n_features**2):
-            dense = self.covariances.dense(self.group_of_row[part])
-            out[part] += np.einsum("ic,icjl->ijl", weights[part], dense)
-        return out
+        return row_moments.covariance_of(self)
 
     def sample(self, size: int | None = None, random_state: Any = None) -> FloatArray:
         """Draw what the rows could have been.
@@ -458,32 +354,7 @@ class Beliefs(Stored, MemoryRows):
             Observed entries are the same in every draw, to the last bit. Columns of categories
             come after those of numbers, and hold the codes of categories.
         """
-        rng = check_random_state(random_state)
-        n_draws = 1 if size is None else size
-        n, d = self.shape
-        if self.n_components == 1:
-            component = np.zeros((n_draws, n), dtype=np.intp)
-        else:
-            cumulative = np.cumsum(self.weights(), axis=1)
-            uniforms = rng.uniform(size=(n_draws, n, 1)) * cumulative[:, -1:]
-            component = (uniforms > cumulative[:, :-1]).sum(axis=2)
-        draws = self.means[np.arange(n), component]
-        uncertain = np.flatnonzero(~self.covariances.is_zero()[self.group_of_row])
-        # Rows of one group stand together, so that few groups' matrices are needed at a time.
-        rows_in_order = uncertain[np.argsort(self.group_of_row[uncertain], kind="stable")]
-        floats_per_row = d * (n_draws + self.n_components * d)
-        for part in bounded_slices(len(rows_in_order), floats_per_row):
-            rows = rows_in_order[part]
-            groups, local = np.unique(self.group_of_row[rows], return_inverse=True)
-            roots = covariance_roots(self.covariances.dense(groups))
-            noise = rng.standard_normal((n_draws, len(rows), d)).transpose(1, 2, 0)
-            for c in range(self.n_components):
-                offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
-                draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
-        if self.codes is not None:
-            categories = sample_codes(self.prior, self.codes, component, rng)
-            draws = np.concatenate([draws, categories.astype(np.float64)], axis=2)
-        return draws[0] if size is None else draws
+        return sampled(self, size, random_state)
 
     def within(self, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
         """Return the beliefs about rows of whose missing numbers limits are known.
@@ -511,38 +382,7 @@ class Beliefs(Stored, MemoryRows):
         >>> belief.mean().round(1), belief.spread().round(1)
         (array([[-0.8]]), array([[0.6]]))
         """
-        try:
-            low = np.broadcast_to(np.asarray(lower, dtype=np.float64), self.shape)
-            high = np.broadcast_to(np.asarray(upper, dtype=np.float64), self.shape)
-        except ValueError:
-            raise ValueError(
-                f"lower and upper must broadcast to {self.shape}, one limit per value, found "
-                f"shapes {np.shape(lower)} and {np.shape(upper)}."
-            ) from None
-        if not (low < high).all():
-            row, column = np.argwhere(~(low < high))[0]
-            raise ValueError(
-                f"Every lower limit must be below its upper limit, but row {row} has "
-                f"{low[row, column]:g} and {high[row, column]:g} in column {column}."
-            )
-        limited = (np.isfinite(low) | np.isfinite(high)) & self.mask
-        rows = np.flatnonzero(limited.any(axis=1))
-        if not len(rows):
-            return self
-        spread = self.covariances.dense(self.group_of_row[rows])
-        low, high = np.where(limited, low, -np.inf)[rows], np.where(limited, high, np.inf)[rows]
-        log_joint, moved, narrowed = truncated_to(
-            self.log_weights[rows], self.means[rows], spread, low, high
-        )
-        log_weights, means = np.array(self.log_weights), np.array(self.means)
-        groups = np.array(self.group_of_row)
-        log_weights[rows] = log_joint - logsumexp(log_joint, axis=1, keepdims=True)
-        means[rows] = moved
-        groups[rows] = self.covariances.n_groups + np.arange(len(rows))
-        table = ExplicitCovariances(_frozen(np.concatenate([self.covariances.dense(), narrowed])))
-        return replace(
-            self, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
-        ).labelled(self.__dict__.get("_labels"))
+        return limited(self, lower, upper)
 
     def in_units(self, units: FloatArray) -> Beliefs:
         """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
@@ -566,51 +406,4 @@ class Beliefs(Stored, MemoryRows):
         -------
         Beliefs
         """
-        A = np.array(A, dtype=np.float64, ndmin=2)
-        if A.shape[1] != self.n_features:
-            raise ValueError(
-                f"A must have one column for each of the {self.n_features} features, found shape "
-                f"{A.shape}."
-            )
-        b = np.asarray(b, dtype=np.float64)
-        if b.shape not in ((), (1,), (A.shape[0],)):
-            raise ValueError(
-                f"b must be one number, or one for each of the {A.shape[0]} rows of A, found shape "
-                f"{b.shape}."
-            )
-        if not (np.isfinite(A).all() and np.isfinite(b).all()):
-            raise ValueError("A and b must be finite, found NaN or infinity.")
-        b = np.broadcast_to(b, (A.shape[0],))
-        prior = self.prior.transform(A, b)
-        patterns, table = self.patterns, self.covariances
-        diagonal = np.diagonal(A)
-        if A.shape[0] == A.shape[1] and not np.count_nonzero(A - np.diag(diagonal)):
-            means = self.means * diagonal + b
-        else:
-            means = self.means @ A.T + b
-            patterns = Patterns.of_mask(np.zeros((len(self), A.shape[0]), dtype=bool))
-        if patterns is self.patterns and table.is_conditioned and diagonal.all():
-            # Scaled columns are conditioned as before: the covariances are those of the new prior.
-            moved: CovarianceTable = ConditionalCovariances(prior, patterns.masks)
-        else:
-            values = A @ table.dense() @ A.T
-            moved = ExplicitCovariances(_frozen((values + values.transpose(0, 1, 3, 2)) / 2))
-        return replace(self, means=means, covariances=moved, patterns=patterns, prior=prior)
-
-
-def covariance_roots(covariances: FloatArray) -> FloatArray:
-    """Return ``R`` with ``R R' = covariance`` for a stack, with zero rows where it has them."""
-    certain = np.diagonal(covariances, axis1=-2, axis2=-1) <= 0
-    filled = covariances + certain[..., None] * np.eye(covariances.shape[-1])
-    try:
-        roots = np.linalg.cholesky(filled)
-    except np.linalg.LinAlgError:  # singular, as after a map to more columns
-        eigenvalues, vectors = np.linalg.eigh(filled)
-        roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
-    cleared: FloatArray = np.where(certain[..., None], 0.0, roots)
-    return cleared
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.setflags(write=False)
-    return array
+        return mapped(self, A, b)

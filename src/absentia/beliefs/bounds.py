@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, log_ndtr, logsumexp
 
+from absentia.beliefs.covariances import ExplicitCovariances
 from absentia.tables import FloatArray
+from absentia.tables.stored import frozen
 
-__all__ = ["truncated_moments", "truncated_to"]
+if TYPE_CHECKING:
+    from absentia.beliefs.beliefs import Beliefs
+
+__all__ = ["limited", "truncated_moments", "truncated_to"]
 
 _ROOT_2_PI = float(np.sqrt(2 * np.pi))
+
+
+def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
+    """Return the beliefs with missing numbers between limits; see :meth:`Beliefs.within`."""
+    try:
+        low = np.broadcast_to(np.asarray(lower, dtype=np.float64), beliefs.shape)
+        high = np.broadcast_to(np.asarray(upper, dtype=np.float64), beliefs.shape)
+    except ValueError:
+        raise ValueError(
+            f"lower and upper must broadcast to {beliefs.shape}, one limit per value, found "
+            f"shapes {np.shape(lower)} and {np.shape(upper)}."
+        ) from None
+    if not (low < high).all():
+        row, column = np.argwhere(~(low < high))[0]
+        raise ValueError(
+            f"Every lower limit must be below its upper limit, but row {row} has "
+            f"{low[row, column]:g} and {high[row, column]:g} in column {column}."
+        )
+    has_limit = (np.isfinite(low) | np.isfinite(high)) & beliefs.mask
+    rows = np.flatnonzero(has_limit.any(axis=1))
+    if not len(rows):
+        return beliefs
+    spread = beliefs.covariances.dense(beliefs.group_of_row[rows])
+    low, high = np.where(has_limit, low, -np.inf)[rows], np.where(has_limit, high, np.inf)[rows]
+    log_joint, moved, narrowed = truncated_to(
+        beliefs.log_weights[rows], beliefs.means[rows], spread, low, high
+    )
+    log_weights, means = np.array(beliefs.log_weights), np.array(beliefs.means)
+    groups = np.array(beliefs.group_of_row)
+    log_weights[rows] = log_joint - logsumexp(log_joint, axis=1, keepdims=True)
+    means[rows] = moved
+    groups[rows] = beliefs.covariances.n_groups + np.arange(len(rows))
+    table = ExplicitCovariances(frozen(np.concatenate([beliefs.covariances.dense(), narrowed])))
+    return replace(
+        beliefs, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
+    ).labelled(beliefs.__dict__.get("_labels"))
 
 
 def truncated_moments(

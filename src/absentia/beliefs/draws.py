@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
-from absentia.beliefs.beliefs import Beliefs, covariance_roots
+from absentia.beliefs.beliefs import Beliefs
+from absentia.beliefs.random_rows import covariance_roots
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns

@@ -5,9 +5,44 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from absentia.beliefs.covariances import ExplicitCovariances
+from absentia.beliefs.prior import Prior
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.stored import frozen
 
-__all__ = ["covariances_by_group"]
+__all__ = ["covariances_by_group", "moments_by_row"]
+
+
+def moments_by_row(
+    means: ArrayLike,
+    covariances: ArrayLike | None,
+    variances: ArrayLike | None,
+    prior: Prior | None,
+) -> tuple[FloatArray, ExplicitCovariances, IntArray, Prior]:
+    """Return means, covariance table, group of each row and prior; see ``Beliefs.from_moments``."""
+    centres = np.array(means, dtype=np.float64, ndmin=2)
+    if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
+        raise ValueError(
+            f"means must be a finite table of shape (n_samples, n_features), found shape "
+            f"{centres.shape}{' with NaN or infinity' * (not np.isfinite(centres).all())}. "
+            "Rows with missing values go through density.condition(X)."
+        )
+    values, group_of_row = covariances_by_group(covariances, variances, centres.shape)
+    n, d = centres.shape
+    if prior is None:
+        centred = centres - centres.mean(axis=0)
+        average = np.einsum("g,gij->ij", np.bincount(group_of_row) / n, values)
+        prior = Prior(
+            weights=np.ones(1),
+            means=centres.mean(axis=0)[None],
+            covariances=(centred.T @ centred / n + average)[None],
+        )
+    elif prior.n_features != d:
+        raise ValueError(
+            f"prior is about {prior.n_features} columns, but means have {d}; give the prior of "
+            "rows in the same columns."
+        )
+    return centres, ExplicitCovariances(frozen(values[:, None])), group_of_row, prior
 
 
 def covariances_by_group(

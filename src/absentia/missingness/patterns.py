@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from absentia.tables import BoolArray, IntArray, Table
-from absentia.tables.stored import Stored
+from absentia.tables.stored import Stored, frozen
 
 __all__ = ["Patterns"]
 
@@ -72,7 +72,7 @@ class Patterns(Stored):
             _, rank, _ = _unique(words[:, j])
             pairs = pattern_of_row * np.intp(rank.max(initial=0) + 1) + rank
             first, pattern_of_row, counts = _unique(pairs)
-        return cls(_frozen(mask[first]), _frozen(pattern_of_row), _frozen(counts))
+        return cls(frozen(mask[first]), frozen(pattern_of_row), frozen(counts))
 
     def validate(self) -> None:
         """Raise ValueError unless every row has one of the masks, and the counts are right."""
@@ -105,7 +105,7 @@ class Patterns(Stored):
         kept, pattern_of_row, counts = np.unique(
             self.pattern_of_row[rows], return_inverse=True, return_counts=True
         )
-        return Patterns(_frozen(self.masks[kept]), _frozen(pattern_of_row), _frozen(counts))
+        return Patterns(frozen(self.masks[kept]), frozen(pattern_of_row), frozen(counts))
 
     def of_columns(self, columns: IntArray) -> Patterns:
         """Return the patterns of some of the columns; patterns that become equal are joined."""
@@ -114,7 +114,7 @@ class Patterns(Stored):
         joined = Patterns.of_mask(self.masks[:, columns])
         pattern_of_row = joined.pattern_of_row[self.pattern_of_row]
         counts = np.bincount(pattern_of_row, minlength=len(joined.masks))
-        return Patterns(joined.masks, _frozen(pattern_of_row), _frozen(counts))
+        return Patterns(joined.masks, frozen(pattern_of_row), frozen(counts))
 
     def rows_by_pattern(self) -> list[IntArray]:
         """Return, for each pattern, the rows that have it, in ascending order."""
@@ -141,8 +141,3 @@ def _unique(keys: np.ndarray) -> tuple[IntArray, IntArray, IntArray]:
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     return first, inverse, counts
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array

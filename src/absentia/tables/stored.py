@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Stored", "require_array"]
+__all__ = ["Stored", "frozen", "require_array"]
 
 
 class Stored(ABC):
@@ -74,6 +74,12 @@ of shape (1, 3, 3).
                 f"{type(self).__name__}.{name} must be a {kind.__name__}, found "
                 f"{type(value).__name__}."
             )
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return the same array, no longer to be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def require_array(name: str, value: Any, dtype: Any, shape: tuple[int | None, ...]) -> None:
