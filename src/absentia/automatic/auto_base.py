@@ -1,0 +1,262 @@
+"""What the automatic classifier and regressor share: reading, assembling, answering."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from absentia.automatic.assembly import Assembled, Plan, assemble
+from absentia.automatic.committee import Committee
+from absentia.automatic.member_plans import LearningRows
+from absentia.automatic.member_table import MemberTable
+from absentia.beliefs import Beliefs
+from absentia.densities.believing import believe
+from absentia.machines.uncertainty.machine_draws import one_output_flat
+from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
+from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.parameters import (
+    COUNT,
+    POSITIVE,
+    THREADS,
+    Rule,
+    check_parameters,
+    count_from,
+    finite,
+    words,
+)
+from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.reading import is_frame
+
+__all__ = ["AutoMachine"]
+
+#: Out-of-fold answers of small tables are averaged over several ways to cut folds.
+_ROWS_FOR_REPEATS = 400
+
+
+def _is_shares(value: Any) -> bool:
+    try:
+        shares = [finite(share) for share in value]
+    except TypeError:
+        return False
+    increasing = shares == sorted(set(shares), key=lambda share: share or 0.0)
+    return increasing and all(share is not None and 0 < share < 1 for share in shares)
+
+
+class AutoMachine(BaseEstimator):
+    """What both automatic machines share: reading, assembling, answering."""
+
+    members: Any
+    time_budget: float | None
+    weighting: str
+    hidden: Any
+    density: Any
+    n_splits: int
+    n_repeats: int | None
+    progress: bool
+    random_state: Any
+    n_jobs: int | None
+
+    committee_: Committee
+    members_: MemberTable
+    density_: Any
+    score_: float
+    score_error_: float
+    baseline_: float
+    out_of_fold_: FloatArray
+    encoder_: TableEncoder | None
+    n_features_in_: int
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "time_budget": POSITIVE | words(None),
+        "weighting": words("greedy", "stacking", "equal"),
+        "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
+        "n_splits": count_from(2),
+        "n_repeats": COUNT | words(None),
+        "n_jobs": THREADS,
+    }
+
+    def __init__(
+        self,
+        *,
+        members: Any = "default",
+        time_budget: float | None = None,
+        weighting: str = "greedy",
+        hidden: Any = (0.3, 0.6),
+        density: Any = "gaussian",
+        n_splits: int = 5,
+        n_repeats: int | None = None,
+        progress: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.members = members
+        self.time_budget = time_budget
+        self.weighting = weighting
+        self.hidden = hidden
+        self.density = density
+        self.n_splits = n_splits
+        self.n_repeats = n_repeats
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Try members, weigh them by their answers to rows left out, and keep the best average.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            NaN where a value is missing. Words, categories and dates of a frame are encoded by
+            :class:`~absentia.TableEncoder`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, in fitting and in judging members.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group (a patient, a site) are never on both sides of a fold.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        encoder, table = _encoded(X)
+        n_samples, used = len(table), np.arange(len(table))
+        targets = self._check_targets(y, len(table))
+        if len(table) < 2:
+            raise ValueError(
+                f"Found array with {len(table)} sample(s), while a minimum of 2 is required: folds "
+                "need rows on both sides."
+            )
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        if groups is not None:
+            groups = np.asarray(groups)
+            check_consistent_length(table, groups)
+        if weights is not None and not weights.all():  # rows of no weight count as absent
+            used = np.flatnonzero(weights)
+            table, weights = table[used], weights[used]
+            targets = self._check_targets(targets[used], len(table))
+            groups = None if groups is None else groups[used]
+        repeats = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
+        plan = Plan(
+            members=self.members,
+            weighting=self.weighting,
+            density=self.density,
+            hidden=tuple(float(share) for share in self.hidden),
+            n_splits=self.n_splits,
+            n_repeats=repeats,
+            time_budget=self.time_budget,
+            progress=self.progress,
+            n_jobs=self.n_jobs,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 100)),
+        )
+        rows, codes = self._learning_rows(table, targets, weights)
+        found = assemble(rows, plan, groups)
+        judged = self._judged(rows, found, codes)
+        out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
+        out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)
+        for name, value in (codes | judged).items():
+            setattr(self, name, value)
+        self.out_of_fold_ = out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
+        self.committee_, self.members_ = found.committee, found.table
+        self.density_, self.encoder_ = found.committee.density, encoder
+        remember_columns(self, X)
+        return self
+
+    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+        """Return predictions with their uncertainty taken apart, averaged over what is missing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        by_column : bool, default=True
+            Whether to say what each missing column alone would remove.
+
+        Returns
+        -------
+        Uncertainty
+            Of the columns that the members see, those of the encoder where there is one. The
+            noise of a regressor is the mean squared error of its answers to rows left out.
+        """
+        table = self._table(X)
+        kept = np.asarray(getattr(self.density_, "columns_", np.arange(table.shape[1])))
+        names = getattr(self, "feature_names_in_", None)
+        if self.encoder_ is not None:
+            names = self.encoder_.get_feature_names_out()
+        width = table.shape[1]
+
+        def widened(rows: FloatArray) -> FloatArray:
+            full = np.full((len(rows), width), np.nan)
+            full[:, kept] = rows
+            return full
+
+        def believed(rows: FloatArray) -> Beliefs:
+            return believe(self.density_, widened(rows))
+
+        doubt = uncertainty_over_draws(
+            lambda rows: (self._answers(widened(rows)), None),
+            believed,
+            table[:, kept],
+            self.committee_.points,
+            "variance" if isinstance(self, RegressorMixin) else "entropy",
+            tuple(f"x{j}" if names is None else str(names[j]) for j in kept),
+            noise=self._noise(),
+            by_column=by_column,
+            n_jobs=self.n_jobs,
+        )
+        return one_output_flat(doubt, isinstance(self, RegressorMixin))
+
+    def _table(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return as_table_like(self, X) if self.encoder_ is None else self.encoder_.transform(X)
+
+    def _answers(self, table: FloatArray) -> FloatArray:
+        return self.committee_.answer(table)
+
+    def _decoded(self, answers: FloatArray, codes: dict[str, Any]) -> FloatArray:
+        """Return answers of members in the units of the target."""
+        return answers
+
+    def _noise(self) -> float:
+        return 0.0
+
+    def _check_targets(self, y: Any, n_samples: int) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _learning_rows(
+        self, table: FloatArray, y: Any, weights: FloatArray | None
+    ) -> tuple[LearningRows, dict[str, Any]]:
+        """Return the rows with targets in codes, and the fitted attributes that decode them."""
+        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+
+    def _judged(
+        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return scores from the out-of-fold answers, by name of the fitted attribute."""
+        raise TypeError(f"{type(self).__name__} does not say how it is judged.")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _encoded(X: Any) -> tuple[TableEncoder | None, FloatArray]:
+    """Return a table as numbers, with the encoder where a frame has words or dates."""
+    try:
+        return None, as_table(X)
+    except (TypeError, ValueError):
+        if not is_frame(X):
+            raise
+        encoder = TableEncoder().fit(X)
+        return encoder, encoder.transform(X)
