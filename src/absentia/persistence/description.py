@@ -48,7 +48,8 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
         if depth > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} objects inside each other")
         kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
-        number = node.get("__id__")
+        # skops keeps no object with the number 0, so it is read again wherever it stands.
+        number = node.get("__id__") or None
         is_new = number is None or number not in first
         # A number that was met before stands for the object that had it first.
         if not is_new and _unnumbered(first[number], archive) != _unnumbered(node, archive):
