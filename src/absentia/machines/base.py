@@ -292,7 +292,8 @@ class KernelMachine(BaseEstimator):
     ) -> tuple[Any, Beliefs]:
         """Return a density, cloned and fitted on the training rows only, and their beliefs.
 
-        A row of weight two counts as two rows, in the density as in the solver.
+        A row of weight two counts as two rows, in the density as in the solver; weights that are
+        all equal count as one each in the density.
         """
         density = self.density
         seed = getattr(self, "random_state", None)
