@@ -253,3 +253,46 @@ def test_the_objective_of_redundant_columns_is_the_true_one(seed, accelerate):
     objective = likelihood - 0.5 * len(X) * 1e-9 * traces
     # 300 rows, each with an error of about 5e-16 times the inflation.
     assert density.log_likelihoods_[-1] == pytest.approx(objective, abs=1e-3)
+
+
+def proportions(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    return amputation.mcar(rng.dirichlet(np.full(5, 3.0), size=n_rows), 0.15, random_state=seed)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("reg_covar", [1e-9, 3e-11])
+def test_plain_and_accelerated_steps_end_at_one_optimum_of_redundant_columns(seed, reg_covar):
+    """What the others leave of a column is 3e-5 of its deviation: steps count beside that."""
+    X = proportions(300, seed)
+    settings = {"shrinkage": 0.0, "reg_covar": reg_covar}
+    quick = GaussianDensity(**settings).fit(X)
+    plain = GaussianDensity(**settings, accelerate=False).fit(X)
+    long = GaussianDensity(**settings, tol=1e-9, max_iter=2000).fit(X)
+    assert quick.converged_ and plain.converged_
+    best = long.log_likelihoods_[-1]
+    # Nats over 300 rows; a test in the columns' units alone stopped up to 34 below.
+    assert quick.log_likelihoods_[-1] == pytest.approx(best, abs=2e-3)
+    assert plain.log_likelihoods_[-1] == pytest.approx(best, abs=2e-3)
+
+
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_the_true_objective_of_redundant_columns_never_falls(accelerate):
+    """In exact arithmetic, at the parameters after each step."""
+    X = proportions(30, 3)
+    scales = np.nanstd(X, axis=0)
+    settings = {"shrinkage": 0.0, "reg_covar": 1e-9, "accelerate": accelerate}
+    objectives, noise = [], 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        n_steps = GaussianDensity(**settings).fit(X).n_iter_
+        for max_iter in range(1, n_steps + 1):
+            density = GaussianDensity(**settings, max_iter=max_iter).fit(X)
+            likelihood = sum(exact.log_density(x, density.mean_, density.covariance_) for x in X)
+            traces = np.trace(np.linalg.inv(density.covariance_ / scales / scales[:, None]))
+            objectives.append(likelihood - 0.5 * len(X) * 1e-9 * traces)
+            noise = max(noise, 1e-15 * len(X) * density.prior_.inflation)
+    assert n_steps > 10
+    assert noise < 1e-3
+    assert np.diff(objectives).min() > -2 * noise
+    assert objectives[-1] - objectives[0] > 100

@@ -75,7 +75,8 @@ class GaussianDensity(Density):
         The largest number of steps of EM.
     tol : float, default=1e-5
         Stop when a step changes no mean and no entry of the Cholesky factor of the covariance by
-        more than this, in units of the columns' standard deviations.
+        more than this, in units of the columns' standard deviations, nor by more than a hundred
+        times this in units of what the covariance leaves of a column given the others.
     accelerate : bool, default=True
         Whether to extrapolate the steps of EM. The optimum is the same.
     n_jobs : int, optional
@@ -96,6 +97,7 @@ class GaussianDensity(Density):
         error is about ``1e-15 prior_.inflation`` per row.
     n_iter_ : int
     converged_ : bool
+        Whether steps became as small as ``tol`` asks, or so small that rounding hides the gain.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if the table had names
 

@@ -72,7 +72,8 @@ class MixtureDensity(Density):
         The largest number of steps of EM.
     tol : float, default=1e-5
         Stop when a step changes no root of a weight, no mean and no entry of a covariance's
-        Cholesky factor by more than this, in units of the columns' standard deviations.
+        Cholesky factor by more than this, in units of the columns' standard deviations, nor by
+        more than a hundred times this in units of what a covariance leaves of a column.
     accelerate : bool, default=True
         Whether to extrapolate the steps of EM.
     random_state : int, RandomState instance or None, default=None
@@ -96,9 +97,11 @@ class MixtureDensity(Density):
         The criterion for each number of components tried.
     log_likelihoods_ : ndarray of shape (n_iter_,)
         The objective (log-likelihood less penalty, in the table's units) after each step of the
-        start that was kept; it never falls.
+        start that was kept; it never falls, and its rounding error is that of
+        :class:`GaussianDensity`.
     n_iter_ : int
     converged_ : bool
+        As in :class:`GaussianDensity`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if the table had names
 

@@ -25,9 +25,16 @@ __all__ = ["Ascent", "Step", "ascend"]
 #: From parameters to the objective there and the next parameters; None where there is none.
 Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
 
+#: From parameters and a change of them to how large it is, at least the largest entry.
+Size = Callable[[FloatArray, FloatArray], float]
+
 _ORDER = 10  # residuals looked at; 20 saves nothing more, 5 costs a fifth more steps
 _RIDGE = 1e-8  # of the largest squared singular value: nearly dependent residuals do no harm
 _LONGEST_PAUSE = 8
+
+
+def _largest(parameters: FloatArray, change: FloatArray) -> float:
+    return float(np.abs(change).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +65,15 @@ class Ascent:
 
 
 def ascend(
-    step: Step, start: FloatArray, *, max_iter: int, tol: float, accelerate: bool = True
+    step: Step,
+    start: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    accelerate: bool = True,
+    size: Size = _largest,
 ) -> Ascent | None:
-    """Repeat a step until it changes no parameter by more than ``tol``.
+    """Repeat a step until the change that it makes is no larger than ``tol``.
 
     Parameters
     ----------
@@ -71,6 +84,8 @@ def ascend(
     tol : float
     accelerate : bool, default=True
         Whether to extrapolate.
+    size : callable, optional
+        How large a change is; by default its largest entry.
 
     Returns
     -------
@@ -86,7 +101,7 @@ def ascend(
     moves: list[FloatArray] = []
     changes: list[FloatArray] = []
     pause = 1
-    while _largest(residual) > tol and len(objectives) < max_iter:
+    while size(here, residual) > tol and len(objectives) < max_iter:
         extrapolated = accelerate and len(moves) >= pause
         there = target - _correction(moves, changes, residual) if extrapolated else target
         found = step(there)
@@ -105,7 +120,7 @@ def ascend(
         if not found[0] >= objective:
             # A plain step can fall by rounding only: this is as far as double precision goes.
             objectives.append(objective)
-            return Ascent(here, np.array(objectives), _largest(residual), Ending.STALLED)
+            return Ascent(here, np.array(objectives), size(here, residual), Ending.STALLED)
         if len(moves) == _ORDER:
             pause = max(1, pause - 1)
             moves.pop(0)
@@ -115,7 +130,7 @@ def ascend(
         changes.append(target - there - residual)
         here, residual = there, target - there
         objectives.append(objective)
-    largest = _largest(residual)
+    largest = size(here, residual)
     ending = Ending.CONVERGED if largest <= tol else Ending.EXHAUSTED
     report("EM: %d steps, objective %.8g, %s", len(objectives), objective, ending.value)
     return Ascent(here, np.array(objectives), largest, ending)
@@ -131,7 +146,3 @@ def _correction(
     mixture = left @ (damped * (right @ residual))
     correction: FloatArray = mixture @ (np.array(moves) + D)
     return correction
-
-
-def _largest(residual: FloatArray) -> float:
-    return float(np.abs(residual).max(initial=0.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.beliefs import Prior
 from absentia.densities.em.acceleration import Ascent, ascend
-from absentia.densities.em.coordinates import pack, unpack
+from absentia.densities.em.coordinates import largest_change, pack, unpack
 from absentia.densities.em.expectation import ExpectedMoments
 from absentia.tables import FloatArray
 
@@ -117,7 +117,14 @@ def climb(
         vector = pack(start) if isinstance(start, Prior) else start
     except np.linalg.LinAlgError:
         return None
-    ascent = ascend(step, vector, max_iter=max_iter, tol=tol, accelerate=accelerate)
+    ascent = ascend(
+        step,
+        vector,
+        max_iter=max_iter,
+        tol=tol,
+        accelerate=accelerate,
+        size=lambda here, change: largest_change(here, change, d, n_categories),
+    )
     return (
         None
         if ascent is None
