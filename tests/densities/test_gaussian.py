@@ -269,7 +269,8 @@ def test_plain_and_accelerated_steps_end_at_one_optimum_of_redundant_columns(see
     quick = GaussianDensity(**settings).fit(X)
     plain = GaussianDensity(**settings, accelerate=False).fit(X)
     long = GaussianDensity(**settings, tol=1e-9, max_iter=2000).fit(X)
-    assert quick.converged_ and plain.converged_
+    assert quick.converged_
+    assert plain.converged_
     best = long.log_likelihoods_[-1]
     # Nats over 300 rows; a test in the columns' units alone stopped up to 34 below.
     assert quick.log_likelihoods_[-1] == pytest.approx(best, abs=2e-3)
