@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from absentia.engine.ending import Ending
-from absentia.machines.robust.interior_point import InteriorPoint, solve_interior
+from absentia.machines.robust.interior_point import InteriorPoint, lower_bound, solve_interior
 from absentia.progress import report
 from absentia.tables import FloatArray
 
@@ -237,10 +237,15 @@ def _solve_with_clarabel(
     found = clarabel.DefaultSolver(
         quadratic, linear, program.constraints, program.bounds, cones, settings
     ).solve()
+    # Its own dual objective is no bound where its multiplier is feasible up to a tolerance only.
+    x, z = np.asarray(found.x), np.asarray(found.z)
+    curved = (quadratic + sparse.triu(quadratic, 1).T) @ x
+    lagrangian = x @ curved / 2 + linear @ x + z @ (program.constraints @ x - program.bounds)
+    slope = curved + linear + program.constraints.T @ z
     return InteriorPoint(
-        coefficients=shrink * np.asarray(found.x)[:n],
-        bias=float(found.x[n]),
-        dual_objective=size * float(found.obj_val_dual),
+        coefficients=shrink * x[:n],
+        bias=float(x[n]),
+        dual_objective=size * lower_bound(float(lagrangian), slope, x, n),
         n_iter=int(found.iterations),
         ending=_CLARABEL_ENDINGS.get(str(found.status), Ending.FAILED),
     )

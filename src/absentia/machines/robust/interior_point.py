@@ -24,7 +24,7 @@ from absentia.engine.ending import Ending
 from absentia.progress import report
 from absentia.tables import FloatArray
 
-__all__ = ["InteriorPoint", "solve_interior"]
+__all__ = ["InteriorPoint", "lower_bound", "solve_interior"]
 
 #: How near to the boundary of the cones a step may go.
 _STEP = 0.99
@@ -280,10 +280,7 @@ def solve_interior(
         residual_z = program.G(x).plus(1.0, s).plus(-1.0, h)
         gap = s.dot(z)
         value = float(x @ program.P(x) / 2 + q @ x)
-        # Of any x the Lagrangian is at least its value here plus its slope (the residual) times the
-        # way there: without that term this would be a bound for a feasible z only.
-        farthest = 2 * np.maximum(np.abs(x), np.where(np.arange(len(x)) == n, 1.0, 0.0))
-        dual = value + z.dot(residual_z) - gap - float(np.abs(residual_x) @ farthest)
+        dual = lower_bound(value + z.dot(residual_z) - gap, residual_x, x, n)
         worst = max(
             float(np.linalg.norm(residual_x)) / scale_x,
             residual_z.norm() / scale_z,
@@ -327,6 +324,19 @@ def solve_interior(
         ending = Ending.ALMOST
     c, b, _ = program.split(x)
     return InteriorPoint(c, b, dual, n_iter, ending)
+
+
+def lower_bound(lagrangian: float, slope: FloatArray, x: FloatArray, n: int) -> float:
+    """Return a bound of the minimum from a multiplier that is feasible up to a residual.
+
+    Of any ``x`` the Lagrangian is at least its value here plus its slope (the residual of
+    ``Px + q + G'z = 0``) times the way there, which is taken to be twice as long as ``x`` at most
+    in each of its entries, and that of the bias at least two. Without that term it would bound
+    the minimum for a feasible ``z`` only.
+    """
+    farthest = 2 * np.abs(x)
+    farthest[n] = max(farthest[n], 2.0)
+    return lagrangian - float(np.abs(slope) @ farthest)
 
 
 def _direction(
