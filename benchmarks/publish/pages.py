@@ -17,11 +17,11 @@ from absentia.evaluation.cells import Protocol
 from absentia.evaluation.significance import means_by
 from benchmarks.publish.markdown import bold_best, number, p_value, spaced, table
 
-__all__ = ["publish_suite"]
+__all__ = ["publish_suite", "save_picture"]
 
 #: What is kept of a report beside its pictures; cells and scores are too many for a documentation.
 _KEPT = ("ranks.csv", "summary.csv", "choices.csv", "failures.csv", "probabilities.csv", "runs.csv")
-_COLOURS = 128
+_COLOURS = 256
 
 
 def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, docs: Path) -> Path:
@@ -33,9 +33,7 @@ def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, do
         if (report / name).exists():
             shutil.copy(report / name, folder / name)
     for picture in sorted(report.glob("*.png")):
-        # Line drawings lose nothing to a palette, and half of their bytes.
-        image = Image.open(picture).convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
-        image.save(folder / picture.name, optimize=True)
+        save_picture(picture, folder)
     shutil.rmtree(report)
     scores = results.scores(protocol.name, size, seed)
     cells = results.cells(protocol.name, size, seed)
@@ -51,6 +49,12 @@ def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, do
         if text:
             (folder / f"{name}.md").write_text(text, encoding="utf-8")
     return folder
+
+
+def save_picture(picture: Path, folder: Path) -> None:
+    """Write a picture into a folder with few colours: line drawings lose nothing but bytes."""
+    image = Image.open(picture).convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+    image.save(folder / picture.name, optimize=True)
 
 
 def _how_it_was_run(cells: Any, runs: list[dict[str, Any]], size: str, seed: int) -> str:

@@ -1,5 +1,6 @@
 """The report: every part of it, from results of all kinds, as a page that stands alone."""
 
+import itertools
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,6 +15,7 @@ from absentia.evaluation.experiments import PROTOCOLS
 from absentia.evaluation.methods import methods_for
 from absentia.evaluation.report import file_name, write_report, write_reports
 from absentia.evaluation.runner import run
+from absentia.evaluation.significance import compare_ranks
 from absentia.evaluation.store import Results
 from absentia.reports.report_page import Page, table_html
 from evaluation.toy_protocol import TOY
@@ -120,19 +122,38 @@ def test_two_methods_are_enough_for_a_report(tmp_path):
 
 
 @pytest.mark.parametrize("n_sets", [1, 3, 8])
-def test_the_names_of_all_methods_fit_beside_the_curves(n_sets):
+def test_curves_name_the_best_of_either_side_within_the_picture(n_sets):
     names = [*methods_for("classification")]
     cells = [(f"set {k}", name, rate) for k in range(n_sets) for name in names for rate in (0.1, 1)]
     scores = pd.DataFrame(cells, columns=["dataset", "method", "rate"])
-    figure = figures.curves(scores.assign(metric="accuracy", value=0.5), "accuracy")
+    values = scores["method"].map({"genrbf-mixture": 0.9, "mice": 0.8}).fillna(0.5)
+    figure = figures.curves(scores.assign(metric="accuracy", value=values), "accuracy")
     figure.draw_without_rendering()
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == [
+        "genrbf-mixture (ours)",
+        "mice (the best rival)",
+        "genrbf (ours)",
+        f"{len(names) - 3} others",
+    ]
     legend = figure.legends[0].get_window_extent()
-    assert len(figure.legends[0].get_texts()) == len(names)
     assert legend.x0 >= 0
     assert legend.x1 <= figure.bbox.width
     panels = [axes.get_tightbbox() for axes in figure.axes if axes.get_visible()]
-    assert min(panel.y0 for panel in panels) >= legend.y1 - 1
-    assert min(axes.get_window_extent().height for axes in figure.axes) > 100
+    assert max(panel.y1 for panel in panels) <= legend.y0 + 1
+    assert min(axes.get_window_extent().height for axes in figure.axes) > 90
+
+
+def test_where_intervals_of_ranks_overlap_the_difference_is_not_significant():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(30, 6)) + np.arange(6) / 2, columns=list("abcdef"))
+    comparison = compare_ranks(table)
+    half = comparison.critical_difference / 2
+    for one, other in itertools.combinations(comparison.ranks.index, 2):
+        gap = abs(comparison.ranks[one] - comparison.ranks[other])
+        assert (gap > 2 * half) == (comparison.pairwise.loc[one, other] < comparison.level)
+    panel = figures.rank_diagram(comparison).axes[0]
+    assert [t.get_text() for t in panel.get_yticklabels()] == [*comparison.ranks.index[::-1]]
 
 
 def test_tables_escape_and_mark_the_best():

@@ -114,7 +114,7 @@ def test_the_picture_shows_the_columns_that_miss_most(frame):
     rates, patterns, together = figure.axes[:3]
     assert [label.get_text() for label in patterns.get_xticklabels()] == ["a", "c", "d"]
     assert len(patterns.get_yticklabels()) == 4
-    assert len(rates.patches) == 3
+    assert len(rates.lines[0].get_ydata()) == 3
     assert together.images[0].get_array().shape == (3, 3)
     plt.close(figure)
 

@@ -31,19 +31,14 @@ from absentia.demo.production import answer_incomplete_rows
 from absentia.densities import GaussianDensity
 from absentia.machines import SVC
 from absentia.missingness.amputation import mcar
+from absentia.pictures import COLOURS, INK, MISSING, grid_of_panels, label_ends
 from absentia.progress import Bar, progress_bar
 from absentia.tables import FloatArray
 
 __all__ = ["Contest", "main", "run"]
 
 RATES = (0.1, 0.3, 0.5, 0.7)
-COLOURS = {  # by the first word of a method's name, the same in both panels
-    "column": "#9aa5b1",
-    "5": "#4f9d8f",
-    "iterative": "#5b7c99",
-    "gradient": "#d9a441",
-    "absentia": "#c8553d",
-}
+_RIVALS = (COLOURS[0], INK, COLOURS[6], COLOURS[2])
 
 
 @dataclass
@@ -177,39 +172,32 @@ def classify(
 
 def draw(contests: list[Contest], path: Path) -> None:
     """Draw the results of the contests, one panel each, into a picture."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2 * len(contests), 4.2), layout="constrained")
-    panels = figure.subplots(1, len(contests), squeeze=False)[0]
+    figure, panels = grid_of_panels(len(contests), across=3, width=5.4, height=3.6)
     for axes, contest in zip(panels, contests, strict=True):
         percent = 100 * np.array(contest.rates)
-        for name, values in contest.results.items():
+        ends = []
+        for k, (name, values) in enumerate(contest.results.items()):
             ours = name.startswith("absentia")
+            colour = MISSING if ours else _RIVALS[k % len(_RIVALS)]
+            means = values.mean(axis=0)
             axes.errorbar(
                 percent,
-                values.mean(axis=0),
+                means,
                 values.std(axis=0) / np.sqrt(len(values)),
-                label=name,
-                color=COLOURS[name.split(",")[0].split()[0]],
+                color=colour,
                 marker="o",
                 markersize=4,
                 linewidth=2.4 if ours else 1.4,
                 zorder=3 if ours else 2,
             )
+            ends.append((float(means[-1]), name, colour))
         what = contest.title.partition(" (")[0]
-        axes.set_title(what.replace(", ", ",\n", 1), fontsize="medium")
+        better = "lower" if contest.lower_is_better else "higher"
+        axes.set_title(f"{what};\n{better} is better", loc="left", fontsize="medium", color=INK)
         axes.set_xlabel("values missing, %")
-        axes.set_ylabel("lower is better" if contest.lower_is_better else "higher is better")
         axes.set_xticks(percent)
-        axes.grid(axis="y", alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(
-            frameon=False,
-            fontsize="small",
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.15),
-            ncols=2,
-        )
+        figure.draw_without_rendering()
+        label_ends(axes, ends)
     figure.savefig(path, dpi=130)
 
 

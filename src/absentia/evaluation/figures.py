@@ -1,18 +1,20 @@
 """The pictures of a report: curves, a heat map, critical differences, times, calibration.
 
-Each function returns a matplotlib figure. Absentia's own methods are drawn in warm colours and
-thick lines, the rest in cool colours and thin ones, the same in every picture.
+Each function returns a matplotlib figure. Absentia's own methods have one colour and filled
+markers, rivals another and open markers. Where many methods share an axis, every panel shows one
+of them in front of all others, so that no legend is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.significance import Comparison
+from absentia.pictures import FAINT, INK, KNOWN, MISSING, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRIC_LABELS",
+    "OURS",
+    "RIVAL",
     "calibration",
     "curves",
+    "dots",
     "heat_map",
     "rank_curves",
     "rank_diagram",
@@ -54,15 +59,176 @@ MECHANISM_LABELS = {
     "real": "",
     "": "",
 }
-_WARM = ("#b3261e", "#e8710a", "#8e24aa", "#d81b60", "#f4b400", "#6d1b1b", "#ff8a65")
-_COOL = {
-    "imputation": ("#1f6fb2", "#4fa3d9", "#12406b", "#86bce5", "#3f51b5", "#7c8fd6", "#00838f",
-                   "#26a69a", "#90a4ae", "#546e7a", "#5e97c6", "#0d5c75"),
-    "kernel": ("#2e7d32", "#8bc34a"),
-    "learner": ("#3a3a3a", "#8d6e63", "#757575", "#a1887f"),
-}  # fmt: skip
-_MARKERS = "osD^vPX*<>hp"
-_RULE = {"color": "#d9dce1", "linewidth": 0.8}
+_OURS_IN_ONE_SUITE = ("egk-independent", "one-step", "two-steps")
+#: Absentia's own methods, the rivals, and whatever is only there for comparison.
+OURS, RIVAL, OTHERS = MISSING, "#0072b2", "#c4cad3"
+
+
+def is_ours(method: str) -> bool:
+    """Return whether a method is one of absentia's own."""
+    if method in METHODS:
+        return METHODS[method].kind == "absentia"
+    return method in _OURS_IN_ONE_SUITE
+
+
+def _look_of(method: str) -> dict[str, Any]:
+    """Return how markers and lines of a method are drawn."""
+    colour = OURS if is_ours(method) else RIVAL
+    return {"color": colour, "markerfacecolor": colour if is_ours(method) else "white"}
+
+
+def curves(
+    scores: pd.DataFrame,
+    metric: str,
+    mechanism: str = "",
+    variant: str = "",
+    *,
+    lower_is_better: bool = False,
+) -> Figure:
+    """Draw a metric against the share of missing values, one panel per data set.
+
+    Absentia's best method on average, its ``genrbf`` and the best rival are named and drawn in
+    front of all others, which are grey.
+    """
+    chosen = scores[scores["metric"] == metric]
+    for column, value in (("mechanism", mechanism), ("variant", variant)):
+        if value:
+            chosen = chosen[chosen[column] == value]
+    table = chosen.pivot_table(index=["dataset", "rate"], columns="method", values="value")
+    front = _named(table, lower_is_better)
+    sets = sorted(chosen["dataset"].unique())
+    figure, panels = _panels(len(sets), across=4, width=2.9, height=2.2)
+    for panel, name in zip(panels, sets, strict=True):
+        lines = table.loc[name].dropna(axis=1, how="all")
+        _one_in_front(panel, lines)
+        for method, look in front.items():
+            if method in lines.columns:
+                line = lines[method].dropna()
+                panel.plot(100 * line.index, line.to_numpy(), **look)
+        _name_panel(panel, str(name).replace("_", " "), INK)
+        if metric == "fit_seconds":
+            panel.set_yscale("log")
+    _label_edges(panels, METRIC_LABELS.get(metric, metric), "missing values, %")
+    _key(figure, front, table.columns)
+    return figure
+
+
+def heat_map(table: pd.DataFrame, metric: str, *, lower_is_better: bool = False) -> Figure:
+    """Draw data sets by methods: the number, shaded by how far it is from the row's best."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    values = table.to_numpy(dtype=float)
+    sign = 1.0 if lower_is_better else -1.0
+    loss = sign * values - np.nanmin(sign * values, axis=1, keepdims=True)
+    order = np.argsort(np.nanmean(_ranks(sign * values), axis=0), kind="stable")
+    values, loss = values[:, order], loss[:, order]
+    names = [str(name) for name in table.columns[order]]
+    rows = [_row_name(key) for key in table.index]
+    figure = _figure(2.3 + 0.62 * len(names), 1.35 + 0.3 * len(rows))
+    panel = figure.subplots()
+    # One hue: lightness alone carries the meaning, in print and for colour-blind readers.
+    colours = LinearSegmentedColormap.from_list("loss", ["#ffffff", "#9ecae1", KNOWN])
+    scale = float(np.nanquantile(loss, 0.9)) or 1e-12
+    panel.imshow(np.clip(loss / scale, 0, 1), cmap=colours, aspect="auto", vmin=0, vmax=1)
+    decimals = 3 if np.nanmax(np.abs(values)) < 10 else 1
+    for i, j in np.ndindex(*values.shape):
+        known = np.isfinite(values[i, j])
+        panel.text(
+            j, i, f"{values[i, j]:.{decimals}f}" if known else "–", ha="center", va="center",
+            fontsize=7.5, fontweight="bold" if loss[i, j] <= 1e-12 else "normal",
+            color="white" if known and loss[i, j] > 0.6 * scale else INK,
+        )  # fmt: skip
+    panel.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=8.5)
+    panel.set_yticks(range(len(rows)), rows, fontsize=8.5)
+    for label, name in zip(panel.get_xticklabels(), names, strict=True):
+        label.set_color(OURS if is_ours(name) else INK)
+        label.set_fontweight("bold" if is_ours(name) else "normal")
+    panel.set_title(
+        f"{METRIC_LABELS.get(metric, metric)}; the darker, the farther from the best of the row",
+        fontsize=9, loc="left", color=INK,
+    )  # fmt: skip
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    return figure
+
+
+def rank_diagram(comparison: Comparison) -> Figure:
+    """Draw mean ranks, each with half a critical difference to either side, the best on top.
+
+    Two methods differ significantly exactly where their intervals do not overlap, which is what
+    the bars of [Demsar2006]_ show, one interval per method instead of one bar per clique.
+    """
+    half = comparison.critical_difference / 2
+    ranks = comparison.ranks[::-1]
+    figure = _dots_with_intervals(
+        [(str(name), rank - half, rank, rank + half) for name, rank in ranks.items()],
+        "mean rank, and half a critical difference to either side "
+        f"({comparison.critical_difference:.2f} in all); 1 is best",
+    )
+    best = comparison.ranks.iloc[0]
+    figure.axes[0].axvspan(best - half, best + half, color=FAINT, alpha=0.35, linewidth=0)
+    return figure
+
+
+def rank_curves(ranks: pd.DataFrame) -> Figure:
+    """Draw mean ranks against the share of missing values, the best on top, a panel per method."""
+    names = sorted(map(str, ranks.columns), key=lambda name: ranks[name].mean())
+    figure, panels = _panels(len(names), across=5, width=2.0, height=1.6, share=True)
+    for panel, method in zip(panels, names, strict=True):
+        _one_in_front(panel, ranks, method)
+        _name_panel(panel, method, OURS if is_ours(method) else INK)
+    panels[0].invert_yaxis()
+    _label_edges(panels, "mean rank", "missing values, %")
+    return figure
+
+
+def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) -> Figure:
+    """Draw a dot per method with two standard errors to either side, the best on top."""
+    names = sorted(means, key=lambda name: means[name])
+    reach = {name: 2 * float(np.nan_to_num(errors[name])) for name in names}
+    return _dots_with_intervals(
+        [
+            (name, means[name] - reach[name], means[name], means[name] + reach[name])
+            for name in names
+        ],
+        label,
+    )
+
+
+def times(cells: pd.DataFrame) -> Figure:
+    """Draw how long a cell took, by method: median, and the middle half, on a logarithmic axis."""
+    chosen = cells[cells["error"] == ""]
+    quartiles = chosen.groupby("method")["seconds"].quantile([0.25, 0.5, 0.75]).unstack()
+    quartiles = quartiles.sort_values(0.5, ascending=False)
+    figure = _dots_with_intervals(
+        [(str(method), *row) for method, *row in quartiles.itertuples()],
+        "seconds for one cell: tuning, training and testing",
+    )
+    _plain_log_axis(figure.axes[0])
+    return figure
+
+
+def calibration(cells: pd.DataFrame, methods: Sequence[str] | None = None) -> Figure:
+    """Draw how often a prediction is right against how sure it was, pooled, a panel per method."""
+    bins: dict[str, np.ndarray] = {}
+    for method, facts in zip(cells["method"], cells["facts"], strict=True):
+        if "calibration" in facts and (methods is None or method in methods):
+            bins[method] = bins.get(method, 0) + np.array(facts["calibration"])
+    figure, panels = _panels(len(bins), across=5, width=2.0, height=1.9, share=True)
+    for panel, method in zip(panels, _in_order(bins), strict=True):
+        panel.plot([0.3, 1], [0.3, 1], color=OTHERS, linewidth=1, zorder=1)
+        counts, confidence, right = bins[method].T
+        enough = counts >= 20
+        panel.plot(
+            confidence[enough] / counts[enough], right[enough] / counts[enough], marker="o",
+            markersize=4, linewidth=1.2, **_look_of(method),
+        )  # fmt: skip
+        _name_panel(panel, method, OURS if is_ours(method) else INK)
+    _label_edges(panels, "how often it was right", "how sure the prediction was")
+    return figure
+
+
+# ------------------------------------------------------------------ parts of pictures
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -73,246 +239,99 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def style_of(method: str, order: Sequence[str]) -> dict[str, Any]:
-    """Return colour, marker and line of a method, given the order of all methods shown."""
-    kind = METHODS[method].kind if method in METHODS else _kind_by_name(method)
-    same = [m for m in order if (METHODS[m].kind if m in METHODS else _kind_by_name(m)) == kind]
-    place = same.index(method)
-    if kind == "absentia":
-        return {"color": _WARM[place % len(_WARM)], "linewidth": 2.4, "zorder": 4,
-                "marker": "o", "markersize": 4.5, "linestyle": "-"}  # fmt: skip
-    palette = _COOL[kind]
-    return {"color": palette[place % len(palette)], "linewidth": 1.2, "zorder": 2,
-            "marker": _MARKERS[place % len(_MARKERS)], "markersize": 3.5,
-            "linestyle": {"imputation": "-", "kernel": "--", "learner": "-."}[kind]}  # fmt: skip
-
-
-def _kind_by_name(method: str) -> str:
-    """Return the kind of a method that only single protocols have."""
-    return "absentia" if method == "egk-independent" else "learner"
-
-
-def _methods_in_order(names: Sequence[str]) -> list[str]:
-    known = [name for name in METHODS if name in set(names)]
-    return known + sorted(set(names) - set(known))
-
-
-def curves(scores: pd.DataFrame, metric: str, mechanism: str = "", variant: str = "") -> Figure:
-    """Draw a metric against the share of missing values, one panel per data set."""
-    chosen = scores[(scores["metric"] == metric)]
-    if mechanism:
-        chosen = chosen[chosen["mechanism"] == mechanism]
-    if variant:
-        chosen = chosen[chosen["variant"] == variant]
-    sets = sorted(chosen["dataset"].unique())
-    order = _methods_in_order(list(chosen["method"].unique()))
-    columns = min(len(sets), 4 if len(sets) > 3 else max(len(sets), 1))
-    rows = -(-len(sets) // columns)
-    width = max(3.6 * columns, 7.2)
-    # As many names side by side as the width has room for; the longest one decides.
-    legend_columns = int(width / (0.7 + 0.065 * max(len(name) for name in order)))
-    legend_columns = min(max(legend_columns, 1), 5)
-    legend_rows = -(-len(order) // legend_columns)
-    # One panel is wide enough to be drawn higher.
-    height = 3.6 if len(sets) == 1 else 2.9 * rows
-    figure = _figure(width, height + 0.22 * legend_rows + 0.5)
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    handles: dict[str, Any] = {}
-    for panel, name in zip(panels, sets, strict=False):
-        part = chosen[chosen["dataset"] == name]
-        means = part.groupby(["method", "rate"])["value"].mean()
-        for method in order:
-            if method not in means.index.get_level_values(0):
-                continue
-            line = means[method].sort_index()
-            (handles[method],) = panel.plot(
-                100 * line.index, line.to_numpy(), label=method, **style_of(method, order)
-            )
-        panel.set_title(name.replace("_", " "), fontsize=10, loc="left", fontweight="bold")
-        if metric == "fit_seconds":
-            panel.set_yscale("log")
-        _tidy(panel)
-    for panel in panels[len(sets) :]:
+def _panels(
+    number: int, *, across: int, width: float, height: float, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of small panels, and the panels row by row."""
+    across = min(across, number)
+    down = -(-number // across)
+    figure = _figure(max(width * across, 6.0), height * down + 0.6)
+    grid = figure.subplots(down, across, squeeze=False, sharex=share, sharey=share).ravel()
+    for panel in grid[number:]:
         panel.set_visible(False)
-    for k, panel in enumerate(panels[: len(sets)]):
-        if k % columns == 0:
-            panel.set_ylabel(METRIC_LABELS.get(metric, metric), fontsize=9)
-        if k + columns >= len(sets):
-            panel.set_xlabel("missing values, %", fontsize=9)
-    figure.legend(
-        [handles[m] for m in order],
-        order,
-        loc="outside lower center",
-        ncols=legend_columns,
-        frameon=False,
-        fontsize=8.5,
-    )
-    return figure
+    panels = [tidy(panel) for panel in grid[:number]]
+    for k, panel in enumerate(panels):
+        # The last panel of a column has the ticks, also where the row below it is not full.
+        panel.tick_params(labelbottom=k + across >= number or not share)
+    return figure, panels
 
 
-def heat_map(table: pd.DataFrame, metric: str, *, lower_is_better: bool = False) -> Figure:
-    """Draw data sets by methods: the number, coloured by how far it is from the row's best."""
-    from matplotlib.colors import LinearSegmentedColormap
+def _one_in_front(panel: Axes, lines: pd.DataFrame, front: str = "") -> None:
+    """Draw the columns of a table against its index in per cent, all but one of them in grey."""
+    for name in lines.columns:
+        line = lines[name].dropna()
+        look: dict[str, Any] = {"color": OTHERS, "linewidth": 0.8, "zorder": 1}
+        if name == front:
+            look = {"linewidth": 2, "zorder": 3, "marker": "o", "markersize": 3, **_look_of(name)}
+        panel.plot(100 * line.index, line.to_numpy(), **look)
 
-    values = table.to_numpy(dtype=float)
+
+def _named(table: pd.DataFrame, lower_is_better: bool) -> dict[str, dict[str, Any]]:
+    """Return how the methods that stand in front are drawn: our best, genrbf, the best rival."""
     sign = 1.0 if lower_is_better else -1.0
-    best = np.nanmin(sign * values, axis=1, keepdims=True)
-    loss = sign * values - best
-    order = np.argsort(np.nanmean(_ranks(sign * values), axis=0), kind="stable")
-    values, loss = values[:, order], loss[:, order]
-    names = [str(name) for name in table.columns[order]]
-    rows = [_row_name(key) for key in table.index]
-    figure = _figure(2.3 + 0.62 * len(names), 1.35 + 0.33 * len(rows))
-    panel = figure.subplots()
-    colours = LinearSegmentedColormap.from_list(
-        "loss", ["#1b7f5c", "#9fd3b9", "#f7f4ea", "#f2b48b", "#c2482f"]
-    )
-    scale = float(np.nanquantile(loss, 0.9)) or 1e-12
-    panel.imshow(np.clip(loss / scale, 0, 1), cmap=colours, aspect="auto", vmin=0, vmax=1)
-    decimals = 3 if np.nanmax(np.abs(values)) < 10 else 1
-    for i, j in np.ndindex(*values.shape):
-        if np.isfinite(values[i, j]):
-            winner = loss[i, j] <= 1e-12
-            panel.text(
-                j, i, f"{values[i, j]:.{decimals}f}", ha="center", va="center", fontsize=7.5,
-                fontweight="bold" if winner else "normal",
-                color="white" if not 0.15 < loss[i, j] / scale <= 0.85 else "#1c1f24",
-            )  # fmt: skip
-        else:
-            panel.text(j, i, "–", ha="center", va="center", fontsize=8, color="#8a8f98")
-    panel.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=8.5)
-    panel.set_yticks(range(len(rows)), rows, fontsize=8.5)
-    for label in panel.get_xticklabels():
-        method = label.get_text()
-        if (method in METHODS and METHODS[method].kind == "absentia") or (
-            method not in METHODS and _kind_by_name(method) == "absentia"
-        ):
-            label.set_color(_WARM[0])
-            label.set_fontweight("bold")
-    panel.set_title(
-        f"{METRIC_LABELS.get(metric, metric)}; colour: distance to the best of the row",
-        fontsize=9, loc="left", color="#555b66",
+    # Ranks within a row, over methods that were run everywhere: means of scores would follow the
+    # data set with the largest spread.
+    complete = table.dropna(axis=1)
+    complete = complete.drop(columns=[c for c in ("complete",) if c in complete.columns])
+    order = (sign * complete).rank(axis=1).mean().sort_values(kind="stable").index
+    ours = [name for name in order if is_ours(name)]
+    rivals = [name for name in order if not is_ours(name)]
+    looks: dict[str, dict[str, Any]] = {}
+    for name in ours[:1]:
+        looks[name] = {"color": OURS, "linewidth": 2.2, "zorder": 4}
+    for name in rivals[:1]:
+        looks[name] = {"color": RIVAL, "linewidth": 2.0, "zorder": 3}
+    if "genrbf" in ours[1:]:
+        looks["genrbf"] = {"color": OURS, "linewidth": 1.4, "zorder": 3, "linestyle": (0, (4, 1.5))}
+    return looks
+
+
+def _key(figure: Figure, front: Mapping[str, Mapping[str, Any]], methods: Sequence[Any]) -> None:
+    """Name the lines in front, in their colours, and the grey ones in one phrase."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], **look) for look in front.values()]
+    labels = [f"{name} ({'ours' if is_ours(name) else 'the best rival'})" for name in front]
+    if len(methods) > len(front):
+        handles.append(Line2D([], [], color=OTHERS, linewidth=0.8))
+        labels.append(f"{len(methods) - len(front)} others")
+    figure.legend(
+        handles, labels, loc="outside upper left", frameon=False, fontsize=9, labelcolor=INK,
+        ncols=len(handles) if figure.get_figwidth() > 8 else 2,
     )  # fmt: skip
-    panel.tick_params(length=0)
-    for spine in panel.spines.values():
-        spine.set_visible(False)
-    return figure
 
 
-def rank_diagram(comparison: Comparison) -> Figure:
-    """Draw mean ranks with bars over methods without significant differences (Demsar's diagram)."""
-    from scikit_posthocs import critical_difference_diagram
-
-    k = len(comparison.ranks)
-    figure = _figure(9.6, 1.3 + 0.24 * k)
-    panel = figure.subplots()
-    order = _methods_in_order(list(comparison.ranks.index))
-    palette = {m: style_of(m, order)["color"] for m in comparison.ranks.index}
-    critical_difference_diagram(
-        comparison.ranks,
-        comparison.pairwise,
-        ax=panel,
-        alpha=comparison.level,
-        label_fmt_left="{label}  {rank:.2f}  ",
-        label_fmt_right="  {rank:.2f}  {label}",
-        label_props={"fontsize": 9},
-        color_palette=palette,
-        crossbar_props={"color": "#30343b", "linewidth": 3},
-        text_h_margin=0.12,
-    )
-    end = 1.0 + comparison.critical_difference
-    panel.plot([1.0, end], [1.7, 1.7], color="#b3261e", linewidth=2, clip_on=False)
-    panel.text(
-        1.0, 1.95, f"critical difference {comparison.critical_difference:.2f}", ha="left",
-        va="bottom", fontsize=8, color="#b3261e",
-    )  # fmt: skip
-    return figure
-
-
-def rank_curves(ranks: pd.DataFrame) -> Figure:
-    """Draw mean ranks against the share of missing values, the best on top."""
-    order = _methods_in_order([str(name) for name in ranks.columns])
-    figure = _figure(8.6, 4.6)
-    panel = figure.subplots()
-    for method in order:
-        panel.plot(100 * ranks.index, ranks[method], label=method, **style_of(method, order))
-    panel.invert_yaxis()
-    panel.set_xlabel("missing values, %", fontsize=9)
-    panel.set_ylabel("mean rank", fontsize=9)
-    panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    _tidy(panel)
-    return figure
-
-
-def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) -> Figure:
-    """Draw a dot per method with two standard errors to either side, the best on top."""
-    names = sorted(means, key=lambda name: means[name])
-    order = _methods_in_order(names)
-    figure = _figure(8.2, 1.0 + 0.3 * len(names))
-    panel = figure.subplots()
-    for y, name in enumerate(names):
-        colour = style_of(name, order)["color"]
-        reach = 2 * np.nan_to_num(errors[name])
-        panel.plot([means[name] - reach, means[name] + reach], [y, y], color=colour, linewidth=2)
-        panel.plot(means[name], y, "o", color=colour, markersize=7)
-    panel.set_yticks(range(len(names)), names, fontsize=8.5)
+def _dots_with_intervals(rows: Sequence[tuple[str, float, float, float]], label: str) -> Figure:
+    """Draw a line from low to high and a dot between them for each name, the last one on top."""
+    figure = _figure(8.2, 1.0 + 0.28 * len(rows))
+    panel = tidy(figure.subplots())
+    for y, (name, low, middle, high) in enumerate(rows):
+        look = _look_of(name)
+        panel.plot([low, high], [y, y], color=look["color"], linewidth=1.6, zorder=2)
+        panel.plot(middle, y, "o", markersize=6.5, zorder=3, **look)
+    panel.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8.5)
+    for tick, (name, *_) in zip(panel.get_yticklabels(), rows, strict=True):
+        tick.set_color(OURS if is_ours(name) else INK)
     panel.set_xlabel(label, fontsize=9)
-    _tidy(panel)
-    return figure
-
-
-def times(cells: pd.DataFrame) -> Figure:
-    """Draw how long a cell took, by method: median, and the middle half, on a logarithmic axis."""
-    chosen = cells[cells["error"] == ""]
-    quartiles = chosen.groupby("method")["seconds"].quantile([0.25, 0.5, 0.75]).unstack()
-    quartiles = quartiles.sort_values(0.5, ascending=False)
-    order = _methods_in_order(list(quartiles.index))
-    figure = _figure(8.2, 1.0 + 0.27 * len(quartiles))
-    panel = figure.subplots()
-    for y, (method, row) in enumerate(quartiles.iterrows()):
-        colour = style_of(str(method), order)["color"]
-        panel.plot([row[0.25], row[0.75]], [y, y], color=colour, linewidth=6, alpha=0.3,
-                   solid_capstyle="round")  # fmt: skip
-        panel.plot(row[0.5], y, "o", color=colour, markersize=6)
-    _plain_log_axis(panel)
-    panel.set_yticks(range(len(quartiles)), quartiles.index, fontsize=8.5)
-    panel.set_xlabel("seconds for one cell: tuning, training and testing", fontsize=9)
-    _tidy(panel)
-    return figure
-
-
-def calibration(cells: pd.DataFrame, methods: Sequence[str] | None = None) -> Figure:
-    """Draw how often a prediction is right against how sure it was, pooled over all cells."""
-    bins: dict[str, np.ndarray] = {}
-    for method, facts in zip(cells["method"], cells["facts"], strict=True):
-        if "calibration" in facts:
-            bins[method] = bins.get(method, 0) + np.array(facts["calibration"])
-    shown = [m for m in _methods_in_order(list(bins)) if methods is None or m in methods]
-    figure = _figure(5.6, 5.0)
-    panel = figure.subplots()
-    panel.plot([0.3, 1], [0.3, 1], color="#9aa0a8", linewidth=1, linestyle=":", zorder=1)
-    for method in shown:
-        counts, confidence, right = bins[method].T
-        enough = counts >= 20
-        panel.plot(
-            confidence[enough] / counts[enough], right[enough] / counts[enough], label=method,
-            **style_of(method, shown),
-        )  # fmt: skip
-    panel.set_xlabel("how sure the prediction was", fontsize=9)
-    panel.set_ylabel("how often it was right", fontsize=9)
-    panel.legend(frameon=False, fontsize=7.5, ncols=2)
-    _tidy(panel)
-    return figure
-
-
-def _tidy(panel: Any) -> None:
-    panel.grid(True, **_RULE)
+    panel.grid(axis="x", color=FAINT, linewidth=0.6)
     panel.set_axisbelow(True)
-    panel.tick_params(labelsize=8, length=0)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        panel.spines[side].set_color("#b8bdc6")
+    return figure
+
+
+def _name_panel(panel: Axes, name: str, colour: str) -> None:
+    panel.set_title(name, loc="left", fontsize=8.5, fontweight="bold", color=colour)
+
+
+def _label_edges(panels: Sequence[Axes], vertical: str, horizontal: str) -> None:
+    """Label the axes of a figure once, not once per panel."""
+    figure = panels[0].figure
+    figure.supxlabel(horizontal, fontsize=9, color=INK)
+    figure.supylabel(vertical, fontsize=9, color=INK)
+
+
+def _in_order(names: Mapping[str, Any]) -> list[str]:
+    known = [name for name in METHODS if name in names]
+    return known + sorted(set(names) - set(known))
 
 
 def _plain_log_axis(panel: Axes) -> None:
@@ -332,7 +351,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _row_name(key: Any) -> str:
+def _row_name(key: Hashable) -> str:
     parts = key if isinstance(key, tuple) else (key,)
     return ", ".join(
         f"{100 * part:.0f} %" if isinstance(part, float) else str(part).replace("_", " ")

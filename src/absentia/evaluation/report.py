@@ -196,8 +196,8 @@ class _Report:
         self._picture(
             figures.rank_diagram(comparison),
             "ranking",
-            "Mean rank over the blocks; 1 is best. A bar joins methods between which Nemenyi's "
-            f"test finds no significant difference at {comparison.level:g}.",
+            "Mean rank over the blocks; 1 is best. Where two intervals overlap, Nemenyi's test "
+            f"finds no significant difference at {comparison.level:g}.",
         )
         p = "p < 1e-16" if comparison.p_value < 1e-16 else f"p = {comparison.p_value:.3g}"
         blocks = ", ".join(self.protocol.blocks)
@@ -246,7 +246,13 @@ class _Report:
         for name in shown:
             part = self.scores[self.scores["metric"] == name]
             for (mechanism, variant), _ in part.groupby(["mechanism", "variant"]):
-                figure = figures.curves(self.scores, name, mechanism, variant)
+                figure = figures.curves(
+                    self.scores,
+                    name,
+                    mechanism,
+                    variant,
+                    lower_is_better=self.protocol.lower_is_better or name != metric,
+                )
                 parts = (METRIC_LABELS.get(name, name), MECHANISM_LABELS.get(mechanism, mechanism))
                 caption = ", ".join(part for part in (*parts, variant) if part)
                 file = "-".join(
@@ -264,8 +270,8 @@ class _Report:
             figures.heat_map(table, protocol.metric, lower_is_better=protocol.lower_is_better),
             "heat-map",
             "Mean over everything else, every rate with the same weight; methods that were run "
-            "on a part only are not here. Absentia's own methods in red; the best of each row in "
-            "bold on dark green.",
+            "on a part only are not here. Absentia's own methods in colour; the best of each row "
+            "in bold on white.",
         )
         best = "min" if protocol.lower_is_better else "max"
         self.page.table(table.reset_index(), best=best)

@@ -52,7 +52,9 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Figu
 
 
 def _draw_rates(axes: Axes, shares: Any) -> None:
-    axes.bar(np.arange(len(shares)), 100 * shares, color=MISSING, width=0.8)
+    places = np.arange(len(shares))
+    axes.vlines(places, 0, 100 * shares, color=FAINT, linewidth=1)
+    axes.plot(places, 100 * shares, "o", color=MISSING, markersize=4, clip_on=False)
     axes.set(xlim=(-0.5, len(shares) - 0.5), xticks=[], ylabel="missing, %")
     axes.set_ylim(0, max(1.0, 110 * float(shares.max())))
     axes.spines[["top", "right"]].set_visible(False)
