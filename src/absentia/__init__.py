@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         predict_uncertainty,
     )
     from absentia.reports.missingness_report import MissingnessReport, describe_missingness
+    from absentia.tables.bounded_table import bounded
     from absentia.tables.encoder import TableEncoder
     from absentia.tables.normal_scores import NormalScores
     from absentia.tables.streams import Chunks
@@ -129,6 +130,7 @@ __all__ = [
     "Uncertainty",
     "__version__",
     "amputation",
+    "bounded",
     "describe_missingness",
     "gram_blocks",
     "kernel_variance",
@@ -151,6 +153,7 @@ _HOMES = (
     "densities",
     "beliefs",
     "missingness",
+    "tables.bounded_table",
     "tables.encoder",
     "tables.normal_scores",
     "tables.streams",

@@ -8,7 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm, truncnorm
 
 from absentia import SVC, GaussianDensity, GenRBF, MixtureDensity
-from absentia.beliefs.bounds import truncated_moments
+from absentia.beliefs.bounds import truncated_moments, truncated_to
+from oracles.truncated import moments
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,63 @@ def test_far_and_narrow_intervals_stay_sound():
     assert np.isfinite(log_mass).all()
     assert ((mean >= a) & (mean <= b)).all()
     assert ((variance > 0) & (variance <= 1)).all()
+
+
+COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
+
+
+def narrowed(lower, upper, mean=(0.3, -0.2), covariance=COVARIANCE):
+    means, lower, upper = (np.array(part, dtype=float) for part in (mean, lower, upper))
+    found = truncated_to(means[None, None], covariance[None, None], lower[None], upper[None])
+    return [part[0, 0] for part in found]
+
+
+def test_one_limit_is_exact():
+    lower, upper = np.array([-np.inf, 0.5]), np.array([np.inf, 1.5])
+    mass, mean, spread = moments(np.array([0.3, -0.2]), COVARIANCE, lower, upper)
+    log_mass, found_mean, found_spread = narrowed(lower, upper)
+    # As accurate as the integration.
+    np.testing.assert_allclose(log_mass, np.log(mass), atol=1e-8)
+    np.testing.assert_allclose(found_mean, mean, atol=1e-8)
+    np.testing.assert_allclose(found_spread, spread, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [([0.0, 0.5], [np.inf, 1.5]), ([-np.inf, 0.5], [0.0, np.inf])]
+)
+def test_two_limits_are_close_and_the_moments_are_derivatives_of_the_mass(lower, upper):
+    start = np.array([0.3, -0.2])
+    mass, mean, spread = moments(start, COVARIANCE, np.array(lower), np.array(upper))
+    log_mass, found_mean, found_spread = narrowed(lower, upper)
+    # Expectation propagation: within a hundredth of a standard deviation here.
+    assert log_mass == pytest.approx(np.log(mass), abs=0.01)
+    np.testing.assert_allclose(found_mean, mean, atol=0.02)
+    np.testing.assert_allclose(found_spread, spread, atol=0.02)
+    step = 1e-5 * np.eye(2)
+    slopes = [
+        (narrowed(lower, upper, start + s)[0] - narrowed(lower, upper, start - s)[0]) / 2e-5
+        for s in step
+    ]
+    np.testing.assert_allclose(slopes, np.linalg.solve(COVARIANCE, found_mean - start), atol=1e-6)
+
+
+def test_rows_with_different_numbers_of_limits_do_not_disturb_one_another():
+    lower = np.array([[0.0, 0.5], [-np.inf, 0.5], [0.0, -np.inf]])
+    upper = np.array([[np.inf, 1.5], [np.inf, np.inf], [0.1, np.inf]])
+    means = np.tile([0.3, -0.2], (3, 1))
+    together = truncated_to(means[:, None], np.tile(COVARIANCE, (3, 1, 1, 1)), lower, upper)
+    for i in range(3):
+        for whole, alone in zip(together, narrowed(lower[i], upper[i]), strict=True):
+            np.testing.assert_allclose(whole[i, 0], alone, rtol=1e-10, atol=1e-12)
+
+
+def test_limits_on_nearly_equal_columns_and_narrow_intervals_stay_sound():
+    covariance = np.array([[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]])
+    for lower, upper in [([0.0, 0.0], [1e-7, np.inf]), ([5.0, -np.inf], [np.inf, 6.0])]:
+        log_mass, mean, spread = narrowed(lower, upper, covariance=covariance)
+        assert np.isfinite(log_mass)
+        assert ((mean >= lower) & (mean <= upper)).all()
+        assert np.linalg.eigvalsh(spread).min() > -1e-12
 
 
 def example(n_components=1):

@@ -19,9 +19,11 @@ from sklearn.utils.validation import (
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.belief_plot import draw_prior
+from absentia.beliefs.bounds import log_masses
 from absentia.beliefs.categories import category_shares
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
-from absentia.densities.em.expectation import Expectation
+from absentia.densities.em.limited_rows import expectation_of
+from absentia.densities.em.penalty import TakesExpectations
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import automatic_shrinkage
 from absentia.missingness import Patterns
@@ -76,11 +78,9 @@ class Density(DensityMixin, BaseEstimator):
         """
         rows = self._open_in_memory(X)
         table, patterns, codes = self._known_columns(rows)
-        names, numbers = self._names(), self._number_columns()
+        names, limits = self._names(), rows.limits_of(self._number_columns())
         beliefs = condition(self.prior_, table, names, patterns, codes)[0].labelled(names)
-        if rows.lower is None or rows.upper is None or not len(numbers):
-            return beliefs
-        return beliefs.within(rows.lower[:, numbers], rows.upper[:, numbers])
+        return beliefs if limits is None else beliefs.within(*limits)
 
     def impute(self, X: TableLike) -> FloatArray:
         """Return the rows with missing values replaced by their conditional means.
@@ -111,8 +111,9 @@ class Density(DensityMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Zero for a row with nothing observed. Rows that miss different columns are densities
-            over different spaces; compare them with care.
+            Zero for a row with nothing observed. A value with limits counts with the probability
+            of its limits (see :func:`absentia.bounded`). Rows that miss different columns are
+            densities over different spaces; compare them with care.
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
@@ -225,8 +226,13 @@ class Density(DensityMixin, BaseEstimator):
         return rows
 
     def _log_joint(self, X: TableLike) -> FloatArray:
-        table, patterns, codes = self._known_columns(X)
-        return joint_log_densities(self.prior_, table, self._names(), patterns, codes)
+        rows = self._open_in_memory(X)
+        table, patterns, codes = self._known_columns(rows)
+        limits = rows.limits_of(self._number_columns())
+        if limits is None:
+            return joint_log_densities(self.prior_, table, self._names(), patterns, codes)
+        beliefs, totals = condition(self.prior_, table, self._names(), patterns, codes)
+        return beliefs.log_weights + totals[:, None] + log_masses(beliefs, *limits)
 
     def _names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
@@ -290,6 +296,8 @@ class TrainingRows:
         Categories, -1 where missing.
     marginals : tuple of ndarray of shape (n_categories,)
         How frequent the categories of these columns are.
+    limits : pair of ndarray of shape (n_rows, n_columns), or None
+        Lower and upper limits of missing values of ``Z``, infinite where there is none.
     """
 
     Z: FloatArray
@@ -300,6 +308,7 @@ class TrainingRows:
     patterns: Patterns
     codes: IntArray | None = None
     marginals: tuple[FloatArray, ...] = ()
+    limits: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def of(
@@ -320,6 +329,9 @@ class TrainingRows:
         used: BoolArray = np.atleast_1d(observed.any(axis=1))
         if codes is not None:
             used = used | (codes >= 0).any(axis=1)
+        limits = rows.limits_of(np.flatnonzero(observed.any(axis=0)))
+        if limits is not None:
+            used = used | (np.isfinite(limits[0]) | np.isfinite(limits[1])).any(axis=1)
         if weights is not None:
             used &= weights > 0
         require(used.any(), nothing_to_learn_from(weights is not None))
@@ -339,6 +351,9 @@ class TrainingRows:
             return cls._without_numbers(len(table), weights, codes, marginals)
         scaling = Scaling.of(table, weights)
         scaling.check_units([names[j] for j in columns])
+        limits = rows.limits_of(columns)
+        if limits is not None:
+            limits = scaling.forward(limits[0][used]), scaling.forward(limits[1][used])
         return cls(
             scaling.forward(table),
             weights,
@@ -348,6 +363,7 @@ class TrainingRows:
             patterns.of_columns(columns),
             codes,
             marginals,
+            limits,
         )
 
     @classmethod
@@ -389,23 +405,27 @@ class TrainingRows:
         """Return how far to shrink correlations, chosen from the rows."""
         return automatic_shrinkage(self.Z, self.weights)
 
-    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> Expectation:
+    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> TakesExpectations:
         """Return the rows arranged for E-steps."""
         # Sums of patterns are for one Gaussian, which categories say nothing about.
         mixed = self.codes is not None and not sum_patterns
-        return Expectation(
+        return expectation_of(
             self.Z,
             self.weights,
+            self.patterns,
+            self.limits,
             sum_patterns=sum_patterns,
             n_jobs=n_jobs,
-            patterns=self.patterns,
             codes=self.codes if mixed else None,
             n_categories=tuple(map(len, self.marginals)) if mixed else (),
         )
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
         """Return rows completed by their conditional means, and weights, for starts."""
-        return condition(prior, self.Z, patterns=self.patterns)[0].mean(), self.weights
+        beliefs = condition(prior, self.Z, patterns=self.patterns)[0]
+        return (
+            beliefs if self.limits is None else beliefs.within(*self.limits)
+        ).mean(), self.weights
 
 
 def nothing_to_learn_from(weighted: bool) -> str:

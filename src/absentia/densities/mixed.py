@@ -178,7 +178,9 @@ converged_, n_features_in_, feature_names_in_
         values = [found for found in values if len(found)]
         others = np.array([j for j in range(rows.n_features) if j not in chosen], dtype=np.intp)
         codes = codes_of_values(rows.array[:, used], values) if len(used) else None
-        numbers = Table(rows.array[:, others]).with_labels([rows.labels[j] for j in others])
+        lower, upper = rows.limits_of(others) or (None, None)
+        numbers = Table(rows.array[:, others], lower=lower, upper=upper)
+        numbers = numbers.with_labels([rows.labels[j] for j in others])
         training = TrainingRows.of(numbers, sample_weight, codes)
         number_columns = others[training.columns]
         self._fit(

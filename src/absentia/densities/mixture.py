@@ -294,8 +294,12 @@ class MixtureDensity(Density):
         float
         """
         rows = self._open(X)
-        observed = ~self._open_in_memory(rows).mask[:, self.columns_]
-        n_rows = max(1, int(observed.any(axis=1).sum()))
+        table = self._open_in_memory(rows)
+        informed = (~table.mask[:, self.columns_]).any(axis=1)
+        limits = table.limits_of(self.columns_)
+        if limits is not None:
+            informed |= np.isfinite(limits).any(axis=(0, 2))
+        n_rows = max(1, int(informed.sum()))
         log_likelihood = float(self.score_samples(rows).sum())
         return self._n_parameters() * float(np.log(n_rows)) - 2 * log_likelihood
 

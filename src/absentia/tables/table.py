@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.computed_once import computed_once
-from absentia.tables.reading import BoolArray, FloatArray, as_table, is_frame
+from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows
 
 if TYPE_CHECKING:
@@ -128,6 +128,16 @@ class Table(MemoryRows):
     def mask(self) -> BoolArray:
         """Which values are missing, shape (n_samples, n_features)."""
         return self.once(_mask_of)
+
+    def limits_of(self, columns: IntArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return lower and upper limits of some columns; None where these have none.
+
+        Infinite for a value without a limit; see :func:`absentia.bounded`.
+        """
+        if self.lower is None or self.upper is None:
+            return None
+        lower, upper = self.lower[:, columns], self.upper[:, columns]
+        return (lower, upper) if np.isfinite([lower, upper]).any() else None
 
     def once(self, function: Callable[[Table], Value]) -> Value:
         """Return ``function(self)``, computed once for the table and all its slices.

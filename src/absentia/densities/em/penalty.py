@@ -79,8 +79,13 @@ class Penalty:
 class TakesExpectations(Protocol):
     """Rows, in memory or not, whose expected moments under a prior can be computed."""
 
-    n_features: int
-    n_categories: tuple[int, ...]
+    @property
+    def n_features(self) -> int:
+        """The number of columns of numbers."""
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """How many categories each column of categories has."""
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Return their moments; None where a covariance of the prior is nearly singular."""

@@ -1,0 +1,160 @@
+"""The E-step of rows with limits: expected moments of truncated Gaussians."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs.bounds import truncated_to
+from absentia.beliefs.categories import indicators, split_categories
+from absentia.beliefs.conditioning import condition, log_normalised
+from absentia.densities.em.expectation import Expectation, ExpectedMoments
+from absentia.densities.em.penalty import TakesExpectations
+from absentia.engine.slices import bounded_slices
+from absentia.missingness import Patterns
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["JoinedExpectation", "LimitedExpectation", "expectation_of"]
+
+
+def expectation_of(
+    Z: FloatArray,
+    weights: FloatArray | None,
+    patterns: Patterns,
+    limits: tuple[FloatArray, FloatArray] | None,
+    *,
+    sum_patterns: bool,
+    n_jobs: int | None,
+    codes: IntArray | None = None,
+    n_categories: tuple[int, ...] = (),
+) -> TakesExpectations:
+    """Return rows arranged for E-steps, those with limits apart from the others.
+
+    ``limits`` are the lower and the upper limit of each value, infinite where there is none; the
+    rest is as in :class:`Expectation`.
+    """
+    limited: BoolArray = np.zeros(len(Z), dtype=bool)
+    if limits is not None:
+        limited |= (np.isfinite(limits[0]) | np.isfinite(limits[1])).any(axis=1)
+    parts: list[TakesExpectations] = []
+    for chosen in (~limited, limited):
+        if not chosen.any():
+            continue
+        rows = slice(None) if chosen.all() else chosen
+        some = (
+            Z[rows],
+            None if weights is None else weights[rows],
+            patterns if isinstance(rows, slice) else patterns[np.flatnonzero(rows)],
+            None if codes is None else codes[rows],
+        )
+        if chosen is limited and limits is not None:
+            ends = limits[0][rows], limits[1][rows]
+            parts.append(LimitedExpectation(*some, ends, n_categories))
+        else:
+            X, row_weights, own, words = some
+            parts.append(
+                Expectation(
+                    X,
+                    row_weights,
+                    sum_patterns=sum_patterns,
+                    n_jobs=n_jobs,
+                    patterns=own,
+                    codes=words,
+                    n_categories=n_categories,
+                )
+            )
+    return parts[0] if len(parts) == 1 else JoinedExpectation(parts)
+
+
+class JoinedExpectation:
+    """Rows of several kinds: their moments, added up."""
+
+    def __init__(self, parts: Sequence[TakesExpectations]):
+        self.parts = parts
+        self.n_features = parts[0].n_features
+        self.n_categories = parts[0].n_categories
+
+    def __call__(self, prior: Prior) -> ExpectedMoments | None:
+        """Take expectations under a prior; None where a covariance is nearly singular."""
+        found = [part(prior) for part in self.parts]
+        moments = [part for part in found if part is not None]
+        return reduce(add, moments) if len(moments) == len(found) else None
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedExpectation:
+    """Rows of which some missing values have limits, as :class:`Expectation` has other rows.
+
+    Given what was observed, the missing values of a row are Gaussian in each component; with limits
+    they are a truncated Gaussian, whose mean and covariance enter the expected moments, and whose
+    mass multiplies the likelihood. One limit per row is exact, so that EM never lowers the
+    likelihood; several are approximated by expectation propagation, whose log-mass has exactly
+    these moments as its derivatives, so that EM has its fixed points where the approximate
+    likelihood is stationary. See :func:`absentia.beliefs.bounds.truncated_to`.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_rows, n_features)
+    weights : ndarray of shape (n_rows,) or None
+    patterns : Patterns
+    codes : ndarray of int, shape (n_rows, n_category_columns), or None
+    limits : pair of ndarray of shape (n_rows, n_features)
+    n_categories : tuple of int
+    """
+
+    Z: FloatArray
+    weights: FloatArray | None
+    patterns: Patterns
+    codes: IntArray | None
+    limits: tuple[FloatArray, FloatArray]
+    n_categories: tuple[int, ...]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.Z.shape[1])
+
+    def __call__(self, prior: Prior) -> ExpectedMoments | None:
+        """Take expectations under a prior; None where a covariance is nearly singular."""
+        if not prior.well_conditioned:
+            return None
+        try:
+            beliefs, log_likelihoods = condition(
+                prior, self.Z, patterns=self.patterns, codes=self.codes
+            )
+        except np.linalg.LinAlgError:
+            return None
+        log_joint = beliefs.log_weights + log_likelihoods[:, None]
+        k, d = prior.means.shape
+        slices = bounded_slices(len(self.Z), k * d * d)
+        return reduce(add, (self._of_slice(beliefs, log_joint, rows, prior) for rows in slices))
+
+    def _of_slice(
+        self, beliefs: Beliefs, log_joint: FloatArray, rows: slice, prior: Prior
+    ) -> ExpectedMoments:
+        spread = beliefs.covariances.dense(beliefs.group_of_row[rows])
+        log_masses, means, narrowed = truncated_to(
+            beliefs.means[rows], spread, self.limits[0][rows], self.limits[1][rows]
+        )
+        log_weights, log_likelihoods = log_normalised(log_joint[rows] + log_masses)
+        shares = np.exp(log_weights)
+        if self.weights is not None:
+            shares *= self.weights[rows, None]
+            log_likelihoods = log_likelihoods * self.weights[rows]
+        offsets = means - prior.means
+        firsts = np.einsum("nk,nkd->kd", shares, offsets)
+        by_component = offsets.transpose(1, 2, 0)
+        seconds = (by_component * shares.T[:, None]) @ by_component.transpose(0, 2, 1)
+        seconds += np.einsum("nk,nkij->kij", shares, narrowed)
+        counts: tuple[FloatArray, ...] = ()
+        if self.codes is not None:
+            words = indicators(self.codes[rows], self.n_categories)
+            counts = split_categories((words.T @ shares).T, self.n_categories)
+        return ExpectedMoments(
+            float(log_likelihoods.sum()), shares.sum(axis=0), firsts, seconds, counts
+        )

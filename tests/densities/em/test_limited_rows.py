@@ -1,0 +1,118 @@
+"""EM on rows with limits against direct maximisation, integration and enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from absentia import GaussianDensity, MixedDensity, MixtureDensity, bounded
+from oracles.truncated import row_log_likelihood
+
+
+def limited_table(n=120, seed=0, most=1):
+    """Return rows with holes, and limits of at most ``most`` of the missing values of a row."""
+    rng = np.random.default_rng(seed)
+    full = rng.multivariate_normal([1.0, -2.0], [[1.0, 0.7], [0.7, 2.0]], size=n)
+    X = np.where(rng.random(full.shape) < 0.3, np.nan, full)
+    lower, upper = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
+    for i in range(n):
+        for j in np.flatnonzero(np.isnan(X[i]))[:most]:
+            kind = rng.integers(4)
+            if kind in (1, 3):
+                lower[i, j] = np.floor(full[i, j])
+            if kind in (2, 3):
+                upper[i, j] = np.floor(full[i, j]) + 1
+    return X, lower, upper
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_scores_are_those_of_the_distribution_function(n_components):
+    X, lower, upper = limited_table()
+    density = MixtureDensity(n_components, random_state=0).fit(bounded(X, lower, upper))
+    prior = density.prior_
+    expected = [
+        row_log_likelihood(*row, prior.weights, prior.means, prior.covariances)
+        for row in zip(X, lower, upper, strict=True)
+    ]
+    scores = density.score_samples(bounded(X, lower, upper))
+    np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-10)
+    assert density.bic(bounded(X, lower, upper)) == pytest.approx(density.bics_[0], rel=1e-10)
+
+
+def test_the_fit_is_the_maximum_of_the_likelihood_and_never_falls():
+    X, lower, upper = limited_table()
+    density = GaussianDensity(shrinkage=0, reg_covar=0, tol=1e-8, max_iter=2000)
+    density.fit(bounded(X, lower, upper))
+    assert (np.diff(density.log_likelihoods_) >= 0).all()
+    plain = GaussianDensity(shrinkage=0, reg_covar=0, tol=1e-8, accelerate=False, max_iter=2000)
+    plain.fit(bounded(X, lower, upper))
+    assert (np.diff(plain.log_likelihoods_) >= 0).all()
+
+    def log_likelihood(parameters):
+        root = np.array([[parameters[2], 0.0], [parameters[3], parameters[4]]])
+        one = np.ones(1), parameters[None, :2], (root @ root.T)[None]
+        return sum(row_log_likelihood(*row, *one) for row in zip(X, lower, upper, strict=True))
+
+    root = np.linalg.cholesky(density.covariance_)
+    found = np.array([*density.mean_, root[0, 0], root[1, 0], root[1, 1]])
+    assert density.log_likelihoods_[-1] == pytest.approx(log_likelihood(found), rel=1e-8)
+    steps = 1e-4 * np.eye(5)
+    slopes = [log_likelihood(found + s) - log_likelihood(found - s) for s in steps]
+    curvatures = [
+        log_likelihood(found + s) + log_likelihood(found - s) - 2 * log_likelihood(found)
+        for s in steps
+    ]
+    # Stationary to the tolerance of EM (1e-8 of a step, differences are good to 1e-11 / 2e-4).
+    np.testing.assert_allclose(np.array(slopes) / 2e-4, 0.0, atol=1e-5)
+    assert (np.array(curvatures) < 0).all()
+
+
+def test_a_limit_of_detection_does_not_bias_the_moments():
+    rng = np.random.default_rng(0)
+    full = rng.multivariate_normal([0, 0, 0], [[1, 0.6, 0.3], [0.6, 1, 0.5], [0.3, 0.5, 1]], 4000)
+    X = np.where(full > -0.5, full, np.nan)
+    learned = GaussianDensity().fit(bounded(X, upper=-0.5))
+    error = 5 / np.sqrt(len(X))
+    assert (np.abs(learned.mean_) < error).all()
+    # Several limits per row are approximate: the spread is within Monte Carlo error all the same.
+    np.testing.assert_allclose(learned.covariance_, np.cov(full.T), atol=2 * error)
+    assert (GaussianDensity().fit(X).mean_ > 0.3).all()
+
+
+def test_several_limits_per_row_still_climb():
+    X, lower, upper = limited_table(most=2)
+    for density in (GaussianDensity(), MixtureDensity(2, random_state=0)):
+        density.fit(bounded(X, lower, upper))
+        assert (np.diff(density.log_likelihoods_) >= 0).all()
+        assert density.converged_
+        imputed = density.impute(bounded(X, lower, upper))
+        limited = np.isfinite(lower) | np.isfinite(upper)
+        assert ((imputed >= lower) & (imputed <= upper))[limited].all()
+
+
+def test_weights_count_as_rows():
+    X, lower, upper = limited_table(60)
+    weights = np.random.default_rng(1).integers(0, 3, size=60)
+    weighted = GaussianDensity().fit(bounded(X, lower, upper), sample_weight=weights)
+    again = [np.repeat(part, weights, axis=0) for part in (X, lower, upper)]
+    repeated = GaussianDensity().fit(bounded(*again))
+    # Shrinkage is chosen from rows: the same for both, up to the tolerance of EM.
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-4, atol=1e-5)
+
+
+def test_mixed_tables_have_limits_too():
+    X, lower, upper = limited_table(200)
+    kind = (np.random.default_rng(2).random(200) < 0.4).astype(float)
+    table = np.column_stack([kind, X])
+    free = np.full((200, 1), np.inf)
+    limits = np.hstack([-free, lower]), np.hstack([free, upper])
+    density = MixedDensity(2, categories=[0], random_state=0).fit(bounded(table, *limits))
+    assert (np.diff(density.log_likelihoods_) >= 0).all()
+    prior = density.prior_
+    scores = density.score_samples(bounded(table, *limits))
+    for i in (0, 1, 2, 3):
+        by_component = prior.weights * prior.probabilities[0][:, int(kind[i])]
+        expected = row_log_likelihood(
+            X[i], lower[i], upper[i], by_component, prior.means, prior.covariances
+        )
+        assert scores[i] == pytest.approx(expected, rel=1e-9)

@@ -1,0 +1,59 @@
+"""Gaussians within limits by numerical integration, and likelihoods of rows with limits."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import dblquad, quad
+from scipy.stats import multivariate_normal, norm
+
+REACH = 12.0  # standard deviations beyond which nothing is left
+
+
+def moments(mean, covariance, lower, upper):
+    """Return mass, mean and covariance of one or two columns within limits."""
+    deviations = np.sqrt(np.diag(covariance))
+    low = np.maximum(lower, mean - REACH * deviations)
+    high = np.minimum(upper, mean + REACH * deviations)
+    density = multivariate_normal(mean, covariance).pdf
+
+    def integral(function):
+        if len(mean) == 1:
+            return quad(lambda x: function(np.array([x])), low[0], high[0], epsabs=1e-13)[0]
+        return dblquad(
+            lambda y, x: function(np.array([x, y])), low[0], high[0], low[1], high[1], epsabs=1e-11
+        )[0]
+
+    mass = integral(density)
+    centre = np.array([integral(lambda x, j=j: x[j] * density(x)) / mass for j in range(len(mean))])
+    spread = np.array(
+        [
+            [
+                integral(lambda x, i=i, j=j: (x[i] - centre[i]) * (x[j] - centre[j]) * density(x))
+                / mass
+                for j in range(len(mean))
+            ]
+            for i in range(len(mean))
+        ]
+    )
+    return mass, centre, spread
+
+
+def row_log_likelihood(x, lower, upper, weights, means, covariances):
+    """Return log p of what is known of a row that has at most one limited value."""
+    seen = ~np.isnan(x)
+    limited = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+    total = 0.0
+    for weight, mean, S in zip(weights, means, covariances, strict=True):
+        part = weight
+        if seen.any():
+            part *= multivariate_normal(mean[seen], S[np.ix_(seen, seen)]).pdf(x[seen])
+        for j in limited:
+            gain = np.zeros(0)
+            centre, variance = mean[j], S[j, j]
+            if seen.any():
+                gain = np.linalg.solve(S[np.ix_(seen, seen)], S[seen, j])
+                centre, variance = centre + gain @ (x - mean)[seen], variance - gain @ S[seen, j]
+            within = norm(centre, np.sqrt(variance))
+            part *= within.cdf(upper[j]) - within.cdf(lower[j])
+        total += part
+    return np.log(total)
