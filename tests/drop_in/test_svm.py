@@ -15,15 +15,13 @@ _COPY = copy_of(
 
 _PROBABILITY = "probability is refused with a sentence: scikit-learn removes it in 1.11"
 _PRIVATE = "looks at a private attribute of scikit-learn's machines"
-_MADE_DENSE = "a sparse matrix is made dense, so that it is a table like any other"
 _EXPECTED = {
-    "test_bad_input": _MADE_DENSE,
     "test_custom_kernel_not_array_input": "a function as kernel compares rows of numbers",
     "test_gamma_scale": _PRIVATE,
     "test_hasattr_predict_proba": _PROBABILITY,
     "test_probability": _PROBABILITY,
     "test_probability_raises_futurewarning": _PROBABILITY,
-    "test_sparse_fit_support_vectors_empty": _MADE_DENSE,
+    "test_sparse_fit_support_vectors_empty": "support vectors of a sparse matrix are dense means",
     "test_svc_nonfinite_params": "columns that spread over 1e307 are refused, by name",
     "test_svc_nusvc_probA_probB_deprecated": _PROBABILITY,
     "test_svc_raises_error_internal_representation": _PRIVATE,

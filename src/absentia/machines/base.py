@@ -52,7 +52,6 @@ from absentia.tables import (
     Table,
     TableLike,
     WordsAs,
-    densified,
     open_memory,
     plan_of,
     set_fitted,
@@ -247,7 +246,7 @@ class KernelMachine(BaseEstimator):
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
         words = self._words() if training else None
-        return open_memory(densified(X) if self._stands_in_for_scikit_learn else X, words=words)
+        return open_memory(X, words=words, sparse=self._stands_in_for_scikit_learn)
 
     def _words(self) -> WordsAs:
         """Return what columns of words become: codes where density and kernel know categories."""

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from scipy.sparse import issparse
+
 from absentia.tables.column_plan import ColumnPlan, plan_columns
+from absentia.tables.reading import as_table, densified
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams.base import Stream
 from absentia.tables.table import Table
@@ -52,11 +55,14 @@ def open_rows(
     return open_memory(X, words=words)
 
 
-def open_memory(X: Any, *, words: WordsAs = None) -> MemoryRows:
+def open_memory(X: Any, *, words: WordsAs = None, sparse: bool = False) -> MemoryRows:
     """Return what a user gave as rows that are all in memory: a :class:`Table`, or beliefs.
 
-    ``words`` is as in :func:`open_rows`.
+    ``words`` is as in :func:`open_rows`; ``sparse`` says that a sparse matrix is made dense, where
+    others refuse it.
     """
+    if sparse and issparse(X):
+        return Table(as_table(densified(X)), sparse=True)
     if isinstance(X, Rows):
         if isinstance(X, MemoryRows):
             return X

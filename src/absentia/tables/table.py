@@ -43,6 +43,8 @@ class Table(MemoryRows):
     lower, upper : ndarray of shape (n_samples, n_features) or None
         Limits of values that are missing, infinite where there is none; None for a table without
         limits.
+    sparse : bool
+        Whether the rows were a sparse matrix, whose zeros are observed values.
     plan : ColumnPlan or None
         How the columns of a frame with words became these columns.
     encoded : bool
@@ -67,6 +69,7 @@ class Table(MemoryRows):
     category_columns: tuple[int, ...] = ()
     lower: FloatArray | None = None
     upper: FloatArray | None = None
+    sparse: bool = False
     plan: ColumnPlan | None = None
     encoded: bool = False
     _whole: tuple[Table, Any] | None = field(default=None, repr=False)
@@ -174,7 +177,7 @@ class Table(MemoryRows):
     def column_attributes(self) -> dict[str, Any]:
         """Return what an estimator keeps of the columns: of the frame, where there is a plan."""
         if self.plan is None:
-            return super().column_attributes()
+            return super().column_attributes() | ({"sparse_": True} if self.sparse else {})
         if self.encoded:
             return super().column_attributes() | {"plan_": self.plan}
         return {

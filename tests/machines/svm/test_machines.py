@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.svm
+from scipy import sparse
 from sklearn.base import clone
 
 from absentia import (
@@ -247,3 +248,15 @@ def test_probabilities_are_refused_with_a_hint():
     assert not hasattr(SVC(), "predict_proba")
     with pytest.raises(ValueError, match="LogisticRegression"):
         SVC(probability=True).fit(table(), targets_of("classes"))
+
+
+def test_sparse_rows_are_refused_after_a_dense_fit_and_taken_after_a_sparse_one():
+    X, y = np.nan_to_num(table(40)), targets_of("classes", 40)
+    machine = SVC().fit(X, y)
+    with pytest.raises(ValueError, match="was fitted to a table in which NaN means missing"):
+        machine.predict(sparse.csr_array(X))
+    expected = machine.decision_function(X)
+    machine.fit(sparse.csr_array(X), y)
+    for rows in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(machine.decision_function(rows), expected, rtol=SAME_FORMULA)
+    assert not hasattr(machine.fit(X, y), "sparse_")

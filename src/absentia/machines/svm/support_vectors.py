@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -22,7 +23,7 @@ from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
 from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
-from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
 
@@ -70,6 +71,15 @@ class SupportVectorMachine(KernelMachine):
         return make_kernel(
             self.kernel, gamma, self.mask_weight, degree=self.degree, coef0=self.coef0
         )
+
+    def _open_new(self, X: TableLike) -> MemoryRows:
+        if issparse(X) and not vars(self).get("sparse_") and not self._is_precomputed():
+            raise ValueError(
+                f"The rows are a sparse matrix, whose zeros are observed values, but "
+                f"{type(self).__name__} was fitted to a table in which NaN means missing. Use "
+                "X.toarray(), with NaN where a value is missing."
+            )
+        return super()._open_new(X)
 
     def _check_weights(
         self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int
