@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from absentia.tables import as_table, as_table_like, column_names, remember_columns
+from absentia.tables import Table, as_table, column_names, set_fitted
 
 NAN = np.nan
 
@@ -184,8 +184,7 @@ class Columns(BaseEstimator):
     """The least that has columns."""
 
     def fit(self, X):
-        as_table(X)
-        remember_columns(self, X)
+        set_fitted(self, Table.of(X), {})
         return self
 
 
@@ -193,25 +192,25 @@ def test_a_wrong_number_of_columns_is_refused():
     estimator = Columns().fit(np.eye(3))
     assert estimator.n_features_in_ == 3
     with pytest.raises(ValueError, match="X has 2 features, but Columns is expecting 3 features"):
-        as_table_like(estimator, np.eye(2))
+        Table.of(np.eye(2)).checked(estimator)
     with pytest.raises(ValueError, match="X has 2 features, but Columns is expecting 3 features"):
-        as_table_like(estimator, pd.DataFrame(np.eye(2)))
+        Table.of(pd.DataFrame(np.eye(2))).checked(estimator)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_are_recognised_by_name(frame):
     estimator = Columns().fit(frame({"a": [1.0, None], "b": [1.0, 2.0]}))
     assert list(estimator.feature_names_in_) == ["a", "b"]
-    again = as_table_like(estimator, frame({"a": [5], "b": [None]}))
-    np.testing.assert_array_equal(again, [[5.0, NAN]])
+    again = Table.of(frame({"a": [5], "b": [None]})).checked(estimator)
+    np.testing.assert_array_equal(again.array, [[5.0, NAN]])
     with pytest.raises(ValueError, match=r"unseen at fit time:\n- c"):
-        as_table_like(estimator, frame({"a": [1.0], "c": [1.0]}))
+        Table.of(frame({"a": [1.0], "c": [1.0]})).checked(estimator)
     with pytest.raises(ValueError, match="seen at fit time, yet now missing"):
-        as_table_like(estimator, frame({"a": [1.0]}))
+        Table.of(frame({"a": [1.0]})).checked(estimator)
     with pytest.raises(ValueError, match="same order"):
-        as_table_like(estimator, frame({"b": [1.0], "a": [1.0]}))
+        Table.of(frame({"b": [1.0], "a": [1.0]})).checked(estimator)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
-        as_table_like(estimator, np.eye(2))
+        Table.of(np.eye(2)).checked(estimator)
 
 
 def test_a_refit_without_names_forgets_them():

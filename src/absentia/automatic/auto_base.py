@@ -32,7 +32,7 @@ from absentia.parameters import (
     finite,
     words,
 )
-from absentia.tables import FloatArray, as_table, as_table_like, remember_columns
+from absentia.tables import FloatArray, Table, set_fitted
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.reading import is_frame
 
@@ -128,7 +128,8 @@ class AutoMachine(BaseEstimator):
         self
         """
         check_parameters(self)
-        encoder, table = _encoded(X)
+        encoder, opened = _encoded(X)
+        table = opened.array
         n_samples, used = len(table), np.arange(len(table))
         targets = self._check_targets(y, len(table))
         if len(table) < 2:
@@ -165,12 +166,16 @@ class AutoMachine(BaseEstimator):
         judged = self._judged(rows, found, codes)
         out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
         out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)
-        for name, value in (codes | judged).items():
-            setattr(self, name, value)
-        self.out_of_fold_ = out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
-        self.committee_, self.members_ = found.committee, found.table
-        self.density_, self.encoder_ = found.committee.density, encoder
-        remember_columns(self, X)
+        learned = codes | judged
+        learned["out_of_fold_"] = (
+            out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
+        )
+        learned |= {"committee_": found.committee, "members_": found.table}
+        learned |= {"density_": found.committee.density, "encoder_": encoder}
+        if encoder is not None:  # the columns are those of the frame, not of the numbers
+            names = np.asarray(encoder.columns_, dtype=object)
+            learned |= {"n_features_in_": len(names), "feature_names_in_": names}
+        set_fitted(self, opened, learned)
         return self
 
     def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
@@ -218,7 +223,9 @@ class AutoMachine(BaseEstimator):
 
     def _table(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return as_table_like(self, X) if self.encoder_ is None else self.encoder_.transform(X)
+        if self.encoder_ is None:
+            return Table.of(X).checked(self).array
+        return self.encoder_.transform(X)
 
     def _answers(self, table: FloatArray) -> FloatArray:
         return self.committee_.answer(table)
@@ -251,12 +258,12 @@ class AutoMachine(BaseEstimator):
         return tags
 
 
-def _encoded(X: Any) -> tuple[TableEncoder | None, FloatArray]:
+def _encoded(X: Any) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     try:
-        return None, as_table(X)
+        return None, Table.of(X)
     except (TypeError, ValueError):
         if not is_frame(X):
             raise
         encoder = TableEncoder().fit(X)
-        return encoder, encoder.transform(X)
+        return encoder, Table(encoder.transform(X))

@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 
 from absentia.cli.learning import pipeline_of
 from absentia.decisions import measure_next
-from absentia.decisions.acquisition import read_costs
 from absentia.decisions.model_answers import find_density
+from absentia.decisions.ranking import rank_source_columns
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
 from absentia.tables import FloatArray
@@ -108,27 +108,10 @@ def next_measurements(model: Any, frame: Any, costs: dict[str, float], top: int)
     pipeline = pipeline_of(model)
     rows = pipeline[:-1].transform(frame)
     sources = pipeline.named_steps["encode"].source_columns()
-    names = list(dict.fromkeys(sources))
-    prices = read_costs(costs, names)
-    machine = pipeline[-1]
-    gains = measure_next(machine, rows).gain * _scale(model) ** 2
-    of_column = np.stack([_largest(gains[:, sources == name]) for name in names], axis=1)
-    row, column = np.nonzero(~np.isnan(of_column))
-    gain = of_column[row, column]
-    cost = prices[column]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        worth = np.where((cost == 0) & (gain == 0), 0.0, gain / cost)
-    found = pd.DataFrame(
-        {
-            "row": row + 1,
-            "column": [names[j] for j in column],
-            "gain": gain,
-            "cost": cost,
-            "gain_per_cost": worth,
-        }
-    )
-    found = found.sort_values(["row", "gain_per_cost"], ascending=[True, False], kind="stable")
-    return found.groupby("row").head(top).reset_index(drop=True)
+    gains = measure_next(pipeline[-1], rows).gain * _scale(model) ** 2
+    ranked = rank_source_columns(gains, list(sources), costs)
+    entries = [(row, *c) for row, best in enumerate(ranked, start=1) for c in best[:top]]
+    return pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
 
 
 def costs_from(frame: Any, source: str) -> dict[str, float]:
@@ -186,9 +169,3 @@ def _scale(model: Any) -> float:
 def _shift(model: Any) -> float:
     transformer = getattr(model, "transformer_", None)
     return 0.0 if transformer is None else float(transformer.mean_[0])
-
-
-def _largest(gains: FloatArray) -> FloatArray:
-    """Return the largest gain in each row, NaN where there is nothing to measure."""
-    largest: FloatArray = np.where(np.isnan(gains), -np.inf, gains).max(axis=1)
-    return np.where(np.isneginf(largest), np.nan, largest)

@@ -28,14 +28,7 @@ from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.targets import ClassifierTargets
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    TableLike,
-    as_table,
-    as_table_like,
-    remember_columns,
-)
+from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["GeometricMarginSVC"]
 
@@ -146,24 +139,26 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
-        table = as_table(X)
+        table = Table.of(X)
         y = self._check_targets(y, len(table))
         self._check_parameters()
         classes, signs = class_signs(y)
-        filled = np.nan_to_num(table)
+        filled = np.nan_to_num(table.array)
         gamma = self._resolved_gamma(filled)
         K = self._gram(filled, filled, gamma)
         patterns = Patterns.of(table)
         fits = [self._fit_code(K, filled, patterns, code, gamma) for code in signs.T]
         support = np.flatnonzero(np.any([fit.coefficients != 0 for fit in fits], axis=0))
-        self.classes_ = classes
-        self.dual_coef_ = np.stack([fit.coefficients[support] for fit in fits])
-        self.intercept_ = np.array([fit.bias for fit in fits])
-        self.scales_ = np.stack([fit.scales for fit in fits])
-        self.support_rows_ = filled[support]
-        self.gamma_ = gamma
-        self.n_iter_ = max(fit.n_iter for fit in fits)
-        remember_columns(self, X)
+        learned = {
+            "classes_": classes,
+            "dual_coef_": np.stack([fit.coefficients[support] for fit in fits]),
+            "intercept_": np.array([fit.bias for fit in fits]),
+            "scales_": np.stack([fit.scales for fit in fits]),
+            "support_rows_": filled[support],
+            "gamma_": gamma,
+            "n_iter_": max(fit.n_iter for fit in fits),
+        }
+        set_fitted(self, table, learned)
         return self
 
     def decision_function(self, X: TableLike) -> FloatArray:
@@ -172,7 +167,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         The sign is the class; for more classes the largest value is.
         """
         check_is_fitted(self)
-        filled = np.nan_to_num(as_table_like(self, X))
+        filled = np.nan_to_num(Table.of(X).checked(self).array)
         values = self._gram(filled, self.support_rows_, self.gamma_) @ self.dual_coef_.T
         values += self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values

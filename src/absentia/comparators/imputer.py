@@ -18,14 +18,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import RandomState
-from absentia.tables import (
-    FloatArray,
-    TableLike,
-    as_table,
-    as_table_like,
-    column_names,
-    remember_columns,
-)
+from absentia.tables import FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["Imputer", "RandomImputer", "other_columns"]
 
@@ -58,21 +51,18 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         -------
         self
         """
-        table = as_table(X)
-        observed = np.isnan(table).sum(axis=0) < len(table)
+        table = Table.of(X)
+        observed = ~table.mask.all(axis=0)
         if not observed.all():
-            names = np.array(column_names(X, table.shape[1]))[~observed]
+            names = np.array(table.labels)[~observed]
             warnings.warn(
                 f"Columns {', '.join(names)} are missing in every training row: there is nothing "
                 "to learn about them, and they are filled with zero. Drop them, or collect them.",
                 UserWarning,
                 stacklevel=2,
             )
-        learned = self._learn(table[:, observed])
-        for name, value in learned.items():
-            setattr(self, name, value)
-        self.observed_columns_ = observed
-        remember_columns(self, X)
+        learned = self._learn(table.array[:, observed])
+        set_fitted(self, table, learned | {"observed_columns_": observed})
         return self
 
     def transform(self, X: TableLike) -> FloatArray:
@@ -87,7 +77,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return self._completed(as_table_like(self, X), self._fill)
+        return self._completed(Table.of(X).checked(self).array, self._fill)
 
     def _completed(self, table: FloatArray, fill: Any) -> FloatArray:
         """Fill a copy of ``table`` on the columns that training knew, the others with zero."""
@@ -142,7 +132,7 @@ class RandomImputer(Imputer):
             Observed entries are the same in every draw.
         """
         check_is_fitted(self)
-        table = as_table_like(self, X)
+        table = Table.of(X).checked(self).array
         out = np.stack([self._completed(table, np.nan_to_num)] * n_draws)
         known = self.observed_columns_
         if np.isnan(table[:, known]).any():

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from absentia.parameters import COUNT
-from absentia.tables import FloatArray, TableLike, as_table, as_table_like, remember_columns
+from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
 
@@ -113,7 +113,8 @@ class _KarmaMachine(BaseEstimator):
     def _fit_machine(
         self, machine: Any, X: TableLike, y: Any, sample_weight: ArrayLike | None
     ) -> Self:
-        table = as_table(X).copy()
+        rows = Table.of(X)
+        table = rows.array.copy()
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, table, dtype=np.float64)
@@ -126,15 +127,13 @@ class _KarmaMachine(BaseEstimator):
             table, y, weights = table[counts], np.asarray(y)[counts], weights[counts]
         gamma = self._resolved_gamma(table, weights)
         machine.fit(self._gram(table, table, gamma), y, sample_weight=weights)
-        self.machine_ = machine
-        self.training_rows_ = table
-        self.gamma_ = gamma
-        remember_columns(self, X)
+        learned = {"machine_": machine, "training_rows_": table, "gamma_": gamma}
+        set_fitted(self, rows, learned)
         return self
 
     def _gram_of_new(self, X: TableLike) -> FloatArray:
         check_is_fitted(self)
-        return self._gram(as_table_like(self, X), self.training_rows_, self.gamma_)
+        return self._gram(Table.of(X).checked(self).array, self.training_rows_, self.gamma_)
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the prediction for each row, shape (n_samples,)."""

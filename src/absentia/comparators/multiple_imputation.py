@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.chained_equations import ChainedEquationsImputer
 from absentia.parameters import COUNT, RandomState
-from absentia.tables import FloatArray, TableLike, remember_columns
+from absentia.tables import FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
 
@@ -38,14 +38,13 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X: TableLike, y: ArrayLike) -> Self:
         COUNT.check("n_draws", self.n_draws)
-        imputer = self._make_imputer().fit(X)
+        table = Table.of(X)
+        imputer = self._make_imputer().fit(table.as_given())
         estimators = [
             clone(self._base_estimator()).fit(completed, y)
-            for completed in imputer.draws(X, self.n_draws)
+            for completed in imputer.draws(table.as_given(), self.n_draws)
         ]
-        self.imputer_ = imputer
-        self.estimators_ = estimators
-        remember_columns(self, X)
+        set_fitted(self, table, {"imputer_": imputer, "estimators_": estimators})
         return self
 
     def _make_imputer(self) -> BaseEstimator:

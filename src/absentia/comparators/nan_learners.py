@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.targets import ClassifierTargets
 from absentia.parameters import RandomState
-from absentia.tables import FloatArray, TableLike, as_table, as_table_like, remember_columns
+from absentia.tables import FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
 
@@ -108,17 +108,16 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
-        table = as_table(X)
+        table = Table.of(X)
         classes, codes = np.unique(self._check_targets(y, len(table)), return_inverse=True)
-        estimator = clone(self.estimator).fit(table, codes)
-        self.classes_, self.estimator_ = classes, estimator
-        remember_columns(self, X)
+        estimator = clone(self.estimator).fit(table.array, codes)
+        set_fitted(self, table, {"classes_": classes, "estimator_": estimator})
         return self
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        probabilities = self.estimator_.predict_proba(as_table_like(self, X))
+        probabilities = self.estimator_.predict_proba(Table.of(X).checked(self).array)
         return np.asarray(probabilities, dtype=np.float64)
 
     def predict(self, X: TableLike) -> np.ndarray:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import make_density
+from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Rows, Table, WordsAs
 
 __all__ = ["believe", "fit_density", "words_for"]
@@ -25,7 +26,12 @@ def words_for(density: Any) -> WordsAs:
     return "codes" if getattr(named, "takes_categories", False) else "indicators"
 
 
-def fit_density(density: Any, rows: Rows, sample_weight: ArrayLike | None = None) -> Any:
+def fit_density(
+    density: Any,
+    rows: Rows,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> Any:
     """Return a density fitted to rows: a copy, or the one of that name; None for beliefs.
 
     Parameters
@@ -35,10 +41,12 @@ def fit_density(density: Any, rows: Rows, sample_weight: ArrayLike | None = None
         The weights of a stream come with it.
     sample_weight : ndarray of shape (n_samples,), optional
         Ignored where ``density.fit`` takes no weights.
+    random_state : int, RandomState instance or None, default=None
+        As in :func:`make_density`.
     """
     if isinstance(rows, Beliefs):
         return None
-    fitted = make_density(density)
+    fitted = make_density(density, random_state)
     weights = {}
     if sample_weight is not None and has_fit_parameter(fitted, "sample_weight"):
         weights["sample_weight"] = _as_counts(sample_weight)

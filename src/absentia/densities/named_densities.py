@@ -12,6 +12,7 @@ from absentia.beliefs import Beliefs
 from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
+from absentia.parameters import RandomState
 from absentia.tables import TableLike
 
 __all__ = ["DensityEstimator", "DensityLike", "make_density"]
@@ -44,8 +45,10 @@ _DENSITIES: dict[str, Callable[[], DensityEstimator]] = {
 }
 
 
-def make_density(density: DensityLike) -> DensityEstimator:
+def make_density(density: DensityLike, random_state: RandomState = None) -> DensityEstimator:
     """Return an unfitted density: the one of that name, or a clone of the one given.
+
+    ``random_state`` is for a density by name that draws at random; one that is given has its own.
 
     A density that is fitted already is kept as it is when passed as
     ``sklearn.frozen.FrozenEstimator(density)``.
@@ -58,6 +61,8 @@ def make_density(density: DensityLike) -> DensityEstimator:
                 f"GaussianDensity(), found {density!r}."
             )
         named: DensityEstimator = _DENSITIES[density]()
+        if random_state is not None and "random_state" in named.get_params():
+            named.set_params(random_state=random_state)
         return named
     if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
         raise TypeError(

@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density, words_for
-from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.named_densities import DensityLike
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.gram.tiles import cut
@@ -294,13 +294,8 @@ class KernelMachine(BaseEstimator):
         A row of weight two counts as two rows, in the density as in the solver; weights that are
         all equal count as one each in the density.
         """
-        density = self.density
         seed = getattr(self, "random_state", None)
-        if isinstance(density, str) and seed is not None:
-            density = make_density(density)
-            if "random_state" in density.get_params():
-                density.set_params(random_state=seed)
-        density = fit_density(density, rows, sample_weight)
+        density = fit_density(self.density, rows, sample_weight, seed)
         return density, believe(density, rows)
 
     def _make_kernel(self, gamma: Any) -> Kernel:
@@ -401,18 +396,30 @@ class KernelMachine(BaseEstimator):
                 f"sample_weight must have shape ({n_samples},), one weight per row of X, found "
                 f"sample_weight.shape == {weights.shape}."
             )
+        weights = self._without_negative(weights)
+        counting = weights > 0
+        if not counting.any():
+            # The first words are those that scikit-learn's own tests look for.
+            raise ValueError(
+                "Invalid input - all samples have zero or negative weights, so there is nothing to "
+                "learn from. Give rows that count a positive sample_weight."
+            )
+        if y is not None and not counting.all():
+            self._check_counting_targets(y[counting])
+        return weights
+
+    def _without_negative(self, weights: FloatArray) -> FloatArray:
+        """Return weights none of which is negative, or raise."""
         if (weights < 0).any():
             raise ValueError(
                 f"sample_weight must not be negative, found {weights.min():.6g} in row "
                 f"{int(weights.argmin())}: a row counts, or at weight zero it does not."
             )
-        counting = weights > 0
-        if not counting.any():
-            raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
-        if y is not None and not counting.all():
-            # What is left without the rows of no weight must still be something to learn from.
-            self._check_targets(y[counting], int(counting.sum()))
         return weights
+
+    def _check_counting_targets(self, y: np.ndarray) -> None:
+        """Raise where the targets of the rows that count leave nothing to learn."""
+        self._check_targets(y, len(y))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import COUNT, FRACTION, RandomState, Rule, count_from, words
 from absentia.predictions.conformal_scores import (
@@ -18,7 +18,7 @@ from absentia.predictions.conformal_scores import (
 )
 from absentia.predictions.hidden_calibration import Calibration, HidingTable
 from absentia.predictions.seen_rows import rows_learned_from
-from absentia.tables import IntArray, TableLike, remember_columns
+from absentia.tables import IntArray, TableLike
 
 __all__ = ["ConformalPredictor"]
 
@@ -50,9 +50,8 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         "subsample": COUNT,
     }
 
-    def _fit(self, X: TableLike, y: np.ndarray) -> dict[str, Any]:
+    def _fit(self, table: HidingTable, y: np.ndarray) -> dict[str, Any]:
         """Return the fitted attributes: models, calibration rows and their targets."""
-        table = HidingTable.of(X)
         templates = self._templates()
         if all(isinstance(template, FrozenEstimator) for template in templates):
             if self.cv is not None or self.method == "cross":
@@ -90,12 +89,6 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
             "calibration_targets_": y,
         }
 
-    def _keep(self, X: TableLike, attributes: dict[str, Any]) -> Self:
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        remember_columns(self, X)
-        return self
-
     def _templates(self) -> Fitted:
         return (self.estimator,)
 
@@ -120,10 +113,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
 
     def _new_rows(self, X: TableLike, coverage: float | None) -> tuple[HidingTable, float]:
         check_is_fitted(self)
-        table = HidingTable.of(X)
-        validate_data(
-            self, X if hasattr(X, "columns") else table.values, reset=False, skip_check_array=True
-        )
+        table = HidingTable.of(X).checked(self)
         if coverage is None:
             coverage = self.coverage
         FRACTION.check("coverage", coverage)

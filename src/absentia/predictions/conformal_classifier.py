@@ -27,7 +27,7 @@ from absentia.predictions.conformal_scores import (
 )
 from absentia.predictions.hidden_calibration import HidingTable, rank_of_quantile
 from absentia.predictions.prediction_regions import PredictionSets
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, TableLike, set_fitted
 
 __all__ = ["ConformalClassifier"]
 
@@ -131,9 +131,9 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
         self
         """
         check_parameters(self)
-        n_samples = len(HidingTable.of(X))
+        table = HidingTable.of(X)
         if isinstance(self.estimator, FrozenEstimator):
-            labels = checked_labels(self, y, n_samples)
+            labels = checked_labels(self, y, len(table))
             classes = np.asarray(self.estimator.classes_)
             unknown = np.setdiff1d(labels, classes)
             if len(unknown):
@@ -142,7 +142,7 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
                     f"the label {unknown[0]!r}. Calibrate with labels that the model can predict."
                 )
         else:
-            labels = self._check_targets(y, n_samples)
+            labels = self._check_targets(y, len(table))
             classes = np.unique(labels)
         if not hasattr(self.estimator, "predict_proba"):
             name = type(getattr(self.estimator, "estimator", self.estimator)).__name__
@@ -150,11 +150,11 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
                 f"{name} has no predict_proba, which label sets are made from. Wrap it: "
                 f"CalibratedClassifierCV({name}(...), method='sigmoid') of scikit-learn."
             )
-        attributes = self._fit(X, labels)
+        attributes = self._fit(table, labels)
         codes = np.searchsorted(classes, attributes["calibration_targets_"])
         found = attributes | {"calibration_targets_": codes, "classes_": classes}
-        fitted: ConformalClassifier = self._keep(X, found)
-        return fitted
+        set_fitted(self, table, found)
+        return self
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the class that the estimator predicts for each row."""

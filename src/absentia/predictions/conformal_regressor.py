@@ -27,7 +27,7 @@ from absentia.predictions.conformal_scores import (
 )
 from absentia.predictions.hidden_calibration import HidingTable, rank_of_quantile
 from absentia.predictions.prediction_regions import PredictionIntervals
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, TableLike, set_fitted
 
 __all__ = ["ConformalRegressor"]
 
@@ -144,7 +144,8 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
         self
         """
         check_parameters(self)
-        attributes = self._fit(X, self._check_targets(y, len(HidingTable.of(X))))
+        table = HidingTable.of(X)
+        attributes = self._fit(table, self._check_targets(y, len(table)))
         model = attributes["estimator_"]
         if self.conformity_score == "normalised" and not tells_spread(model):
             raise ValueError(
@@ -153,8 +154,8 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
                 "predict_uncertainty. Use GaussianProcessRegressor or MarginalRegressor, or "
                 "conformity_score='absolute'."
             )
-        fitted: ConformalRegressor = self._keep(X, attributes)
-        return fitted
+        set_fitted(self, table, attributes)
+        return self
 
     def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction of each row; for quantiles, the middle of the two."""

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.missingness import Patterns
 from absentia.predictions.conformal_scores import Fitted
-from absentia.tables import BoolArray, FloatArray, IntArray, as_table, table_as
+from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
+from absentia.tables.reading import is_frame
 from absentia.tables.stored import Stored
 
 __all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "rank_of_quantile"]
@@ -49,7 +51,7 @@ def rank_of_quantile(coverage: float, n: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class HidingTable(Stored):
+class HidingTable(Stored, Rows):
     """A user's table whose rows can be had with more values missing.
 
     Attributes
@@ -80,6 +82,24 @@ class HidingTable(Stored):
 
     def __len__(self) -> int:
         return len(self.mask)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.mask.shape[1])
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns of a frame."""
+        names = list(self.kind.columns) if is_frame(self.kind) else []
+        return names if names and all(isinstance(name, str) for name in names) else None
+
+    def checked(self, estimator: Any) -> HidingTable:
+        """Return the table after checking its columns against those of training."""
+        named = self.kind if is_frame(self.kind) else self.values
+        _check_feature_names(estimator, named, reset=False)
+        _check_n_features(estimator, self.mask, reset=False)
+        return self
 
     def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Any:
         """Return some rows with ``hidden`` (one mask per row) missing as well."""

@@ -27,10 +27,9 @@ from absentia.tables import (
     BoolArray,
     FloatArray,
     IntArray,
+    Table,
     TableLike,
-    as_table,
-    as_table_like,
-    remember_columns,
+    set_fitted,
 )
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
@@ -101,7 +100,8 @@ class MarginalModel(BaseEstimator):
         self
         """
         self._check_parameters()
-        table = as_table(X)
+        opened = Table.of(X)
+        table = opened.array
         frozen = isinstance(self.estimator, FrozenEstimator)
         targets = None if frozen else self._check_targets(y, len(table))
         weights = None
@@ -133,13 +133,15 @@ class MarginalModel(BaseEstimator):
         wrapped = WrappedModel.of(model, self._method, row_format)
         nothing_known = np.full((1, table.shape[1]), np.nan)
         outputs = self._describe_answer(wrapped, wrapped.check(_mean(density, nothing_known)[0]))
-        for name, value in outputs.items():
-            setattr(self, name, value)
-        self.estimator_ = model
-        self.density_ = density
-        self.patterns_ = Patterns.of_mask(np.isnan(table)).masks
-        self._wrapped, self._columns, self._points = wrapped, columns, points
-        remember_columns(self, X)
+        learned = {
+            "estimator_": model,
+            "density_": density,
+            "patterns_": Patterns.of(opened).masks,
+            "_wrapped": wrapped,
+            "_columns": columns,
+            "_points": points,
+        }
+        set_fitted(self, opened, outputs | learned)
         return self
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
@@ -160,7 +162,7 @@ class MarginalModel(BaseEstimator):
             known, and zero. Every incomplete row is averaged, whatever ``known`` says.
         """
         check_is_fitted(self)
-        table = as_table_like(self, X)[:, self._columns]
+        table = Table.of(X).checked(self).array[:, self._columns]
         names = getattr(self, "feature_names_in_", None)
         columns = tuple(f"x{j}" if names is None else str(names[j]) for j in self._columns)
         unit: Any = "entropy" if self._method == "predict_proba" else "variance"
@@ -236,8 +238,8 @@ class MarginalModel(BaseEstimator):
 
     def _read(self, X: TableLike) -> tuple[FloatArray, BoolArray]:
         """Return the table, and which of its rows are to be averaged over draws."""
-        table = as_table_like(self, X)
-        mask = np.isnan(table)
+        opened = Table.of(X).checked(self)
+        table, mask = opened.array, opened.mask
         asked: BoolArray = np.atleast_1d(mask[:, self._columns].any(axis=1))
         if self.known == "model" and asked.any():
             pattern = Patterns.of_mask(np.concatenate([self.patterns_, mask])).pattern_of_row

@@ -12,8 +12,10 @@ from sklearn.pipeline import Pipeline
 
 from absentia.decisions import measure_next
 from absentia.decisions.model_answers import find_density
+from absentia.decisions.ranking import rank_source_columns
 from absentia.densities.believing import believe
 from absentia.machines.uncertainty.parts import entropy
+from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
 from absentia.tables import FloatArray
 
@@ -262,17 +264,15 @@ class RowAnswers:
         """Rank the unknown fields; of a field's indicator columns the most telling one counts."""
         if not np.isnan(row).any():
             return []
-        gains = measure_next(self._model, row).gain[0]
-        ranked = []
-        for k, name in enumerate(self._widths):
-            of_field = gains[self._owner == k]
-            if np.isnan(of_field).all():
-                continue
-            gain, cost = float(np.nanmax(of_field)), float(costs.get(name, 1.0))
-            if not (np.isfinite(cost) and cost > 0):
-                raise ValueError(f"The cost of {name} must be a positive number, found {cost:g}.")
-            ranked.append({"name": name, "gain": gain, "cost": cost, "per_cost": gain / cost})
-        return sorted(ranked, key=lambda entry: -entry["per_cost"])
+        for name, cost in costs.items():
+            POSITIVE.check(f"The cost of {name}", cost)
+        known = {name: cost for name, cost in costs.items() if name in self._widths}
+        gains = measure_next(self._model, row).gain
+        ranked = rank_source_columns(gains, list(self._encoder.source_columns()), known)[0]
+        return [
+            {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": c.gain_per_cost}
+            for c in ranked
+        ]
 
 
 def _finite(value: float) -> float | None:

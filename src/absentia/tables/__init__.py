@@ -6,10 +6,8 @@ from absentia.tables.reading import (
     IntArray,
     TableLike,
     as_table,
-    as_table_like,
     column_names,
     is_absent,
-    remember_columns,
     table_as,
 )
 from absentia.tables.rows import MemoryRows, Rows, set_fitted
@@ -28,14 +26,12 @@ __all__ = [
     "TableLike",
     "WordsAs",
     "as_table",
-    "as_table_like",
     "column_names",
     "is_absent",
     "open_known",
     "open_memory",
     "open_rows",
     "plan_of",
-    "remember_columns",
     "set_fitted",
     "table_as",
 ]

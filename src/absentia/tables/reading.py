@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
 
 from absentia.tables.phrases import listed
 
@@ -32,12 +31,10 @@ TableLike: TypeAlias = "ArrayLike | Table | Stream | Beliefs"
 
 __all__ = [
     "as_table",
-    "as_table_like",
     "column_names",
     "densified",
     "is_absent",
     "is_frame",
-    "remember_columns",
     "table_as",
 ]
 
@@ -107,25 +104,6 @@ def densified(X: Any) -> Any:
             "Use fewer columns, for example after TruncatedSVD."
         )
     return X.toarray()
-
-
-def as_table_like(estimator: Any, X: Any) -> FloatArray:
-    """Return ``X`` as :func:`as_table` does, after checking its columns against training.
-
-    The number of columns, and their names where both tables have names, must be those that
-    ``estimator`` was fitted with.
-    """
-    array = as_table(X)
-    validate_data(estimator, X if is_frame(X) else array, reset=False, skip_check_array=True)
-    return array
-
-
-def remember_columns(estimator: Any, X: Any) -> None:
-    """Set ``n_features_in_`` and, for frames, ``feature_names_in_``.
-
-    Called as the last step of ``fit``, so that a failed fit leaves an estimator as it was.
-    """
-    validate_data(estimator, X if is_frame(X) else as_table(X), skip_check_array=True)
 
 
 def column_names(X: Any, n_features: int) -> list[str]:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from absentia.kernels.base import Kernel
@@ -81,26 +80,9 @@ class SupportVectorMachine(KernelMachine):
             )
         return super()._open_new(X)
 
-    def _check_weights(
-        self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int
-    ) -> FloatArray | None:
-        """Return the weights with zero for negative ones, which leave a row out, as in libsvm."""
-        if sample_weight is None:
-            return None
-        weights: FloatArray = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-        )
-        if weights.size and not (weights > 0).any():
-            raise ValueError(
-                "Invalid input - all samples have zero or negative weights. Rows of no weight are "
-                "left out, so there is nothing left to learn from."
-            )
-        if y is not None and weights.shape == np.shape(y):
-            self._check_weighted_targets(y[weights > 0])
-        return super()._check_weights(np.maximum(weights, 0.0), y, n_samples)
-
-    def _check_weighted_targets(self, y: np.ndarray) -> None:
-        """Raise where the targets of the rows that count leave nothing to learn."""
+    def _without_negative(self, weights: FloatArray) -> FloatArray:
+        """Return zero for negative weights, which leave a row out, as in libsvm."""
+        return np.maximum(weights, 0.0)
 
     @property
     def support_vectors_(self) -> FloatArray:
@@ -219,12 +201,13 @@ class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorM
         self._fit(X, y, sample_weight)
         return self
 
-    def _check_weighted_targets(self, y: np.ndarray) -> None:
+    def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class. "
                 "Give rows of a second class a positive weight."
             )
+        super()._check_counting_targets(y)
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return how far each row is on the side of each class.
