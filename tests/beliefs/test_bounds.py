@@ -9,7 +9,7 @@ from scipy.stats import norm, truncnorm
 
 from absentia import SVC, GaussianDensity, GenRBF, MixtureDensity
 from absentia.beliefs.bounds import truncated_moments, truncated_to
-from oracles.truncated import moments
+from oracles.truncated import drawn_within, moments, tail_moments
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,34 @@ def test_truncated_moments(a, b):
     np.testing.assert_allclose(log_mass, np.log(mass), rtol=1e-6)
 
 
-def test_far_and_narrow_intervals_stay_sound():
-    a = np.array([40.0, -1e3, 1.0, 1e6])
-    b = np.array([np.inf, -999.0, 1.0 + 1e-9, np.inf])
-    log_mass, mean, variance = truncated_moments(a, b)
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (30.0, np.inf),
+        (1e3, np.inf),
+        (-np.inf, -1e6),
+        (1e9, np.inf),
+        (5.0, 5.0002),
+        (1e4, 1e4 + 1e-4),
+        (-1e-3, 1e-2),
+        (-3.0, 1e9),
+    ],
+)
+def test_far_and_narrow_intervals_keep_their_digits(a, b):
+    log_mass, mean, variance = (part[0] for part in truncated_moments(np.array([a]), np.array([b])))
+    expected_log_mass, nearer_end, offset, expected_variance = tail_moments(a, b)
+    assert log_mass == pytest.approx(expected_log_mass, rel=1e-12, abs=1e-12)
+    assert variance == pytest.approx(expected_variance, rel=1e-10)
+    # The mean is a number near the end of the interval: it has the digits that are left beside it.
+    assert mean - nearer_end == pytest.approx(offset, rel=1e-10, abs=4 * np.spacing(abs(mean)))
+
+
+def test_an_interval_that_rounding_has_closed_is_a_value():
+    a = np.array([1.0, 1e9])
+    log_mass, mean, variance = truncated_moments(a, a)
     assert np.isfinite(log_mass).all()
-    assert ((mean >= a) & (mean <= b)).all()
-    assert ((variance > 0) & (variance <= 1)).all()
+    np.testing.assert_allclose(mean, a, rtol=1e-15)
+    assert ((variance > 0) & (variance < 1e-10)).all()
 
 
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -71,6 +92,22 @@ def test_two_limits_are_close_and_the_moments_are_derivatives_of_the_mass(lower,
         for s in step
     ]
     np.testing.assert_allclose(slopes, np.linalg.solve(COVARIANCE, found_mean - start), atol=1e-6)
+
+
+@pytest.mark.parametrize("q", [3, 6])
+def test_many_limits_are_close_to_draws(q):
+    rng = np.random.default_rng(q)
+    root = rng.normal(size=(q + 1, q + 1)) / np.sqrt(q)
+    covariance = root @ root.T + 0.3 * np.eye(q + 1)
+    mean = 0.3 * rng.normal(size=q + 1)
+    lower, upper = np.full(q + 1, -np.inf), np.full(q + 1, np.inf)
+    lower[:q], upper[1:q] = -0.5, 1.0  # the last column follows the others
+    log_mass, found_mean, found_spread = narrowed(lower, upper, mean, covariance)
+    share, drawn_mean, drawn_spread = drawn_within(mean, covariance, lower, upper, 400_000)
+    # Monte Carlo is good to 0.005 here; the rest is the error of expectation propagation.
+    assert log_mass == pytest.approx(np.log(share), abs=0.03)
+    np.testing.assert_allclose(found_mean, drawn_mean, atol=0.02)
+    np.testing.assert_allclose(found_spread, drawn_spread, atol=0.03)
 
 
 def test_rows_with_different_numbers_of_limits_do_not_disturb_one_another():

@@ -38,6 +38,37 @@ def moments(mean, covariance, lower, upper):
     return mass, centre, spread
 
 
+def tail_moments(a, b):
+    """Return log-mass, nearer end, mean relative to that end, and variance of a normal in a tail.
+
+    By integration of ``exp(-|end| t - t^2 / 2)`` over the distance ``t`` from the end nearer to
+    zero, of an interval that zero is not far inside of.
+    """
+    end, sign = (a, 1.0) if a > -b else (b, -1.0)
+    near = sign * end
+    unit = 1 / max(abs(near), 1.0)
+    reach = min((b - a) / unit, 60.0)
+
+    def integral(function):
+        def weighted(u):
+            return function(u) * np.exp(-near * unit * u - (unit * u) ** 2 / 2)
+
+        return quad(weighted, 0, reach, epsabs=0, epsrel=1e-13, limit=200)[0]
+
+    mass = integral(lambda u: 1.0)
+    mean = integral(lambda u: u) / mass
+    variance = integral(lambda u: (u - mean) ** 2) / mass
+    log_mass = np.log(mass * unit) - near**2 / 2 - np.log(2 * np.pi) / 2
+    return log_mass, end, sign * unit * mean, unit**2 * variance
+
+
+def drawn_within(mean, covariance, lower, upper, n_draws, seed=0):
+    """Return the share, mean and covariance of draws that keep to the limits."""
+    draws = np.random.default_rng(seed).multivariate_normal(mean, covariance, size=n_draws)
+    kept = draws[((draws >= lower) & (draws <= upper)).all(axis=1)]
+    return len(kept) / n_draws, kept.mean(axis=0), np.cov(kept.T)
+
+
 def row_log_likelihood(x, lower, upper, weights, means, covariances):
     """Return log p of what is known of a row that has at most one limited value."""
     seen = ~np.isnan(x)

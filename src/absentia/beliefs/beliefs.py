@@ -361,8 +361,8 @@ class Beliefs(Stored, MemoryRows):
 
         A value below the limit of detection, a rounded one, or one beyond the end of a scale is not
         known and yet not anywhere. Its belief is the truncated Gaussian, replaced by the Gaussian
-        of the same mean and covariance: exact moments for one such column of a row; several are
-        taken one after the other. Observed values are as they were.
+        of the same mean and covariance: exact moments for one such column of a row; those of
+        several are approximated by expectation propagation. Observed values are as they were.
 
         Parameters
         ----------

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr, logsumexp
 
@@ -26,6 +27,13 @@ _ROOT_2_PI = float(np.sqrt(2 * np.pi))
 # this many standard deviations.
 _MOST_SWEEPS = 100
 _EP_TOLERANCE = 1e-10
+# From this many standard deviations on, or up to this length, an interval is integrated by nodes
+# of Gauss and Legendre, as far as its density matters.
+_FAR = 10.0
+_SHORT = 0.1
+_REACH = 40.0
+_NODES, _NODE_WEIGHTS = (part / 2 for part in leggauss(48))
+_NODES = _NODES + 0.5
 # The least precision, relative to all, that is left to a column without its own factor, and the
 # largest of a factor, relative to that of its column: what a narrower interval leaves is rounding.
 _LEAST_SHARE = 1e-12
@@ -112,17 +120,28 @@ def truncated_moments(
         mean = (at_a - at_b) / scale
         variance = 1 + (finite_a * at_a - finite_b * at_b) / scale - mean**2
         log_mass = np.where(tail, np.log(tail_mass) - 0.5 * a**2 - np.log(_ROOT_2_PI), np.log(mass))
-    # An interval so narrow or so far that its digits are lost: uniform on what is left of it.
-    width = np.minimum(b - a, 1 / np.maximum(a, 1.0))
-    good = np.isfinite(mean) & (mean >= a) & (mean <= b) & (variance > 0) & (b - a > 1e-4)
-    mean = np.where(good, mean, finite_a + 0.5 * width)
-    variance = np.where(good, variance, width**2 / 12)
-    log_mass = np.where(
-        np.isfinite(log_mass) & good,
-        log_mass,
-        np.log(width) - 0.5 * finite_a**2 - np.log(_ROOT_2_PI),
-    )
+    # Where the interval is short, or so far out that little of it counts, these are differences of
+    # nearly equal numbers.
+    short = (a > _FAR) | (b - a < _SHORT)
+    if short.any():
+        log_mass[short], mean[short], variance[short] = _short_interval(a[short], b[short])
     return log_mass, np.where(mirror, -mean, mean), np.minimum(variance, 1.0)
+
+
+def _short_interval(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same by quadrature, relative to ``a``: ``x = a + t`` has ``exp(-a t - t^2 / 2)``.
+
+    What is left of an interval without length, by rounding, is the distance to the next number.
+    """
+    length = np.minimum(b - a, _REACH / np.maximum(a, 1.0))
+    length = np.maximum(length, np.spacing(np.abs(a)))
+    t = length[:, None] * _NODES
+    density = _NODE_WEIGHTS * np.exp(-t * (a[:, None] + 0.5 * t))
+    total = density.sum(axis=1)
+    offset = (density * t).sum(axis=1) / total
+    variance = (density * (t - offset[:, None]) ** 2).sum(axis=1) / total
+    log_mass = np.log(total * length) - 0.5 * a**2 - np.log(_ROOT_2_PI)
+    return log_mass, a + offset, variance
 
 
 def truncated_to(

@@ -22,7 +22,7 @@ from absentia.beliefs.belief_plot import draw_prior
 from absentia.beliefs.bounds import log_masses
 from absentia.beliefs.categories import category_shares
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
-from absentia.densities.em.limited_rows import expectation_of
+from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.penalty import TakesExpectations
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import automatic_shrinkage
@@ -325,17 +325,19 @@ class TrainingRows:
             weights = _check_sample_weight(
                 sample_weight, table, dtype=np.float64, ensure_non_negative=True
             )
-        observed = ~rows.mask
-        used: BoolArray = np.atleast_1d(observed.any(axis=1))
+        # A value between two limits says where its column lies, one with a single limit does not.
+        middles = rows.interval_middles()
+        placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)
+        used: BoolArray = np.atleast_1d(placed.any(axis=1))
         if codes is not None:
             used = used | (codes >= 0).any(axis=1)
-        limits = rows.limits_of(np.flatnonzero(observed.any(axis=0)))
+        limits = rows.limits_of(np.flatnonzero(placed.any(axis=0)))
         if limits is not None:
             used = used | (np.isfinite(limits[0]) | np.isfinite(limits[1])).any(axis=1)
         if weights is not None:
             used &= weights > 0
         require(used.any(), nothing_to_learn_from(weights is not None))
-        kept: BoolArray = np.atleast_1d(observed[used].any(axis=0))
+        kept: BoolArray = np.atleast_1d(placed[used].any(axis=0))
         names = rows.labels
         warn_of_lost_columns(kept, names)
         columns = np.flatnonzero(kept)
@@ -349,11 +351,13 @@ class TrainingRows:
         marginals = () if codes is None else category_shares(codes, weights)
         if not len(columns):
             return cls._without_numbers(len(table), weights, codes, marginals)
-        scaling = Scaling.of(table, weights)
-        scaling.check_units([names[j] for j in columns])
         limits = rows.limits_of(columns)
         if limits is not None:
-            limits = scaling.forward(limits[0][used]), scaling.forward(limits[1][used])
+            limits = limits[0][used], limits[1][used]
+        scaling = Scaling.of(table, weights, limits)
+        scaling.check_units([names[j] for j in columns])
+        if limits is not None:
+            limits = scaling.forward(limits[0]), scaling.forward(limits[1])
         return cls(
             scaling.forward(table),
             weights,
@@ -402,8 +406,12 @@ class TrainingRows:
         return float(len(self.Z) if self.weights is None else self.weights.sum())
 
     def automatic_shrinkage(self) -> float:
-        """Return how far to shrink correlations, chosen from the rows."""
-        return automatic_shrinkage(self.Z, self.weights)
+        """Return how far to shrink correlations, chosen from the rows.
+
+        A narrow interval counts as a value.
+        """
+        Z = self.Z if self.limits is None else narrow_intervals_filled(self.Z, *self.limits)
+        return automatic_shrinkage(Z, self.weights)
 
     def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> TakesExpectations:
         """Return the rows arranged for E-steps."""

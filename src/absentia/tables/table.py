@@ -142,6 +142,18 @@ class Table(MemoryRows):
         lower, upper = self.lower[:, columns], self.upper[:, columns]
         return (lower, upper) if np.isfinite([lower, upper]).any() else None
 
+    def interval_middles(self) -> FloatArray | None:
+        """Return the middle of each interval, NaN where a value has not two limits.
+
+        None for a table without limits.
+        """
+        if self.lower is None or self.upper is None:
+            return None
+        intervals = np.isfinite(self.lower) & np.isfinite(self.upper)
+        middles = np.full(self.shape, np.nan)
+        middles[intervals] = 0.5 * self.lower[intervals] + 0.5 * self.upper[intervals]
+        return middles
+
     def once(self, function: Callable[[Table], Value]) -> Value:
         """Return ``function(self)``, computed once for the table and all its slices.
 

@@ -116,3 +116,70 @@ def test_mixed_tables_have_limits_too():
             X[i], lower[i], upper[i], by_component, prior.means, prior.covariances
         )
         assert scores[i] == pytest.approx(expected, rel=1e-9)
+
+
+def rounded_table(n=400, share_of_values=0.0, seed=0):
+    """Return correlated values, and the same with most of them rounded to whole numbers."""
+    rng = np.random.default_rng(seed)
+    full = rng.multivariate_normal([3.0, 0.0], [[1.0, 0.7], [0.7, 1.0]], size=n)
+    X = np.where(rng.random(full.shape) < share_of_values, full, np.nan)
+    return full, bounded(X, np.round(full) - 0.5, np.round(full) + 0.5)
+
+
+@pytest.mark.parametrize("share_of_values", [0.0, 0.02])
+def test_rounded_values_are_intervals(share_of_values):
+    full, table = rounded_table(share_of_values=share_of_values)
+    density = GaussianDensity().fit(table)
+    assert density.columns_.tolist() == [0, 1]
+    # The error of rounding is known, so what is left is close to the moments of the values.
+    np.testing.assert_allclose(density.mean_, full.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(density.covariance_, np.cov(full.T), atol=0.06)
+    imputed = density.impute(table)
+    middles = table.interval_middles()
+    unseen = np.isnan(table.array)
+    error = np.sqrt(np.mean((imputed - full)[unseen] ** 2))
+    assert error < np.sqrt(np.mean((middles - full)[unseen] ** 2))
+
+
+def test_corners_of_limits():
+    X, lower, _ = limited_table()
+    holes = np.argwhere(np.isnan(X))
+    far = lower.copy()
+    far[tuple(holes[0])] = 1e9  # as gross an outlier as the value itself
+    density = GaussianDensity().fit(bounded(X, far))
+    imputed = density.impute(bounded(X, far))
+    assert np.isfinite(imputed).all()
+    assert imputed[tuple(holes[0])] >= 1e9
+    harmless = np.full(X.shape, np.inf)
+    harmless[tuple(holes[0])] = 1e9
+    plain = GaussianDensity().fit(X)
+    np.testing.assert_allclose(
+        GaussianDensity().fit(bounded(X, None, harmless)).covariance_, plain.covariance_, rtol=1e-10
+    )
+    ends = np.where(np.isnan(X), np.nanmax(X, axis=0), -np.inf)  # above the largest value
+    above = GaussianDensity().fit(bounded(X, ends))
+    assert (above.impute(bounded(X, ends)) >= ends).all()
+    with pytest.warns(UserWarning, match="x1"):  # limits on one side do not say where values are
+        one_sided = GaussianDensity().fit(bounded(np.column_stack([X[:, 0], X[:, 0] * np.nan]), 0))
+    assert one_sided.columns_.tolist() == [0]
+    with pytest.raises(ValueError, match="Nothing to learn from"):
+        GaussianDensity().fit(bounded(np.full((5, 2), np.nan), 0.0))
+    same = GaussianDensity().fit(bounded(np.full((50, 2), np.nan), -1, 1))
+    np.testing.assert_allclose(same.mean_, 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, "auto"])
+def test_limits_of_collinear_columns(shrinkage):
+    rng = np.random.default_rng(0)
+    full = rng.normal(size=(200, 2))
+    full = np.column_stack([full[:, 0], 2 * full[:, 0] + 1, full[:, 1]])
+    limit = np.array([-0.5, 0.0, np.inf])
+    X = np.where(full > limit, full, np.where(np.isfinite(limit), np.nan, full))
+    table = bounded(X, upper=limit)
+    density = GaussianDensity(shrinkage=shrinkage).fit(table)
+    assert (np.diff(density.log_likelihoods_) >= -1e-9 * abs(density.log_likelihoods_[-1])).all()
+    imputed = density.impute(table)
+    hidden = np.isnan(X)
+    assert (imputed[hidden] <= np.broadcast_to(limit, X.shape)[hidden]).all()
+    # What is known to be a line is imputed as one.
+    np.testing.assert_allclose(imputed[:, 1], 2 * imputed[:, 0] + 1, atol=0.15)

@@ -20,16 +20,32 @@ class Scaling:
 
     The scale is the standard deviation. A column whose observed values are all equal has none; it
     gets ``sqrt(eps)`` times its value (or times one, where the value is all but zero), which is
-    small beside any other column of its size and yet not zero.
+    small beside any other column of its size and yet not zero. A column that has intervals instead
+    of values is measured by their middles, as if values were uniform within them.
     """
 
     centres: FloatArray
     scales: FloatArray
 
     @classmethod
-    def of(cls, X: FloatArray, weights: FloatArray | None = None) -> Scaling:
-        """Measure the columns of a table in which each has at least one observed value."""
+    def of(
+        cls,
+        X: FloatArray,
+        weights: FloatArray | None = None,
+        limits: tuple[FloatArray, FloatArray] | None = None,
+    ) -> Scaling:
+        """Measure the columns of a table in which each has at least one value, or an interval."""
         observed = ~np.isnan(X)
+        unseen = np.logical_not(observed.any(axis=0))
+        if limits is not None and unseen.any():
+            lower, upper = limits
+            between = unseen & np.isfinite(lower) & np.isfinite(upper)
+            widths = np.where(between, upper, 0.0) - np.where(between, lower, 0.0)
+            middles = cls.of(np.where(between, lower + 0.5 * widths, X), weights)
+            shares = between if weights is None else between * weights[:, None]
+            within = np.sqrt(np.average(widths**2, axis=0, weights=shares + ~unseen) / 12)
+            scales = np.where(unseen, np.hypot(middles.scales, within), middles.scales)
+            return cls(middles.centres, scales)
         shares = observed.astype(np.float64) if weights is None else observed * weights[:, None]
         totals = shares.sum(axis=0)
         # Relative to one of its own values a constant column is zero exactly, and a column far

@@ -15,6 +15,7 @@ import numpy as np
 
 from absentia.tables.reading import FloatArray, as_table
 from absentia.tables.rows import Rows
+from absentia.tables.table import Table
 
 __all__ = [
     "Chunk",
@@ -46,6 +47,11 @@ class Chunk:
     @classmethod
     def of(cls, X: Any, y: Any = None, sample_weight: Any = None, number: int = 0) -> Chunk:
         """Check the rows of a chunk, whatever kind of table they came as."""
+        if isinstance(X, Table) and X.lower is not None:
+            raise ValueError(
+                f"Chunk {number} has limits of missing values, which only tables in memory can "
+                "have. Load the rows into one table, or leave such values missing."
+            )
         table = as_table(X, minimum_rows=0)
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None and len(values) != len(table):
