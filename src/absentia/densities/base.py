@@ -200,10 +200,8 @@ class Density(DensityMixin, BaseEstimator):
         """Return what a user gave, its columns checked."""
         check_is_fitted(self)
         rows = open_known(X, self) if plan_of(self) is not None else open_table_or_stream(X)
-        if isinstance(rows, Table):
-            rows = rows.behind_plan()
         assert isinstance(rows, Table | Stream)
-        return rows.checked(self)
+        return rows.behind_plan().checked(self)
 
     def _known_columns(self, X: TableLike) -> tuple[FloatArray, Patterns, IntArray | None]:
         """Return the numbers that training knew, what each row misses of them, and categories."""
@@ -244,10 +242,8 @@ def open_table_or_stream(
 ) -> Table | Stream:
     """Return what a user gave as the rows of a density, which beliefs are not."""
     rows = open_rows(X, None, sample_weight, words=words)
-    if isinstance(rows, Table):
+    if isinstance(rows, Table | Stream):
         return rows.behind_plan()
-    if isinstance(rows, Stream):
-        return rows
     raise TypeError(
         "Every value must be a number or missing, but X holds beliefs, which are what a density "
         "makes of rows: pass the rows themselves."

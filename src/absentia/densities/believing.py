@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import has_fit_parameter
 
-from absentia.beliefs import Beliefs
+from absentia.beliefs import Beliefs, Prior
 from absentia.densities.named_densities import make_density
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Rows, Table, WordsAs
 
-__all__ = ["believe", "fit_density", "words_for"]
+__all__ = ["believe", "fit_density", "prior_of", "words_for"]
 
 
 def words_for(density: Any) -> WordsAs:
@@ -85,10 +85,15 @@ def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:
     return beliefs
 
 
+def prior_of(density: Any, rows: Rows) -> Prior:
+    """Return what training rows were conditioned on; beliefs bring theirs."""
+    prior: Prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
+    return prior
+
+
 def _as_taken(density: Any, rows: Rows) -> Any:
     """Return rows in the form that a density takes them in."""
-    if isinstance(rows, Table):
-        rows = rows.behind_plan()
+    rows = rows.behind_plan()
     if getattr(density, "takes_tables", False) or not isinstance(rows, Table):
         return rows
     # Arrays, except for a density that was fitted elsewhere to a frame and knows its names.

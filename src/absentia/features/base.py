@@ -11,13 +11,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, fit_density
+from absentia.densities.believing import believe, fit_density, prior_of
 from absentia.densities.named_densities import DensityLike
 from absentia.parameters import COUNT, GAMMA, THREADS, Rule, check_parameters, words
 from absentia.tables import (
     FloatArray,
     MemoryRows,
-    Rows,
     TableLike,
     WordsAs,
     open_known,
@@ -69,7 +68,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows = open_rows(X, None, sample_weight, words=self._words())
         density = fit_density(self.density, rows, sample_weight if rows.in_memory else None)
         learned = self._learn(density, rows)
-        prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
+        prior = prior_of(density, rows)
         learned |= {
             "density_": density,
             # Fewer than the table's where a column was missing in every row of training.
@@ -90,10 +89,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        rows = open_known(X, self)
-        if isinstance(rows, Stream):
-            return rows.map_rows(self.of_rows, self._n_features_out)
-        return self.of_rows(rows)
+        return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
 
     def _words(self) -> WordsAs:
         """Return what columns of words in a frame become."""
@@ -105,7 +101,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return np.empty((0, self._n_features_out))
         return self._features(believe(self.density_, rows))
 
-    def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
         raise TypeError(f"{type(self).__name__} does not define how it is fitted.")
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.densities.believing import prior_of
 from absentia.densities.named_densities import DensityLike
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
@@ -29,8 +30,9 @@ from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gamma, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
 from absentia.parameters import RandomState
-from absentia.tables import BoolArray, FloatArray, IntArray, Rows
+from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
 from absentia.tables.stored import require_array
+from absentia.tables.streams import Stream
 
 __all__ = ["FourierFeatures"]
 
@@ -138,9 +140,9 @@ class FourierFeatures(BeliefFeatures):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
         n_frequencies = frequencies_for(self.n_components)
-        prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
+        prior = prior_of(density, rows)
         rng = check_random_state(self.random_state)
         gamma = resolve_gamma(self.gamma, prior, self.metric)
         frequencies = gaussian_frequencies(

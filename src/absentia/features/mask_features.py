@@ -28,7 +28,6 @@ from absentia.tables import (
     open_rows,
     set_fitted,
 )
-from absentia.tables.streams import Stream
 
 __all__ = ["MaskFeatures"]
 
@@ -123,10 +122,7 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
-        rows = open_known(X, self)
-        if isinstance(rows, Stream):
-            return rows.map_rows(self.of_rows, self._n_features_out)
-        return self.of_rows(rows)
+        return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
 
     def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""

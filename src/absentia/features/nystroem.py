@@ -17,9 +17,8 @@ from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
 from absentia.parameters import RandomState
-from absentia.tables import FloatArray, Rows, WordsAs
+from absentia.tables import FloatArray, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
-from absentia.tables.streams.base import sample_rows
 
 __all__ = ["Nystroem"]
 
@@ -118,14 +117,10 @@ class Nystroem(BeliefFeatures):
         known = make_kernel(self.kernel, self.gamma, self.mask_weight).takes_categories
         return words_for(self.density) if known else "indicators"
 
-    def _learn(self, density: Any, rows: Rows) -> dict[str, Any]:
+    def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
         n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
-        if isinstance(rows, Stream):
-            sample, _ = sample_rows(rows, _SAMPLED * n_components, rng)
-            beliefs = believe(density, sample)
-        else:
-            beliefs = believe(density, rows)
+        beliefs = believe(density, rows.some_rows(_SAMPLED * n_components, rng))
         kernel = make_kernel(self.kernel, self.gamma, self.mask_weight).resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))
         candidates = beliefs[

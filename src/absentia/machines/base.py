@@ -252,9 +252,12 @@ class KernelMachine(BaseEstimator):
         """Return what columns of words become: codes where density and kernel know categories."""
         if self._is_precomputed():
             return None
-        own_gamma = isinstance(self.kernel, Kernel)
-        kernel = self._make_kernel(self.gamma if own_gamma else "scale")
-        return words_for(self.density) if kernel.takes_categories else "indicators"
+        known = self._kernel_before_fit().takes_categories
+        return words_for(self.density) if known else "indicators"
+
+    def _kernel_before_fit(self) -> Kernel:
+        own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
+        return self._make_kernel(self.gamma if own_gamma else "scale")
 
     def _prepare(
         self,
@@ -377,10 +380,8 @@ class KernelMachine(BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise for invalid parameters before anything is computed."""
         check_parameters(self)
-        if self._is_precomputed():
-            return
-        own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
-        self._make_kernel(self.gamma if own_gamma else "scale")
+        if not self._is_precomputed():
+            self._kernel_before_fit()
 
     def _check_weights(
         self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int

@@ -7,14 +7,16 @@ everything takes one of these values, and calls its methods instead of checking 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from absentia.tables.reading import BoolArray
 
 __all__ = ["MemoryRows", "Rows", "set_fitted"]
+
+Outcome = TypeVar("Outcome")
 
 
 class Rows(ABC):
@@ -49,6 +51,10 @@ class Rows(ABC):
     def checked(self, estimator: Any) -> Self:
         """Return the rows after checking their columns against those an estimator knows."""
 
+    def behind_plan(self) -> Self:
+        """Return the rows as densities see them, the columns of a plan as their own."""
+        return self
+
 
 class MemoryRows(Rows):
     """Rows that are all in memory: a table, or beliefs."""
@@ -69,6 +75,14 @@ class MemoryRows(Rows):
     def missing_rates(self) -> Any:
         """Return the fraction of rows that miss each column, shape (n_features,)."""
         return self.mask.mean(axis=0)
+
+    def map_rows(self, function: Callable[[Self], Outcome], n_columns: int | None) -> Outcome:
+        """Return what ``function`` makes of the rows, at once; streams do it chunk by chunk."""
+        return function(self)
+
+    def some_rows(self, size: int, rng: np.random.RandomState) -> Self:
+        """Return the rows themselves: a sample is for streams, which are never held whole."""
+        return self
 
 
 def set_fitted(estimator: Any, rows: Rows, attributes: Mapping[str, Any]) -> None:

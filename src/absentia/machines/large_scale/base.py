@@ -294,10 +294,7 @@ class LargeScaleMachine(BaseEstimator):
             self.intercept_,
             of_scores,
         )
-        rows = open_known(X, self)
-        return (
-            rows.map_rows(outcome_of, n_columns) if isinstance(rows, Stream) else outcome_of(rows)
-        )
+        return open_known(X, self).map_rows(outcome_of, n_columns)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

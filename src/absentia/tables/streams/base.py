@@ -113,6 +113,10 @@ class Stream(Rows):
         ``n_columns=None`` means that the function returns one value per row.
         """
 
+    def some_rows(self, size: int, rng: np.random.RandomState) -> FloatArray:
+        """Return at most ``size`` rows at random, as :func:`sample_rows` does."""
+        return sample_rows(self, size, rng)[0]
+
 
 def add(left: Any, right: Any) -> Any:
     """Add two outcomes of a chunk function; tuples item by item."""
