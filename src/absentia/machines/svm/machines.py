@@ -222,7 +222,7 @@ class NuSVC(SupportVectorClassifier):
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
 
-    def _check_weighted_targets(self, y: np.ndarray) -> None:
+    def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
             raise ValueError(
                 "specified nu is infeasible: all rows of positive weight belong to one class."
