@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pandas as pd
 import pytest
@@ -100,6 +101,15 @@ def test_files_that_are_too_large_or_no_tables_are_refused(client, monkeypatch):
     assert client.post("api/open?example=nothing").status == 400
 
 
+def finished(client, space, seconds=240.0):
+    """Wait for the work of a workspace."""
+    end = time.monotonic() + seconds
+    while (found := client.get(f"api/{space}/work").json())["state"] == "running":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return found
+
+
 def test_a_workspace_is_found_by_its_name_only(client):
     first, second = (opened(client, mixed_table(), name) for name in ("one", "two"))
     assert first["workspace"] != second["workspace"]
@@ -121,12 +131,29 @@ def test_a_saved_model_is_opened_asked_and_exported(client):
     assert found["lower"] < found["prediction"] < found["upper"]
     assert {entry["name"]: entry["cost"] for entry in found["next"]}["word"] == 2
     rows = mixed_table().head(9).to_csv(index=False).encode()
-    batch = client.post(f"api/{space}/batch", rows).json()
+    assert client.post(f"api/{space}/batch", rows).json()["state"] == "running"
+    batch = finished(client, space)["batch"]
     doubt = [row[batch["columns"].index("doubt")] for row in batch["rows"]]
     assert doubt == sorted(doubt, reverse=True)
     table = pd.read_csv(io.BytesIO(client.get(f"api/{space}/batch.csv").content))
     assert list(table.columns) == batch["columns"]
     assert len(table) == 9
+
+
+def test_a_batch_is_refused_at_once_stopped_or_waited_for(client):
+    workspace = Workspace(mixed_table(), "mine")
+    workspace.answers = RowAnswers(small_pipeline(True))
+    space = client.post("api/open-model", workspace.model_file()).json()["workspace"]
+    no_table = client.post(f"api/{space}/batch", b"")
+    assert no_table.json()["error"] == "There is no table here: open one first."
+    no_rows = client.post(f"api/{space}/batch", b"a,word\n")
+    assert "no rows" in no_rows.json()["error"]
+    rows = mixed_table().to_csv(index=False).encode()
+    client.post(f"api/{space}/batch", rows)
+    second = client.post(f"api/{space}/batch", rows)
+    assert second.json()["error"] == "Other work is running: wait for it, or stop it first."
+    assert client.post(f"api/{space}/stop", {}).json()["state"] == "stopped"
+    assert client.get(f"api/{space}/batch.csv").status == 400
 
 
 def test_old_workspaces_make_room_for_new_ones():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from absentia.automatic.blending import FLOOR, losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
+from absentia.machines.search.gram_search import log_loss_score
 from absentia.predictions.training_draws import fit_weighted
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.stored import Stored
@@ -169,7 +171,8 @@ class SearchPlan(MemberPlan):
         # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
         n_folds = max(2, _SEARCHED_ROWS // len(rows.y))
         search = clone(self.search).set_params(cv=list(splits[:n_folds]))
-        search.set_params(scoring=_negative_log_loss if rows.n_classes else _negative_error)
+        log_loss = partial(log_loss_score, smallest=FLOOR)
+        search.set_params(scoring=log_loss if rows.n_classes else _negative_error)
         pipeline = fit_weighted(
             clone(Pipeline([*steps, ("machine", search)])), rows.table, rows.y, rows.weights
         )
@@ -177,15 +180,6 @@ class SearchPlan(MemberPlan):
         chosen = Pipeline([*before, (name, found.best_estimator_)])
         plan = EstimatorPlan(self.name, self.description, self.averages, clone(chosen))
         return plan, FittedMember(self.name, chosen, self.averages, rows.n_classes)
-
-
-def _negative_log_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """The score of probabilities; scikit-learn's refuses folds that lack a class."""
-    probabilities = model.predict_proba(X)
-    place = np.searchsorted(model.classes_, y)
-    known = np.isin(y, model.classes_)
-    right = np.where(known, probabilities[np.arange(len(y)), np.where(known, place, 0)], 0.0)
-    return float(np.average(np.log(np.maximum(right, FLOOR)), weights=sample_weight))
 
 
 def _negative_error(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -188,6 +188,10 @@ n_iter_ : int or ndarray of int
 fit_status_ : int
     0 if the solver converged, 1 if not.""",
 }
+_TEXTS["probability_search_parameters"] = _TEXTS["search_parameters"].replace(
+    "scoring : str, callable or None, default=None",
+    'scoring : str, callable or None, default="neg_log_loss"',
+)
 
 
 def documented(cls: _Class) -> _Class:

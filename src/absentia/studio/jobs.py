@@ -15,10 +15,11 @@ from absentia.evaluation.comparison import compare_table
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.learning_table import split_target
 from absentia.progress import LOGGER
+from absentia.studio.row_answers import RowAnswers
 from absentia.studio.row_model import train_model
 from absentia.tables.encoder import TableEncoder
 
-__all__ = ["Job", "compare_methods", "train"]
+__all__ = ["Job", "answer_batch", "compare_methods", "train"]
 
 #: Quick ones of different kinds: two of absentia's own, filled-in means, boosting.
 _COMPARED = (
@@ -29,6 +30,8 @@ _COMPARED = (
     "hist-gradient-boosting",
 )
 _COMPARED_ROWS = 500
+#: Rows of a batch between two reports.
+_BATCH_ROWS = 200
 
 Step = Callable[[float, str], None]
 
@@ -126,6 +129,19 @@ def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, Any]) -> None
 def train(step: Step, **arguments: Any) -> Any:
     """Train a model in a worker; see :func:`absentia.studio.row_model.train_model`."""
     return train_model(step=step, **arguments)
+
+
+def answer_batch(step: Step, answers: RowAnswers, frame: Any) -> Any:
+    """Answer a batch in a worker, a part of the rows at a time."""
+    import pandas as pd
+
+    answers.check_batch(frame)
+    parts = []
+    for start in range(0, len(frame), _BATCH_ROWS):
+        step(start / len(frame), f"answering {len(frame):,} rows")
+        part = answers.batch(frame.iloc[start : start + _BATCH_ROWS])
+        parts.append(part.assign(row=part["row"] + start))
+    return pd.concat(parts, ignore_index=True)
 
 
 def compare_methods(

@@ -112,8 +112,9 @@ def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> G
 
     async def batch(workspace: Workspace, request: Request) -> Any:
         content = await _body(request)
-        table = read_delimited(content, _file_name(request)) if content else None
-        return await run_in_threadpool(workspace.batch, table)
+        name = _file_name(request)
+        table = await run_in_threadpool(read_delimited, content, name) if content else None
+        return await run_in_threadpool(workspace.start_batch, table)
 
     async def batch_csv(workspace: Workspace, request: Request) -> Any:
         return _download(workspace.batch_csv(), "text/csv; charset=utf-8", "predictions.csv")

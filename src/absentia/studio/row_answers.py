@@ -143,6 +143,16 @@ class RowAnswers:
             "n_unknown": sum(1 for name in self.names if np.isnan(self._part(row, name)).all()),
         }
 
+    def check_batch(self, frame: Any) -> None:
+        """Raise where a table cannot be a batch."""
+        if len(frame) > _MOST_BATCH_ROWS:
+            raise ValueError(
+                f"A batch has at most {_MOST_BATCH_ROWS:,} rows, found {len(frame):,}: split the "
+                "file, or use `absentia predict`."
+            )
+        if not len(frame):
+            raise ValueError("The file has a header and no rows: a batch has one row or more.")
+
     def batch(self, frame: Any) -> Any:
         """Answer every row of a raw table, with its doubt, as a pandas frame.
 
@@ -152,11 +162,7 @@ class RowAnswers:
         """
         import pandas as pd
 
-        if len(frame) > _MOST_BATCH_ROWS:
-            raise ValueError(
-                f"A batch has at most {_MOST_BATCH_ROWS:,} rows, found {len(frame):,}: split the "
-                "file, or use `absentia predict`."
-            )
+        self.check_batch(frame)
         rows = self._scaler.transform(self._encoder.transform(frame))
         doubt = predict_uncertainty(self._model, rows, by_column=False)
         data: dict[str, Any] = {"row": np.arange(1, len(rows) + 1)}

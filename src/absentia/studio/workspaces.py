@@ -18,7 +18,7 @@ from absentia.evaluation.datasets import guess_task
 from absentia.persistence import load, save
 from absentia.reports.missingness_report import describe_missingness
 from absentia.reports.safe_text import spreadsheet_text
-from absentia.studio.jobs import Job, compare_methods, train
+from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, RowAnswers
 from absentia.studio.row_model import TrainedModel
 from absentia.tables.columns import read_as, read_column
@@ -135,8 +135,10 @@ class Workspace:
                 self.trained, self.answers = job.result, RowAnswers(job.result.pipeline)
                 self._batch = None
             found["model"] = self.model_card()
-        elif state == "done":
+        elif state == "done" and isinstance(job.result, list):
             found["comparison"] = job.result
+        elif state == "done":
+            found["batch"] = self._take_batch(job.result)
         return found
 
     def stop(self) -> None:
@@ -156,7 +158,7 @@ class Workspace:
             "rows": 0 if self.frame is None else len(self.frame),
         }
         if trained is not None:
-            card |= {"measure": trained.measure, "score": trained.score}
+            card |= {"measure": trained.measure, "score": trained.score, "spread": trained.spread}
             card |= {"baseline": trained.baseline, "notes": list(trained.notes)}
             card["how"] = trained.how
         return card
@@ -176,9 +178,19 @@ class Workspace:
         """Answer one row of the form."""
         return self._asked().answer(values, costs)
 
-    def batch(self, frame: Any = None) -> dict[str, Any]:
-        """Answer a batch (the table itself, if none is given), the most doubtful first."""
-        found = self._asked().batch(self._table() if frame is None else frame)
+    def start_batch(self, frame: Any = None) -> dict[str, Any]:
+        """Answer a batch (the table itself, if none is given) in a worker."""
+        frame = self._table() if frame is None else frame
+        answers = self._asked()
+        answers.check_batch(frame)
+        with self._lock:
+            if self.job is not None and self.job.look() == "running":
+                raise ValueError("Other work is running: wait for it, or stop it first.")
+            self.job = Job(answer_batch, answers=answers, frame=frame)
+            return self.progress()
+
+    def _take_batch(self, found: Any) -> dict[str, Any]:
+        """Keep the answers to a batch, the most doubtful first, and return what is shown."""
         self._batch = found.sort_values("doubt", ascending=False, kind="stable")
         shown = self._batch.head(_BATCH_SHOWN)
         return {

@@ -8,6 +8,7 @@ import sklearn.kernel_ridge
 import sklearn.svm
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from absentia import (
@@ -24,6 +25,7 @@ from absentia import (
     LogisticRegressionCV,
     RobustSVC,
 )
+from absentia.machines.search.gram_search import log_loss_score
 from machines.contract import MachineContract, table, targets_of
 from oracles.logistic import linear_scores
 
@@ -82,7 +84,7 @@ class TestKernelRidgeCV(MachineContract):
         (SVRCV(Cs=(5.0,), epsilons=(0.1, 0.5)), SVR(), {"C": None, "epsilon": None}),
         (KernelRidgeCV(alphas=(0.1, 1.0)), KernelRidge(), {"alpha": None}),
         (
-            LogisticRegressionCV(Cs=(0.5, 5.0), fit_intercept=False),
+            LogisticRegressionCV(Cs=(0.5, 5.0), fit_intercept=False, scoring=None),
             LogisticRegression(fit_intercept=False),
             {"C": None},
         ),
@@ -121,6 +123,23 @@ def test_a_kernel_object_is_searched_inside():
     assert fixed.best_params_ == {"C": 1.0}
     with pytest.raises(ValueError, match="has no gamma to search"):
         SVCCV(kernel=kernel + GenRBF(1.0), cv=3).fit(X, y)
+
+
+def test_a_fold_without_a_class_has_a_log_loss():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.repeat(["a", "b", "rare"], (20, 17, 3))
+    with pytest.warns(UserWarning, match="least populated class"):
+        search = LogisticRegressionCV(Cs=(1.0, 10.0), gammas=GAMMAS).fit(X, y)
+    assert -2.0 < search.best_score_ < -0.5
+    model = search.best_estimator_
+    truth = model.predict_proba(X)[np.arange(40), np.searchsorted(model.classes_, y)]
+    assert log_loss_score(model, X, y) == pytest.approx(np.log(truth).mean(), rel=1e-12)
+    weights = rng.uniform(size=40)
+    assert log_loss_score(model, X, y, weights) == pytest.approx(
+        -log_loss(y, model.predict_proba(X), sample_weight=weights), rel=1e-12
+    )
+    # A class that the model has not seen costs what scikit-learn makes of a probability of zero.
+    assert log_loss_score(model, X[:1], np.array(["zebra"])) == np.log(np.finfo(float).eps)
 
 
 def test_scoring_groups_threads_and_several_classes():

@@ -261,13 +261,15 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
     """:class:`LogisticRegression` with ``C``, ``gamma`` and the mask weight by cross-validation.
 
     As :class:`SVCCV`: the choice of a grid search over :class:`LogisticRegression`, with densities
-    and Gram matrices shared.
+    and Gram matrices shared. The score is the log loss by default, because probabilities are what
+    the machine is for: settings of the same accuracy can be far too timid. For accuracy give
+    ``scoring=None``.
 
     Parameters
     ----------
     Cs : sequence of float, default=(1/32, 1/8, ..., 512)
         Inverse penalties to try.
-    {search_parameters}
+    {probability_search_parameters}
     fit_intercept : bool, default=True
         Whether to add an intercept, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
@@ -295,7 +297,7 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
     >>> X = rng.normal(size=(60, 2))
     >>> y = X[:, 0] > 0
     >>> X[::3, 1] = np.nan
-    >>> search = LogisticRegressionCV(Cs=(1, 10), gammas=(0.1, 1.0), cv=3, scoring="neg_log_loss")
+    >>> search = LogisticRegressionCV(Cs=(1, 10), gammas=(0.1, 1.0), cv=3)
     >>> search.fit(X, y).predict_proba([[2.0, np.nan]]).round()
     array([[0., 1.]])
     """
@@ -310,7 +312,7 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
         gammas: int | ArrayLike = 7,
         mask_weights: Sequence[MaskWeight] | None = None,
         cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
+        scoring: str | Callable[..., float] | None = "neg_log_loss",
         refit: bool = True,
         progress: bool = False,
         fit_intercept: bool = True,

@@ -177,7 +177,9 @@ class GramSearch(KernelMachine):
                 f"scoring must be one score, by name or as a callable, found {self.scoring!r}. "
                 "For several scores use GridSearchCV."
             )
-        return check_scoring(plain, self.scoring)
+        return (
+            log_loss_score if self.scoring == "neg_log_loss" else check_scoring(plain, self.scoring)
+        )
 
     def _search(
         self,
@@ -262,6 +264,24 @@ def _values(name: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list of values to try, found {values!r}.")
     return list(values)
+
+
+def log_loss_score(
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    smallest: float = float(np.finfo(float).eps),
+) -> float:
+    """Return minus the log loss, as scikit-learn's ``"neg_log_loss"``.
+
+    That one stops where a fold lacks a class, which happens with classes of few rows; here a class
+    that the model does not know has probability ``smallest``, as every probability below it.
+    """
+    proba = model.predict_proba(X)
+    place = np.searchsorted(model.classes_, y).clip(max=len(model.classes_) - 1)
+    of_truth = np.where(model.classes_[place] == y, proba[np.arange(len(y)), place], 0.0)
+    return float(np.average(np.log(of_truth.clip(smallest, 1.0)), weights=sample_weight))
 
 
 def _knows_weights(scorer: Any) -> bool:

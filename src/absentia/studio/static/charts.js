@@ -26,17 +26,34 @@ export function shown(value) {
   return size !== 0 && size < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+
+function textWidth(text) {
+  pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
+}
+
+// The longest form of a name that fits; its middle goes first, since ends tell columns apart.
+function fitted(text, room) {
+  for (let limit = text.length; limit > 5; limit--)
+    if (textWidth(short(text, limit)) <= room) return short(text, limit);
+  return short(text, 5);
+}
+
 function frame(width, height, label) {
   return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label});
 }
 
 // One dot on a line per item, with an interval where it has one: [{label, value, low, high, text}].
 export function dots(items, {from = 0, to = 1, label, width = 420, space = 150, end = 62} = {}) {
+  // As much room as the longest name takes, and at most what leaves half of the width to the dots.
+  const longest = Math.max(...items.map(item => textWidth(item.label)));
+  space = Math.min(Math.max(longest + 16, 8), space, width / 2);
   const height = 26 * items.length + 6, chart = frame(width, height, label);
   const place = value => space + (Math.min(Math.max(value, from), to) - from) / (to - from || 1) * (width - space - end);
   items.forEach((item, k) => {
     const y = 26 * k + 16;
-    const name = svg("text", {x: space - 12, y: y + 4, "text-anchor": "end"}, short(item.label, Math.floor((space - 12) / 8.2)));
+    const name = svg("text", {x: space - 12, y: y + 4, "text-anchor": "end"}, fitted(item.label, space - 12));
     name.append(svg("title", {}, item.label));
     chart.append(name, svg("line", {x1: space, x2: width - end, y1: y, y2: y, class: "rule"}));
     if (item.low !== undefined)
@@ -49,13 +66,14 @@ export function dots(items, {from = 0, to = 1, label, width = 420, space = 150, 
 
 // Patterns as rows of cells, a column per column of the table.
 export function patternMatrix(columns, patterns, rows) {
-  const size = columns.length > 20 ? 15 : 22, left = 120;
-  const top = Math.min(150, 14 + 6.4 * Math.max(...columns.map(name => Math.min(name.length, 20))));
-  const width = left + size * columns.length + 90, height = top + size * patterns.length + 8;
+  const size = columns.length > 20 ? 15 : 22, left = 120, slant = 65 * Math.PI / 180;
+  const names = columns.map(name => fitted(name, 220)), longest = Math.max(...names.map(textWidth));
+  const top = 18 + longest * Math.sin(slant);
+  const width = left + size * columns.length + longest * Math.cos(slant) + 12, height = top + size * patterns.length + 8;
   const chart = frame(width, height, `The ${patterns.length} commonest missing patterns`);
   columns.forEach((name, j) => {
     const x = left + size * j + size / 2 + 4;
-    const text = svg("text", {transform: `translate(${x} ${top - 6}) rotate(-55)`}, short(name, 20));
+    const text = svg("text", {transform: `translate(${x} ${top - 6}) rotate(-65)`}, names[j]);
     text.append(svg("title", {}, name));
     chart.append(text);
   });

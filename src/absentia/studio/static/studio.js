@@ -83,8 +83,8 @@ function drawMissing(found) {
     + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows.`;
   const order = found.shown.map((name, j) => ({label: name, value: found.rates[j], text: percent(found.rates[j]), fill: "missing-fill"}))
     .sort((a, b) => b.value - a.value).slice(0, 20);
-  $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 170,
-    width: Math.min(440, innerWidth - 40), to: Math.max(0.01, ...order.map(item => item.value))}));
+  $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 260,
+    width: Math.min(540, innerWidth - 40), to: Math.max(0.01, ...order.map(item => item.value))}));
   const more = found.n_patterns - found.patterns.length;
   $("patterns-title").textContent = `Commonest patterns${more > 0 ? ` (and ${more} more)` : ""}`;
   $("patterns").replaceChildren(patternMatrix(found.shown, found.patterns, found.rows));
@@ -112,12 +112,15 @@ async function readColumns() {
 
 // ---- training ----
 
-async function work(what) {
-  await ask(within("work"), {body: {what}});
-  $("working").hidden = $("stop").hidden = false;
-  $("start-train").disabled = $("start-compare").disabled = true;
+const STARTERS = ["start-train", "start-compare", "batch-own", "batch-file"];
+
+// Follows work in the worker to its end; the bar stays on the page whatever step is open.
+async function work(path, sent) {
   const mine = state.workspace;
+  for (const id of STARTERS) $(id).disabled = true;
   try {
+    await ask(within(path), sent);
+    $("working").hidden = false;
     for (;;) {
       const found = await ask(`${mine}/work`);
       if (mine !== state.workspace) return;
@@ -127,14 +130,15 @@ async function work(what) {
       await new Promise(wake => setTimeout(wake, 400));
     }
   } finally {
-    $("working").hidden = $("stop").hidden = true;
-    $("start-train").disabled = $("start-compare").disabled = false;
+    $("working").hidden = true;
+    for (const id of STARTERS) $(id).disabled = false;
   }
 }
 
 function finish(found) {
   if (found.state === "failed") throw new Error(found.text);
   if (found.state === "stopped") { say("Stopped. What was there before is still there."); return; }
+  if (found.batch) { useBatch(found.batch); return; }
   if (found.model) useModel(found.model);
   if (found.comparison) {
     const scores = found.comparison.map(row => row.score);
@@ -154,9 +158,14 @@ function useModel(model) {
   const parts = [];
   if (model.measure) {
     const better = model.score > model.baseline;
-    parts.push(el("p", {class: "big"}, `${model.measure} ${model.score.toFixed(3)}`),
-      el("p", {}, `${model.how} The best constant answer has ${model.baseline.toFixed(3)}.`
-        + (better ? "" : " It has learned nothing that helps.")));
+    const low = model.score - 2 * model.spread, high = model.score + 2 * model.spread;
+    parts.push(el("p", {class: "big"}, `${model.measure} ${model.score.toFixed(3)} ± ${model.spread.toFixed(3)}`),
+      dots([{label: "this model", value: model.score, low, high, text: model.score.toFixed(3)},
+        {label: "one answer for all", value: model.baseline, text: model.baseline.toFixed(3), fill: "soft-fill"}],
+        {label: `${model.measure} of the model and of the best constant answer`, space: 150,
+          width: Math.min(520, innerWidth - 40), from: Math.min(model.baseline, low), to: Math.max(model.baseline, high)}),
+      el("p", {}, `${model.how} ± is one standard error, the line two. The grey dot is the best answer that ignores the row.`
+        + (better ? "" : " The model has learned nothing that helps.")));
     if (model.notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"),
       el("ul", {}, ...model.notes.map(note => el("li", {}, note)))));
   }
@@ -243,7 +252,7 @@ function drawAnswer(found) {
       : "Every field is known: nothing is left to measure."));
   if (found.next.length) {
     parts.push(el("h3", {}, "Measure this next"), el("div", {class: "scroll"}, table(["Field", "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
-      el("td", {}, short(entry.name, 26)), shown(entry.gain),
+      el("td", {class: "name"}, entry.name), shown(entry.gain),
       el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
         onchange: event => {
           const cost = Number(event.target.value);
@@ -267,18 +276,18 @@ async function loadRow() {
 
 // ---- batch ----
 
-async function predictBatch(file) {
-  $("batch-sentence").textContent = "Working…";
-  try {
-    const found = await ask(within("batch"), file ? {file} : {body: ""});
-    state.batch = found;
-    state.sort = [found.columns.indexOf("doubt"), -1];
-  } catch (error) { $("batch-sentence").textContent = ""; throw error; }
-  const {total, rows} = state.batch;
-  $("batch-sentence").textContent = `${total} rows${rows.length < total ? `, the ${rows.length} most doubtful shown` : ""}; the export has all.`;
+const predictBatch = file => work("batch", file ? {file} : {body: ""});
+
+function useBatch(batch) {
+  state.batch = batch;
+  state.sort = [batch.columns.indexOf("doubt"), -1];
+  const {total, rows} = batch;
+  const shown_ = rows.length < total ? `, the ${rows.length} most doubtful shown` : "";
+  $("batch-sentence").textContent = `${total === 1 ? "1 row" : `${total} rows`}${shown_}; the export has all.`;
   $("export").href = `api/${within("batch.csv")}`;
   $("export").hidden = false;
   drawBatch();
+  go("batch");
 }
 
 function drawBatch() {
@@ -310,8 +319,8 @@ listen("model-file", "change", picked(async file => {
 }));
 listen("target", "change", readColumns);
 listen("task", "change", readColumns);
-listen("start-train", "click", () => work("train"));
-listen("start-compare", "click", () => work("compare"));
+listen("start-train", "click", () => work("work", {body: {what: "train"}}));
+listen("start-compare", "click", () => work("work", {body: {what: "compare"}}));
 listen("stop", "click", () => ask(within("stop"), {body: {}}));
 listen("load-row", "click", loadRow);
 listen("clear-row", "click", () => drawForm());
