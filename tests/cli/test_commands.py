@@ -131,7 +131,8 @@ def test_compare_on_a_table_nobody_has_seen(file, capsys, tmp_path):
     command = ["compare", file, "--target", "outcome", "--methods", "genrbf,mean", "--quiet"]
     assert main(command) == 0
     out = capsys.readouterr().out
-    assert "classification of outcome: 119 rows" in out
+    assert "Classification of outcome (2 classes)" in out
+    assert "119 rows" in out
     assert "\nUse " in out
     assert "absentia train" in out
     assert "failed" not in out

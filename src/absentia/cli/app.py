@@ -357,6 +357,9 @@ def compare(
             seed=seed,
             time_limit=time_limit,
             progress=not quiet,
+            target=target,
+            file=file,
+            say=say,
         )
     except KeyboardInterrupt:
         stop(folder)

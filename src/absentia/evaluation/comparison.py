@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from absentia import __version__
-from absentia.comparators import registry
+from absentia.evaluation.answer import Answer, measure_of
 from absentia.evaluation.cells import Context
 from absentia.evaluation.datasets import Dataset, best_constant
 from absentia.evaluation.experiments import COMPARE, COMPARE_METHODS
@@ -23,7 +22,7 @@ from absentia.evaluation.report import write_report
 from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
 from absentia.evaluation.verdict import Verdict, judge
-from absentia.tables.phrases import counted, with_names
+from absentia.tables.phrases import with_names
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
 
@@ -48,6 +47,9 @@ def compare_table(
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool = True,
+    target: str = "target",
+    file: str = "FILE",
+    say: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Compare methods on a table by cross-validation, and write the report.
 
@@ -60,6 +62,10 @@ def compare_table(
         Of the report.
     repeats, jobs, seed, time_limit, progress
         How often the folds are redrawn, and as for :func:`absentia.evaluation.run`.
+    target, file : str
+        What the page calls the target and the file.
+    say : callable, optional
+        Gets a sentence where an earlier comparison is continued.
 
     Returns
     -------
@@ -91,6 +97,9 @@ def compare_table(
     with Results(folder / "results.sqlite") as results:
         if not _continues(folder, data, names, repeats, seed):
             results.forget(COMPARE.name)
+        elif say is not None and (done := len(results.finished(COMPARE.name, context))):
+            total = len(protocol.cells(context))
+            say(f"Continuing: {done} of {total} fits were done by an earlier run in {folder}.")
         run(
             protocol,
             results,
@@ -103,23 +112,19 @@ def compare_table(
         scores = results.scores(COMPARE.name, "small", seed)
         cells = results.cells(COMPARE.name, "small", seed)
         verdict = _verdict(scores, cells, data, metric) if len(scores) else None
-        page = write_report(
-            results,
-            protocol,
-            "small",
-            seed,
-            folder,
-            verdict=verdict,
-            opening=_opening(data),
-        )
+        answer = None
+        if verdict is not None:
+            table = _scores_by_method(scores, cells, data, verdict)
+            answer = Answer(verdict, table, data, target, file)
+        page = write_report(results, protocol, "small", seed, folder, answer=answer)
     failed = cells[cells["error"] != ""]
     errors = {
         method: with_names(error, data.feature_names)
         for method, error in failed.groupby("method")["error"].first().items()
     }
-    if verdict is None:
+    if answer is None:
         raise ValueError(f"Every method failed, the first with: {next(iter(errors.values()))}")
-    return Outcome(_scores_by_method(scores, cells, data), errors, page, verdict)
+    return Outcome(answer.scores, errors, page, answer.verdict)
 
 
 def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int) -> bool:
@@ -136,14 +141,9 @@ def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, 
 
 def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "FILE") -> str:
     """Return the outcome as text: the verdict, one line per method, and where the page is."""
+    answer = Answer(outcome.verdict, outcome.table, data, target, file)
     table = outcome.table
-    lines = [
-        f"{data.task} of {target}: {' '.join(_opening(data))}",
-        "",
-        outcome.verdict.sentence,
-        _train_command(outcome.verdict, file, target),
-        "",
-    ]
+    lines = [*answer.about(), "", outcome.verdict.sentence, answer.command(), ""]
     heads = [*table.columns]
     width = max(len(str(name)) for name in table.index) + 2
     lines.append(" " * width + "".join(f"{head:>18s}" for head in heads))
@@ -151,32 +151,14 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "F
         mark = "*" if name in METHODS and METHODS[str(name)].entry.own else " "
         cells = "".join(f"{value:18.3f}" for value in row)
         lines.append(f"{name!s:{width - 1}s}{mark}{cells}")
-    lines += ["", "* absentia's own; five-fold cross-validation, tuned inside each fold"]
+    lines += [
+        "",
+        "* absentia's own; five-fold cross-validation, tuned inside each fold; ± is the standard "
+        "error over folds",
+    ]
     lines += [f"{name} failed: {error}" for name, error in outcome.errors.items()]
     lines.append(f"The whole report: {outcome.page}")
     return "\n".join(lines)
-
-
-def _opening(data: Dataset) -> tuple[str, ...]:
-    """Return sentences on the table, and on what the best constant answer would score."""
-    score, answer = best_constant(data.task, data.y)
-    n, d = data.X.shape
-    return (
-        f"{counted(n, 'row')}, {counted(d, 'column')}, {100 * data.missing_rate:.1f} % missing.",
-        f"{answer[0].upper()}{answer[1:]} would have {_measure(data)} {score:.3f}.",
-    )
-
-
-def _measure(data: Dataset) -> str:
-    return "accuracy" if data.task == "classification" else "R²"
-
-
-def _train_command(verdict: Verdict, file: str, target: str) -> str:
-    """Return the command that trains the best method, or the best of those it can train."""
-    able = [name for name in registry("regression", own=True) if name in METHODS]
-    name = next((name for name in (verdict.best, *verdict.as_good) if name in able), "automatic")
-    method = "" if name == "automatic" else f" --method {name}"
-    return f"Train {name}: absentia train {quote(file)} -t {quote(target)} -o model.skops{method}"
 
 
 def _verdict(scores: Any, cells: Any, data: Dataset, metric: str) -> Verdict:
@@ -189,12 +171,13 @@ def _verdict(scores: Any, cells: Any, data: Dataset, metric: str) -> Verdict:
     return judge(
         {str(name): folds[name].to_numpy() for name in folds.columns},
         {str(name): float(value) for name, value in seconds.items()},
-        _measure(data),
+        measure_of(data),
         best_constant(data.task, data.y)[0],
     )
 
 
-def _scores_by_method(scores: Any, cells: Any, data: Dataset) -> Any:
+def _scores_by_method(scores: Any, cells: Any, data: Dataset, verdict: Verdict) -> Any:
+    """Return mean scores, one row per method, in the order of the verdict."""
     metrics = (
         ["accuracy", "balanced_accuracy", "log_loss"]
         if data.task == "classification"
@@ -203,8 +186,10 @@ def _scores_by_method(scores: Any, cells: Any, data: Dataset) -> Any:
     chosen = scores[scores["metric"].isin(metrics)]
     table = chosen.pivot_table(index="method", columns="metric", values="value", aggfunc="mean")
     table = table.reindex(columns=[m for m in metrics if m in table.columns])
-    table["± (folds)"] = chosen[chosen["metric"] == metrics[0]].groupby("method")["value"].std()
+    table.insert(1, "±", [verdict.errors.get(str(name), float("nan")) for name in table.index])
     table["seconds"] = cells[cells["error"] == ""].groupby("method")["seconds"].mean()
     short = {**METRIC_LABELS, "crps": "CRPS"}
-    table = table.sort_values(metrics[0], ascending=False)
+    # The order of the picture and of the verdict; methods that failed on a fold come last.
+    rest = [name for name in table.index if name not in verdict.means]
+    table = table.loc[[*verdict.means, *rest]]
     return table.rename(columns={name: short.get(name, name) for name in table.columns})

@@ -182,17 +182,35 @@ def rank_curves(ranks: pd.DataFrame) -> Figure:
     return figure
 
 
-def dots(means: Mapping[str, float], errors: Mapping[str, float], label: str) -> Figure:
-    """Draw a dot per method with two standard errors to either side, the best on top."""
-    names = sorted(means, key=lambda name: means[name])
+def dots(
+    means: Mapping[str, float],
+    errors: Mapping[str, float],
+    label: str,
+    baseline: float | None = None,
+) -> Figure:
+    """Draw a dot per method with two standard errors to either side, the best on top.
+
+    The order is that of ``means``, best first; ``baseline`` is the score of the best constant
+    answer, a dashed line.
+    """
+    names = list(means)[::-1]
     reach = {name: 2 * float(np.nan_to_num(errors[name])) for name in names}
-    return _dots_with_intervals(
+    figure = _dots_with_intervals(
         [
             (name, means[name] - reach[name], means[name], means[name] + reach[name])
             for name in names
         ],
         label,
     )
+    if baseline is not None:
+        panel = figure.axes[0]
+        panel.axvline(baseline, color=INK, linewidth=1, linestyle=(0, (3, 2)), zorder=1)
+        panel.annotate(
+            f"best constant answer {baseline:.3f}", (baseline, 1.0),
+            xycoords=("data", "axes fraction"), xytext=(0, 3),
+            textcoords="offset points", ha="center", fontsize=8, color=INK,
+        )  # fmt: skip
+    return figure
 
 
 def times(cells: pd.DataFrame) -> Figure:

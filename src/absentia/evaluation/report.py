@@ -7,11 +7,13 @@ same pictures as PNG and the same tables as CSV.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from absentia.evaluation import figures
+from absentia.evaluation.answer import Answer
 from absentia.evaluation.cells import Protocol
 from absentia.evaluation.experiments import protocol_named
 from absentia.evaluation.figures import MECHANISM_LABELS, METRIC_LABELS
@@ -25,7 +27,6 @@ from absentia.evaluation.significance import (
     summary_table,
 )
 from absentia.evaluation.store import Results
-from absentia.evaluation.verdict import Verdict
 from absentia.reports.report_page import Page
 from absentia.reports.safe_text import show_text_literally, write_csv
 
@@ -70,8 +71,7 @@ def write_report(
     seed: int,
     folder: str | Path,
     *,
-    verdict: Verdict | None = None,
-    opening: Sequence[str] = (),
+    answer: Answer | None = None,
 ) -> Path:
     """Write the report of one protocol into a folder, and return its page.
 
@@ -83,18 +83,17 @@ def write_report(
     seed : int
     folder : path
         Made where it does not exist.
-    verdict : Verdict, optional
-        Of a comparison on one table: its sentence and a picture of all methods come first.
-    opening : sequence of str
-        Sentences to stand beside it.
+    answer : Answer, optional
+        Of a comparison on one table: its verdict, a picture of all methods and the table as it
+        was read come first, ranks and tests last.
 
     Returns
     -------
     Path of ``index.html``
     """
     report = _Report(results, protocol, size, seed, Path(folder))
-    if verdict is not None:
-        report.open_with(verdict, opening)
+    if answer is not None:
+        report.open_with(answer)
     return report.write()
 
 
@@ -109,37 +108,50 @@ class _Report:
         self._answered = False
         self.page = Page(protocol.title, f"{protocol.name}, size {size}; {protocol.source}")
 
-    def open_with(self, verdict: Verdict, sentences: Sequence[str]) -> None:
+    def open_with(self, answer: Answer) -> None:
         """Begin with an answer; ranks and tests are for those who want them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._answered = True
+        verdict, data = answer.verdict, answer.data
         self.page.verdict(verdict.sentence)
         self.page.section("All methods")
-        for sentence in sentences:
-            self.page.paragraph(sentence)
+        self.page.paragraph(answer.command())
         label = METRIC_LABELS.get(self.protocol.metric, self.protocol.metric)
         self._picture(
-            figures.dots(verdict.means, verdict.errors, label),
+            figures.dots(verdict.means, verdict.errors, label, baseline=answer.baseline),
             "methods",
             "Mean over the folds, and two standard errors to either side; training rows of folds "
-            "overlap, and the errors take that into account.",
+            "overlap, and the errors take that into account. The dashed line is the best constant "
+            "answer.",
         )
+        shown = answer.scores.rename_axis(index="method", columns=None).reset_index()
+        shown["what it does"] = [_description(name) for name in shown["method"]]
+        self.page.table(shown)
+        self.page.section("The table as it was read")
+        for sentence in [*answer.about(), *data.notes]:
+            self.page.paragraph(sentence)
+        if np.isnan(data.X).any():
+            self.page.table(answer.missing(), decimals=1)
 
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_csv(self.scores, self.folder / "scores.csv")
         cells = self.cells.assign(facts=self.cells["facts"].map(_shown_facts))
         write_csv(cells, self.folder / "cells.csv")
+        comparison = None
         if (self.scores["metric"] == self.protocol.metric).any():
             comparison = self._comparison()
             self._verdict(comparison)
-            self._ranking(comparison)
-            self._curves()
-            self._by_data_set()
+            if not self._answered:
+                self._ranking(comparison)
+                self._curves()
+                self._by_data_set()
             self._probabilities()
         else:
             self.page.verdict("No cell has finished without an error yet.")
         self._times()
+        if self._answered:
+            self._ranking(comparison)
         self._choices()
         self._failures()
         self._settings()
@@ -165,8 +177,8 @@ class _Report:
             "hours of computing": f"{self.cells['seconds'].sum() / 3600:.2f}",
         }
         if self._answered:
-            pass  # one verdict on one page
-        elif comparison is None:
+            return  # one verdict on one page, and one table
+        if comparison is None:
             self.page.verdict(self._plain_verdict())
         else:
             best = comparison.ranks.index[0]
@@ -192,7 +204,7 @@ class _Report:
     def _ranking(self, comparison: Comparison | None) -> None:
         if comparison is None:
             return
-        self.page.section("Ranking")
+        self.page.section("Ranks and tests" if self._answered else "Ranking")
         self._picture(
             figures.rank_diagram(comparison),
             "ranking",

@@ -179,7 +179,7 @@ def compare_methods(
                     "method": str(name),
                     "measure": str(outcome.table.columns[0]),
                     "score": float(row.iloc[0]),
-                    "spread": float(row["± (folds)"]),
+                    "spread": float(row["±"]),
                     "seconds": float(row["seconds"]),
                 }
             )
