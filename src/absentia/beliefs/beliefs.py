@@ -388,7 +388,34 @@ class Beliefs(Stored, MemoryRows):
         """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
         prior = self.prior.in_units(units)
         covariances = self.covariances.in_units(units, prior)
-        return replace(self, means=self.means / units, covariances=covariances, prior=prior)
+        changed = replace(self, means=self.means / units, covariances=covariances, prior=prior)
+        if self.whole is not self:
+            changed.__dict__["_cut"] = self.whole.in_units(units), self.rows_of_whole
+        return changed
+
+    def tile(self, rows: slice) -> Beliefs:
+        """Return the beliefs about a range of rows that are one part of a computation over all.
+
+        As slicing, but :attr:`whole` remembers all rows: what is decided by counting rows or
+        patterns (which formula, compiled or not) is decided for all parts alike, so that results
+        do not depend on where a computation was cut.
+        """
+        part = self[rows]
+        start, stop, _ = rows.indices(len(self))
+        part.__dict__["_cut"] = self, slice(start, stop)
+        return part
+
+    @property
+    def whole(self) -> Beliefs:
+        """The beliefs of which these are a :meth:`tile`; otherwise these."""
+        cut: tuple[Beliefs, slice] | None = self.__dict__.get("_cut")
+        return self if cut is None else cut[0]
+
+    @property
+    def rows_of_whole(self) -> slice:
+        """Where these rows stand in :attr:`whole`."""
+        cut: tuple[Beliefs, slice] | None = self.__dict__.get("_cut")
+        return slice(0, len(self)) if cut is None else cut[1]
 
     def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
         """Return the beliefs about ``A x + b``.

@@ -48,8 +48,13 @@ class CovarianceTable(Stored):
         """The number of columns."""
 
     @abstractmethod
-    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
-        """Return the matrices of some groups, (n_groups, n_components, n_features, n_features)."""
+    def dense(
+        self, groups: IntArray | slice = slice(None), n_together: int | None = None
+    ) -> FloatArray:
+        """Return the matrices of some groups, (n_groups, n_components, n_features, n_features).
+
+        Part of a computation over ``n_together`` groups gets the bits of the whole of it.
+        """
 
     @abstractmethod
     def is_zero(self) -> BoolArray:
@@ -128,14 +133,18 @@ class ConditionalCovariances(CovarianceTable):
         """The number of columns."""
         return self.prior.n_features
 
-    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+    def dense(
+        self, groups: IntArray | slice = slice(None), n_together: int | None = None
+    ) -> FloatArray:
         """Return the matrices of some patterns."""
         masks = np.array(self.masks[groups])  # writeable like all others: compiled only once
+        n_masks = len(masks) if n_together is None else n_together
+        fill = conditional_covariances.road(n_masks * self.n_features**2)
         prior = self.prior
         out = np.zeros((self.n_components, len(masks), self.n_features, self.n_features))
         for c in range(self.n_components):
             S, G = np.ascontiguousarray(prior.covariances[c]), prior.precisions[c]
-            if not conditional_covariances(S, G, masks, out[c]):
+            if not fill(S, G, masks, out[c]):
                 raise np.linalg.LinAlgError(SINGULAR)
         return np.ascontiguousarray(out.transpose(1, 0, 2, 3))
 
@@ -193,7 +202,9 @@ class ExplicitCovariances(CovarianceTable):
         """The number of columns."""
         return int(self.values.shape[2])
 
-    def dense(self, groups: IntArray | slice = slice(None)) -> FloatArray:
+    def dense(
+        self, groups: IntArray | slice = slice(None), n_together: int | None = None
+    ) -> FloatArray:
         """Return the matrices of some groups."""
         dense: FloatArray = self.values[groups]
         return dense

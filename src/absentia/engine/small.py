@@ -56,8 +56,11 @@ class TwoRoads:
         self.work = work
 
     def __call__(self, *args: Any) -> Any:
-        road = self.plain if is_small(self.work(*args)) else self.compiled
-        return road(*args)
+        return self.road(self.work(*args))(*args)
+
+    def road(self, work: float) -> Callable[..., Any]:
+        """Return the function for problems of that size: the same for all parts of one problem."""
+        return self.plain if is_small(work) else self.compiled  # type: ignore[no-any-return]
 
 
 def two_roads(

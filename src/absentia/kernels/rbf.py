@@ -17,6 +17,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import CategoryFactor, resolve_category_weight
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
+from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.metric import with_gamma_and_metric
 from absentia.parameters import FLAG, Rule, check_parameters
@@ -175,7 +176,11 @@ class GenRBF(Kernel):
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
         log_norms = 0.5 * log_self_similarities(P, smoothing)
-        other = None if Q is None else 0.5 * log_self_similarities(Q, smoothing)
+        other = None
+        if Q is not None:
+            other = kept_for(
+                Q, smoothing, "norms", lambda: 0.5 * log_self_similarities(Q, smoothing)
+            )
         factor = CategoryFactor.of(P, Q, self.category_weight)
         K = expected_gram(
             P,

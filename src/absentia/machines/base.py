@@ -358,15 +358,16 @@ class KernelMachine(BaseEstimator):
         """Yield the kernel of new rows with the training rows kept, in tiles of bounded size.
 
         With each tile comes which of the new rows it is about. The matrix of all new rows is
-        never held at once. Entries agree with those of the whole matrix up to rounding: which
-        formula computes an entry depends on how many rows, and which, it is computed with.
+        never held at once. As many tiles as fit into memory are computed together; how many that
+        is changes no bit of an expected RBF or genRBF, and none of what is made of a tile, because
+        tiles begin at the same rows and have the same height.
         """
         step = max(_TILE_ROWS, _TILE_FLOATS // len(self.beliefs_) // _TILE_ROWS * _TILE_ROWS)
-        if len(beliefs) <= step:
-            yield slice(len(beliefs)), self._gram(beliefs)
-            return
-        for rows in cut(len(beliefs), step):
-            yield rows, self._gram(beliefs[rows])
+        for rows in cut(len(beliefs), step) or [slice(0, 0)]:
+            whole = len(beliefs) <= step
+            K = self._gram(beliefs if whole else beliefs.tile(rows))
+            for part in cut(len(K), _TILE_ROWS) or [slice(0, 0)]:
+                yield slice(rows.start + part.start, rows.start + part.stop), K[part]
 
     def _gram(self, beliefs: Beliefs) -> FloatArray:
         return self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)

@@ -11,6 +11,7 @@ from absentia.engine.gram import (
     determinants,
     explicit_tiles,
     pair_tiles,
+    row_products,
     third_cumulant,
 )
 from absentia.kernels.gram import regions
@@ -144,7 +145,9 @@ def test_every_compiled_function_has_one_signature():
     for compiled in (
         pair_tiles.gram_rows,
         explicit_tiles.explicit_rows,
-        dense_tiles.exponential_of_distances,
+        row_products.exponentials_of_distances,
+        row_products.in_lanes,
+        row_products.row_products,
         dense_tiles.mirror_rows,
         dense_tiles.reorder,
         determinants.principal_log_determinants.compiled,

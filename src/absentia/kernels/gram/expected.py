@@ -16,7 +16,8 @@ from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
 from absentia.kernels.base import symmetrised
 from absentia.kernels.gram.ordering import Ordering
-from absentia.kernels.gram.regions import Side, fill_lanes, fill_popular, works_from_precisions
+from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
+from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.small_gram import LogFactor, small_gram
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray
@@ -44,6 +45,10 @@ def expected_gram(
 
     ``log_factor(a, b, rows, columns)``, where given, returns logarithms of what the kernel of
     components ``a`` and ``b`` is multiplied by.
+
+    The bits of an entry depend on the whole that ``P`` is a tile of (:meth:`Beliefs.tile`), not on
+    the tile: what is decided by counting is decided by :attr:`Beliefs.whole`, and no sum is grouped
+    by the number of rows.
     """
     if Q is not None and P.covariances.is_conditioned and not Q.covariances.is_conditioned:
         # The fast path takes the conditioned side as columns.
@@ -183,20 +188,25 @@ def log_self_similarities(
         precision = P.prior.precisions[0].copy()  # never read-only, see gram_regions
         masks = np.array(P.patterns.masks)  # writeable like all others: compiled only once
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
-        spread = principal_log_determinants(precision + 2 * smoothing.information, masks)
-        certain = principal_log_determinants(precision, masks)
+        log_determinants = principal_log_determinants.road(
+            P.whole.patterns.masks.size * P.n_features
+        )
+        spread = log_determinants(precision + 2 * smoothing.information, masks)
+        certain = log_determinants(precision, masks)
         by_group: FloatArray = -0.5 * (spread - certain)
         of_rows = by_group[P.group_of_row]
         return of_rows if log_factor is None else of_rows + log_factor(0, 0)
     out = np.full(len(P), -np.inf)
     step = P.n_components * P.n_features**2
+    n_groups = P.whole.covariances.n_groups
+    measure = log_determinants_and_lengths.road((n_groups + len(P.whole)) * P.n_features**2)
     for part in bounded_slices(len(P), 3 * step):
         groups, group_of_row = np.unique(P.group_of_row[part], return_inverse=True)
-        dense = table.dense(groups)
+        dense = table.dense(groups, n_groups)
         means, log_weights = P.means[part], P.log_weights[part]
         for a in range(P.n_components):
             for b in range(a + 1):
-                log_dets, lengths = log_determinants_and_lengths(
+                log_dets, lengths = measure(
                     smoothing.covariance + dense[:, a] + dense[:, b],
                     group_of_row,
                     np.ascontiguousarray(means[:, a] - means[:, b]),

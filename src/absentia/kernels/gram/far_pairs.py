@@ -11,7 +11,7 @@ import numpy as np
 
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["centre_of", "far_pairs"]
+__all__ = ["centre_of", "far_pairs", "far_points"]
 
 # A squared length, in units in which the kernel is exp(-distance^2 / 2), that leaves 1e-11.
 _FAR = 1e5
@@ -24,6 +24,11 @@ def centre_of(means: FloatArray) -> FloatArray:
     """Return the median of some of the rows: among the rows, wherever outliers are."""
     centre: FloatArray = np.median(means[:: max(1, len(means) // _SAMPLE)], axis=0)
     return centre
+
+
+def far_points(squares: FloatArray) -> IntArray:
+    """Return which points lie so far from the centre that two of them may need a difference."""
+    return np.flatnonzero(squares > _FAR)
 
 
 def far_pairs(
@@ -48,8 +53,7 @@ def far_pairs(
         Pairs count whose squared distance may be less than this share of the squared lengths,
         too; the default is the rounding error, for kernels that vanish with the distance.
     """
-    rows = np.flatnonzero(row_squares * scale > _FAR)
-    columns = np.flatnonzero(column_squares * scale > _FAR)
+    rows, columns = far_points(row_squares * scale), far_points(column_squares * scale)
     if not len(rows) or not len(columns):
         return rows[:0], columns[:0]
     sums = row_squares[rows, None] + column_squares[columns]

@@ -20,6 +20,8 @@ POPULAR = 64
 class Ordering:
     """Rows in the order of computation: popular groups first, the rest behind them.
 
+    In a tile those groups are popular that are so in the whole.
+
     Attributes
     ----------
     rows : ndarray of int, shape (n,)
@@ -54,7 +56,12 @@ class Ordering:
     def _find(cls, beliefs: Beliefs) -> Ordering:
         group_of_row = beliefs.group_of_row
         counts = np.bincount(group_of_row, minlength=beliefs.covariances.n_groups)
-        popular = np.flatnonzero(counts >= POPULAR)
+        whole = beliefs.whole
+        if whole is beliefs:
+            popular = np.flatnonzero(counts >= POPULAR)
+        else:
+            n_rows = np.bincount(whole.group_of_row)[whole.group_of_row[beliefs.rows_of_whole]]
+            popular = np.unique(group_of_row[n_rows >= POPULAR])
         if not len(popular) and np.count_nonzero(counts) > 0.75 * len(group_of_row):
             # Nearly every row stands alone: nothing is gained by moving any.
             return cls(np.arange(len(group_of_row)), np.array(group_of_row), [], True)

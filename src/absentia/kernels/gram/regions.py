@@ -7,17 +7,13 @@ for the rows. Everything else: the lanes of ``absentia.engine``, one factorisati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
-from absentia.beliefs import Beliefs, Prior
-from absentia.engine.gram.dense_tiles import exponential_of_distances
-from absentia.engine.gram.determinants import principal_log_determinants
+from absentia.beliefs import Beliefs
 from absentia.engine.gram.explicit_tiles import explicit_rows
-from absentia.engine.gram.output import TILE
 from absentia.engine.gram.pair_tiles import gram_rows
+from absentia.engine.gram.row_products import exponentials_of_distances, in_lanes, row_products
 from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import (
@@ -26,26 +22,26 @@ from absentia.engine.threads import (
     run_tiles,
     triangle_tiles,
 )
-from absentia.kernels.gram.far_pairs import centre_of, far_pairs
+from absentia.kernels.gram.far_pairs import centre_of, far_pairs, far_points
+from absentia.kernels.gram.kept import kept_for
+from absentia.kernels.gram.lane_columns import LaneColumns
 from absentia.kernels.gram.ordering import Ordering
+from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray
 
-__all__ = ["Side", "fill_lanes", "fill_popular", "works_from_precisions"]
+__all__ = ["fill_lanes", "fill_popular", "works_from_precisions"]
 
-# Products with popular columns are made in panels, so that they are still in the cache when their
-# exponentials are taken.
+# Rows of a popular group that make one task; twice as many where it prepares columns of its own.
 _PANEL_ROWS = 128
-_PANEL_COLUMNS = 1024
 
 # Pairs below which a second thread does not pay for being started.
 _PAIRS_PER_THREAD = 20_000
 
 # The lanes work from the precision of the density, and rounding grows with its variance inflation:
-# measured, entries are off by 5e-15 times the inflation on the observed side (which subtracts
-# squared lengths in the metric of the precision) and by 1e-15 times it on the missing side. The
-# second bound is what no density exceeds that keeps a millionth of each variance as its own.
-_LARGEST_INFLATION_OBSERVED = 2e4
+# measured, entries are off by 1e-15 times the inflation on the missing side (lane_columns.py has
+# the bound of the observed one). No density exceeds it that keeps a millionth of each variance as
+# its own.
 _LARGEST_INFLATION = 1.01e6
 
 # Largest variance of a column in units of the RBF's own: the missing side subtracts two squared
@@ -54,51 +50,6 @@ _LARGEST_SPREAD = 1e5
 
 # Smallest such variance: four pivots of the precisions are multiplied before they are rescaled.
 _SMALLEST_SPREAD = 1e-60
-
-# Squared distance from the mean of the density, in units of the RBF's own variance, that rows on
-# both sides may have: as that of the spread, for rows that the density does not expect.
-_LARGEST_SQUARE = 1e7
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One component of the beliefs on one side of a Gram matrix, in the order of computation.
-
-    Attributes
-    ----------
-    beliefs : Beliefs
-    ordering : Ordering
-    component : int
-    means : ndarray of shape (n, n_features)
-    constants : ndarray of shape (n,)
-        Added to the logarithm of every entry of the row or column: weights and normalisation.
-    """
-
-    beliefs: Beliefs
-    ordering: Ordering
-    component: int
-    means: FloatArray
-    constants: FloatArray
-
-    @classmethod
-    def of(
-        cls, beliefs: Beliefs, ordering: Ordering, component: int, log_norms: FloatArray
-    ) -> Side:
-        """Pick a component of some beliefs; ``log_norms`` is subtracted from every logarithm."""
-        constants = beliefs.log_weights[:, component] - log_norms
-        means = beliefs.means[:, component]
-        if not ordering.identity:
-            constants, means = constants[ordering.rows], means[ordering.rows]
-        return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants))
-
-    @property
-    def is_conditioned(self) -> bool:
-        """Whether the covariances come from conditioning a prior."""
-        return self.beliefs.covariances.is_conditioned
-
-    def covariances(self, groups: IntArray | slice) -> FloatArray:
-        """Return the covariances of some groups, shape (n_groups, d, d)."""
-        return self.beliefs.covariances.dense(groups)[:, self.component]
 
 
 def fill_popular(
@@ -118,65 +69,96 @@ def fill_popular(
         return
     row_points = rows.means[: rows.ordering.n_popular]
     column_points = columns.means[: columns.ordering.n_popular]
-    centre = centre_of(column_points)
-    row_means, column_means = row_points - centre, column_points - centre
-    row_spread = rows.covariances(np.array([group for group, _, _ in popular_rows]))
-    column_spread = columns.covariances(np.array([group for group, _, _ in popular_columns]))
+    centre = kept_for(
+        columns.beliefs.whole,
+        smoothing,
+        ("centre", columns.component),
+        lambda: _popular_centre(columns),
+    )
+    row_means = np.ascontiguousarray(row_points - centre)
+    column_means = np.ascontiguousarray(column_points - centre)
+    row_spread = rows.popular_covariances()
+    column_spread = columns.popular_covariances()
+    certain_rows = ~row_spread.any(axis=(1, 2))
+    certain_columns = ~column_spread.any(axis=(1, 2))
     euclidean = smoothing.metric is None
+    # Complete rows against complete rows: the columns are the same for all tasks.
+    shared = {
+        q: in_lanes(column_means[start:stop])
+        for q, (_, start, stop) in enumerate(popular_columns)
+        if euclidean and certain_columns[q] and certain_rows.any()
+    }
 
     def fill_panel(p: int, q: int, start: int, stop: int) -> None:
         _, column_start, column_stop = popular_columns[q]
         if symmetric and p == q:
             column_stop = stop
         A, B = row_means[start:stop], column_means[column_start:column_stop]
-        root = None
-        if euclidean and not row_spread[p].any() and not column_spread[q].any():
+        whiten = None
+        if euclidean and certain_rows[p] and certain_columns[q]:
             A, log_ratio, scale = A * (2 * smoothing.gamma), 0.0, 2 * smoothing.gamma
             row_lengths = np.einsum("ij,ij->i", A, A) / scale
             column_lengths = np.einsum("ij,ij->i", B, B) * scale
+            lanes = shared[q]
         else:
             root = np.linalg.cholesky(smoothing.covariance + row_spread[p] + column_spread[q])
-            A = solve_triangular(root, A.T, lower=True, check_finite=False).T
-            B = solve_triangular(root, B.T, lower=True, check_finite=False).T
+            whiten = in_lanes(np.ascontiguousarray(dtrtri(root, lower=1)[0]))
+            A = row_products(A, whiten, A.shape[1])
+            B = row_products(B, whiten, A.shape[1])
             log_ratio = 2 * np.log(np.diagonal(root)).sum() - smoothing.log_determinant
             row_lengths = np.einsum("ij,ij->i", A, A)
             column_lengths = np.einsum("ij,ij->i", B, B)
+            lanes = in_lanes(B)
         row_cap = rows.constants[start:stop] - 0.5 * log_ratio * scaled
         column_cap = columns.constants[column_start:column_stop]
         row_part = row_cap - 0.5 * row_lengths
         column_part = column_cap - 0.5 * column_lengths
-        for left in range(0, column_stop - column_start, _PANEL_COLUMNS):
-            some = slice(left, left + _PANEL_COLUMNS)
-            target = out[start:stop, column_start:column_stop][:, some]
-            tile = np.empty(target.shape) if accumulate else target
-            np.matmul(A, B[some].T, out=tile)
-            far = far_pairs(tile, row_lengths, column_lengths[some])
-            limits = row_part, row_cap, column_part[some], column_cap[some]
-            if accumulate:
-                exponential_of_distances(tile, 0, 0, *limits)
+        ends = row_part, row_cap, lanes, column_part, column_cap
+        i, j = _far_pairs(A, B, row_lengths, column_lengths)
+        before = out[start + i, column_start + j] if accumulate else 0.0
+        exponentials_of_distances(out, start, column_start, A, *ends, accumulate)
+        for part in bounded_slices(len(i), A.shape[1]):
+            d = row_points[start + i[part]] - column_points[column_start + j[part]]
+            if whiten is None:
+                lengths = np.einsum("ij,ij->i", d, d) * (2 * smoothing.gamma)
             else:
-                exponential_of_distances(out, start, column_start + left, *limits)
-            for part in bounded_slices(len(far[0]), A.shape[1]):
-                i, j = far[0][part], far[1][part]
-                d = row_points[start + i] - column_points[column_start + left + j]
-                if root is None:
-                    lengths = np.einsum("ij,ij->i", d, d) * (2 * smoothing.gamma)
-                else:
-                    d = solve_triangular(root, d.T, lower=True, check_finite=False)
-                    lengths = np.einsum("ji,ji->i", d, d)
-                tile[i, j] = np.exp(row_cap[i] + column_cap[some][j] - 0.5 * lengths)
+                d = row_products(d, whiten, d.shape[1])
+                lengths = np.einsum("ij,ij->i", d, d)
+            exact = np.exp(row_cap[i[part]] + column_cap[j[part]] - 0.5 * lengths)
             if accumulate:
-                target += tile
+                exact += before[part]
+            out[start + i[part], column_start + j[part]] = exact
 
+    # Columns are whitened anew for each panel, unless they are shared.
+    steps = np.where(certain_rows & bool(shared), _PANEL_ROWS, 2 * _PANEL_ROWS).tolist()
     tasks = [
-        (p, q, start, min(start + _PANEL_ROWS, row_stop))
+        (p, q, start, min(start + steps[p], row_stop))
         for p, (_, row_start, row_stop) in enumerate(popular_rows)
-        for start in range(row_start, row_stop, _PANEL_ROWS)
+        for start in range(row_start, row_stop, steps[p])
         for q in range(p + 1 if symmetric else len(popular_columns))
     ]
     n_pairs = rows.ordering.n_popular * columns.ordering.n_popular
     threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
     run_single_threaded_blas(fill_panel, tasks, threads)
+
+
+def _far_pairs(
+    A: FloatArray, B: FloatArray, row_lengths: FloatArray, column_lengths: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Return the pairs whose distance must be taken from their difference; usually none."""
+    rows, columns = far_points(row_lengths), far_points(column_lengths)
+    if not len(rows) or not len(columns):
+        return rows[:0], columns[:0]
+    products = row_products(A[rows], in_lanes(B[columns]), len(columns))
+    i, j = far_pairs(products, row_lengths[rows], column_lengths[columns])
+    return rows[i], columns[j]
+
+
+def _popular_centre(columns: Side) -> FloatArray:
+    """Return a point among the popular rows of the whole that the columns belong to."""
+    whole = columns.beliefs.whole
+    ordering = Ordering.of(whole)
+    return centre_of(whole.means[ordering.rows[: ordering.n_popular], columns.component])
 
 
 def fill_lanes(
@@ -207,20 +189,11 @@ def fill_lanes(
     threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
     n_tiles = 1 if threads == 1 else 8 * threads
     cut = triangle_tiles if symmetric else row_tiles
-    prior = columns.beliefs.prior
     # Whole matrices, writeable and C-contiguous: each compiled function has one signature.
     target = (out, first_column, symmetric, accumulate, mirror, scaled)
     row_means = np.array(rows.means)  # writeable like all others: compiled only once
-    column_means = np.array(columns.means[first_column:])
-    if not (
-        columns.is_conditioned
-        and works_from_precisions(columns.beliefs, smoothing)
-        and any(
-            _largest_square(side.means - prior.means[columns.component], smoothing)
-            < _LARGEST_SQUARE
-            for side in (rows, columns)
-        )
-    ):
+    if not _works_from_precisions(rows, columns, smoothing):
+        column_means = np.array(columns.means[first_column:])
         # The row groups carry C0, so that a pair only adds.
         row_constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
         for left in bounded_slices(len(column_means), d * d):
@@ -252,36 +225,18 @@ def fill_lanes(
                     column_covariances,
                 )
         return
-    row_means -= prior.means[columns.component]
-    column_means -= prior.means[columns.component]
-    run_starts, run_groups = columns.ordering.runs(first_column)
-    # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
-    # loops would be compiled once more.
-    precision = prior.precisions[columns.component].copy()
-    masks = columns.beliefs.patterns.masks[run_groups]
-    observed = _use_observed_side(rows, masks, prior)
-    index = np.argsort(np.where(observed[:, None], masks, ~masks), axis=1, kind="stable")
-    n_missing = masks.sum(axis=1)
-    sizes = np.where(observed, d - n_missing, n_missing)
-    constants = columns.constants[first_column:].copy()
-    run_lengths = np.diff(run_starts)
-    if scaled:
-        constants += np.repeat(0.5 * principal_log_determinants(precision, masks), run_lengths)
-    if observed.any():
-        lengths = np.einsum("ij,ij->i", column_means @ precision, column_means)
-        constants += np.where(np.repeat(observed, run_lengths), 0.5 * lengths, 0.0)
-    by_feature = np.zeros((d, len(column_means) + TILE))
-    by_feature[:, : len(column_means)] = column_means.T
-    column_arguments = (
-        column_means,
-        by_feature,
-        constants,
-        run_starts,
-        index,
-        sizes,
-        observed,
-        precision,
-    )
+    row_means -= columns.beliefs.prior.means[columns.component]
+
+    def prepare() -> LaneColumns:
+        return LaneColumns.of(columns, first_column, rows.is_conditioned, scaled)
+
+    if symmetric:
+        prepared = prepare()
+    else:
+        what = "lanes", columns.component, first_column, rows.is_conditioned, scaled
+        prepared = kept_for(columns.beliefs, smoothing, what, prepare)
+    precision = prepared.precision
+    column_arguments = prepared.arguments(columns.constants[first_column:])
     if rows.is_conditioned and smoothing.metric is None:
         row_prior = rows.beliefs.prior
         run_tiles(
@@ -327,6 +282,18 @@ def fill_lanes(
         )
 
 
+def _works_from_precisions(rows: Side, columns: Side, smoothing: Smoothing) -> bool:
+    """Return whether the lanes may subtract squared lengths, in the metric of the precision."""
+    if not (columns.is_conditioned and works_from_precisions(columns.beliefs, smoothing)):
+        return False
+    centre = columns.beliefs.prior.means[columns.component]
+    what = "near", columns.component
+    near: bool = kept_for(
+        columns.beliefs.whole, smoothing, what, lambda: columns.is_near(centre, smoothing)
+    )
+    return near or rows.is_near(centre, smoothing)
+
+
 def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     """Return whether rounding allows precisions of a density to be used instead of covariances."""
     prior = beliefs.prior
@@ -339,31 +306,8 @@ def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     )
 
 
-def _largest_square(offsets: FloatArray, smoothing: Smoothing) -> float:
-    """Return the largest squared offset in a column, in units of the RBF's own variance."""
-    largest = np.maximum(offsets.max(axis=0, initial=0.0), -offsets.min(axis=0, initial=0.0))
-    return float((largest**2 * np.diagonal(smoothing.information)).max())
-
-
 def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]:
     """Return the groups of some rows, and which of them each of these rows is in."""
     local = np.zeros(len(rows.means), dtype=np.intp)
     groups, local[begin:end] = np.unique(rows.ordering.groups[begin:end], return_inverse=True)
     return groups, local
-
-
-def _use_observed_side(rows: Side, masks: BoolArray, prior: Prior) -> BoolArray:
-    """Return for which patterns of the columns the observed side is cheaper."""
-    if not prior.inflation < _LARGEST_INFLATION_OBSERVED:
-        return np.zeros(len(masks), dtype=bool)
-    d = masks.shape[1]
-    n_missing = masks.sum(axis=1).astype(float)
-    n_observed = d - n_missing
-    if rows.is_conditioned:
-        products = float(np.mean(rows.beliefs.patterns.n_missing.astype(float) ** 2))
-    else:
-        products = float(d * d)
-    # Multiply-adds of a pair; those of small factorisations run at about half the speed.
-    cost_missing = n_missing**3 / 6 + 2 * n_missing**2 + 0.7 * products
-    cost_observed = n_observed**3 / 6 + 2 * n_observed**2
-    return np.asarray(cost_observed < cost_missing)

@@ -41,16 +41,18 @@ def small_gram(
     """
     columns_of = P if Q is None else Q
     d = smoothing.n_features
-    if not is_small(len(P) * len(columns_of) * d * d, _FEW_PRODUCTS):
+    # By the whole of which these are parts, so that all parts are computed alike.
+    wholes = P.whole, columns_of.whole
+    if not is_small(len(wholes[0]) * len(wholes[1]) * d * d, _FEW_PRODUCTS):
         return None
     # Counted, which is quicker than finding the groups, because most matrices end here.
-    for group_of_row in (P.group_of_row, columns_of.group_of_row):
-        if np.count_nonzero(np.bincount(group_of_row)) > _FEW_GROUPS:
-            return None
+    n_groups = [np.count_nonzero(np.bincount(whole.group_of_row)) for whole in wholes]
+    if max(n_groups) > _FEW_GROUPS:
+        return None
     row_groups, local_rows = np.unique(P.group_of_row, return_inverse=True)
     column_groups, local_columns = np.unique(columns_of.group_of_row, return_inverse=True)
-    row_spreads = P.covariances.dense(row_groups)
-    column_spreads = columns_of.covariances.dense(column_groups)
+    row_spreads = P.covariances.dense(row_groups, n_groups[0])
+    column_spreads = columns_of.covariances.dense(column_groups, n_groups[1])
     out = np.zeros((len(P), len(columns_of)))
     everything = np.arange(len(P)), np.arange(len(columns_of))
     for a in range(P.n_components):
@@ -67,9 +69,12 @@ def small_gram(
                     )
                 except np.linalg.LinAlgError:  # rounding as large as C0
                     return None
-                whiten = inverse_triangles(roots).transpose(0, 2, 1)
+                whiten = inverse_triangles(roots).transpose(0, 2, 1)[local_columns]
                 differences = P.means[rows, a] - column_means[:, None]
-                white = differences @ whiten[local_columns]
+                # Term by term: a product of matrices would group the sums by the number of rows.
+                white = differences[:, :, :1] * whiten[:, None, 0]
+                for k in range(1, d):
+                    white += differences[:, :, k : k + 1] * whiten[:, None, k]
                 logs = row_constants[rows] - 0.5 * np.einsum("jik,jik->ji", white, white)
                 logs += column_constants[:, None]
                 if scaled:

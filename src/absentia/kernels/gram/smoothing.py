@@ -32,6 +32,11 @@ class Smoothing:
     n_features: int
 
     @computed_once
+    def key(self) -> tuple[float, bytes | None]:
+        """What tells this smoothing from others of as many columns; hashable."""
+        return self.gamma, None if self.metric is None else self.metric.tobytes()
+
+    @computed_once
     def units(self) -> FloatArray | None:
         """Units of the columns in which ``C0`` has a diagonal of order one; None where it has.
 

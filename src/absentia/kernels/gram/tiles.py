@@ -25,8 +25,10 @@ def gram_blocks(
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Stream a Gram matrix in blocks of rows, for matrices that are too large to hold.
 
-    The blocks one below the other are ``kernel(P, Q)``, or ``kernel(P)`` with its diagonal, up to
-    rounding: each entry above the diagonal is recomputed, not copied from below it.
+    The blocks one below the other are ``kernel(P, Q)``: to the last bit for expected RBFs and
+    genRBF, whatever ``block_rows``, up to rounding for other kernels. Without ``Q`` they are
+    ``kernel(P)`` with its diagonal up to rounding: each entry above the diagonal is recomputed, not
+    copied from below it.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def _stream(
     kernel: Kernel, P: Beliefs, Q: Beliefs | None, block_rows: int, n_jobs: int | None
 ) -> Iterator[tuple[slice, FloatArray]]:
     for rows in cut(len(P), block_rows):
-        some = P[rows]
+        some = P.tile(rows)
         tile = kernel(some, P if Q is None else Q, n_jobs=n_jobs)
         if Q is None:
             within = np.arange(rows.stop - rows.start)

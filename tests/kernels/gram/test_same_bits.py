@@ -1,0 +1,142 @@
+"""Entries have the same bits however many rows are computed together."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from absentia import Beliefs, ExpectedRBF, GenRBF
+from absentia.beliefs.conditioning import condition
+from absentia.kernels import gram_blocks
+from kernels.gram.test_expected import _prior
+
+HEIGHTS = (1, 7, 64, 129, 500)
+
+
+def _table(rng, n, d, kind):
+    X = rng.normal(size=(n, d))
+    if kind == "few patterns":
+        masks = rng.random((5, d)) < 0.4
+        masks[0] = False
+        X[masks[rng.integers(5, size=n)]] = np.nan
+    elif kind == "all patterns":
+        X[rng.random((n, d)) < 0.4] = np.nan
+    elif kind == "half complete":
+        X[::2][rng.random((len(X[::2]), d)) < 0.4] = np.nan
+    elif kind == "far rows":
+        X[::2][rng.random((len(X[::2]), d)) < 0.3] = np.nan
+        X[3:9] += 1e6
+        X[100:200, 0] = 1e9 + rng.normal(size=100)
+    return X
+
+
+def _stacked(kernel, P, Q, height):
+    return np.vstack([block for _, block in gram_blocks(kernel, P, Q, block_rows=height)])
+
+
+@pytest.mark.parametrize("kind", ["complete", "few patterns", "all patterns", "half complete"])
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+@pytest.mark.parametrize("make", [GenRBF, ExpectedRBF])
+def test_the_height_of_tiles_changes_no_bit(make, metric, k, kind):
+    rng = np.random.default_rng(0)
+    d = 6
+    prior = _prior(rng, d, k)
+    kernel = make(0.1, metric).resolve(prior)
+    Q = condition(prior, _table(rng, 300, d, "half complete"))[0]
+    P = condition(prior, _table(rng, 500, d, kind))[0]
+    expected = kernel(P, Q)
+    for height in HEIGHTS:
+        np.testing.assert_array_equal(_stacked(kernel, P, Q, height), expected)
+
+
+@pytest.mark.parametrize("kind", ["complete", "few patterns", "all patterns"])
+def test_nor_does_it_where_all_is_small(kind):
+    rng = np.random.default_rng(0)
+    prior = _prior(rng, 4, 2)
+    P = condition(prior, _table(rng, 60, 4, kind))[0]
+    Q = condition(prior, _table(rng, 40, 4, "few patterns"))[0]
+    expected = GenRBF(0.3)(P, Q)
+    for height in (1, 7, 59):
+        np.testing.assert_array_equal(_stacked(GenRBF(0.3), P, Q, height), expected)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1e-30, 1e30])
+def test_nor_with_outliers_and_extreme_units(gamma):
+    rng = np.random.default_rng(0)
+    d = 5
+    prior = _prior(rng, d, 1)
+    Q = condition(prior, _table(rng, 300, d, "far rows"))[0]
+    P = condition(prior, _table(rng, 500, d, "far rows"))[0]
+    expected = GenRBF(gamma)(P, Q)
+    for height in HEIGHTS:
+        np.testing.assert_array_equal(_stacked(GenRBF(gamma), P, Q, height), expected)
+
+
+def test_nor_with_measurement_error_on_either_side():
+    rng = np.random.default_rng(0)
+    d = 5
+    prior = _prior(rng, d, 1)
+    P = condition(prior, _table(rng, 400, d, "half complete"))[0]
+    variances = 0.1 * rng.integers(1, 4, size=300)[:, None] * np.ones(d)
+    Q = Beliefs.from_moments(rng.normal(size=(300, d)), variances=variances, prior=prior)
+    for rows, columns in ((P, Q), (Q, P)):
+        expected = GenRBF(0.1)(rows, columns)
+        for height in HEIGHTS:
+            np.testing.assert_array_equal(_stacked(GenRBF(0.1), rows, columns, height), expected)
+
+
+def test_a_tile_knows_the_rows_it_was_cut_from():
+    rng = np.random.default_rng(0)
+    P = condition(_prior(rng, 4, 1), _table(rng, 50, 4, "all patterns"))[0]
+    part = P.tile(slice(10, 30))
+    assert part.whole is P
+    assert part.rows_of_whole == slice(10, 30)
+    assert P.whole is P
+    assert P[10:30].whole is not P
+    np.testing.assert_array_equal(part.means, P[10:30].means)
+    for again in (pickle.loads(pickle.dumps(part)), copy.deepcopy(part), copy.copy(part)):
+        assert again.whole is again
+
+
+def test_what_is_kept_of_the_columns_stays_with_them_and_out_of_files():
+    rng = np.random.default_rng(0)
+    prior = _prior(rng, 14, 1)
+    P = condition(prior, _table(rng, 300, 14, "all patterns"))[0]
+    Q = condition(prior, _table(rng, 300, 14, "all patterns"))[0]
+    empty = len(pickle.dumps(Q))
+    first = GenRBF(0.1)(P, Q)
+    kept = vars(Q)["_kept"]
+    np.testing.assert_array_equal(GenRBF(0.1)(P, Q), first)
+    assert vars(Q)["_kept"] is kept
+    np.testing.assert_array_equal(GenRBF(0.1)(P, pickle.loads(pickle.dumps(Q))), first)
+    # Another width takes the place of the first, so that a search does not fill the memory.
+    other = GenRBF(0.2)(P, Q)
+    assert vars(Q)["_kept"][0] != kept[0]
+    assert len(pickle.dumps(Q)) == empty
+    assert not np.array_equal(other, first)
+    np.testing.assert_array_equal(GenRBF(0.1)(P, Q), first)
+
+
+def test_threads_with_different_kernels_share_columns():
+    rng = np.random.default_rng(0)
+    prior = _prior(rng, 14, 1)
+    P = condition(prior, _table(rng, 100, 14, "all patterns"))[0]
+    Q = condition(prior, _table(rng, 300, 14, "all patterns"))[0]
+    gammas = (0.1, 0.2, 0.3)
+    expected = {gamma: GenRBF(gamma)(P, Q) for gamma in gammas}
+    wrong = []
+
+    def ask(gamma):
+        results = [GenRBF(gamma)(P, Q, n_jobs=1) for _ in range(20)]
+        if not all(np.array_equal(K, expected[gamma]) for K in results):
+            wrong.append(gamma)
+
+    threads = [threading.Thread(target=ask, args=(gamma,)) for gamma in gammas * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
