@@ -233,3 +233,28 @@ def test_a_contest_that_was_stopped_goes_on(capsys, monkeypatch):
     table.iloc[1:].to_csv("t.csv", index=False)
     assert main(command) == 0
     assert len(done) == 20
+
+
+def test_a_contest_stopped_before_it_began_does_not_take_the_results_of_another(monkeypatch):
+    done = []
+
+    def run_cell(work, cell, context):
+        done.append(cell.key)
+        return runner.CellResult(cell, 0.1, (Score("accuracy", 0.8, 0.0),))
+
+    monkeypatch.setattr(runner, "attempt", run_cell)
+    table = numbers(50)
+    table["y"] = np.where(table["b"] > 0, "yes", "no")
+    table.to_csv("t.csv", index=False)
+    command = ["compare", "t.csv", "-t", "y", "--methods", "mean,zero", "-q"]
+    assert main(command) == 0
+    table.iloc[1:].to_csv("t.csv", index=False)
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(comparison.Results, "forget", interrupt)
+        assert main(command) == 130
+    assert main(command) == 0
+    assert len(done) == 20

@@ -57,6 +57,14 @@ def test_a_positive_definite_matrix_comes_back_as_it_was(method):
     np.testing.assert_array_equal(repair.transform(K[:2]), K[:2])
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_rounding_is_not_repaired(method):
+    V = np.linalg.qr(np.random.default_rng(0).normal(size=(12, 12)))[0]
+    K = (V * np.r_[-1e-17, np.linspace(0.01, 3, 11)]) @ V.T
+    K = (K + K.T) / 2
+    np.testing.assert_array_equal(repair_psd(K, method)[0], K)
+
+
 def test_what_cannot_be_repaired_is_refused():
     with pytest.raises(ValueError, match="method must be one of 'clip', 'flip', 'shift'"):
         repair_psd(np.eye(2), "drop")

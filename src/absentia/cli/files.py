@@ -7,21 +7,20 @@ time, and files appear whole or not at all.
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from absentia.reports.safe_text import printable
 from absentia.tables.delimited import read_delimited
+from absentia.tables.whole_files import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_folder", "check_output", "read_table", "replaced", "table_name", "write_table"]
+__all__ = ["check_folder", "check_output", "read_table", "table_name", "write_table"]
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -116,16 +115,6 @@ def _check_writable(folder: Path) -> None:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ValueError(f"Nothing can be written into {folder}: {error.strerror}.") from None
-
-
-@contextmanager
-def replaced(output: str | Path) -> Iterator[Path]:
-    """Give the path of a draft that takes the place of the file once it is whole."""
-    path = Path(output)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        draft = Path(folder) / path.name
-        yield draft
-        os.replace(draft, path)
 
 
 def write_table(frame: pd.DataFrame, target: str | None) -> None:

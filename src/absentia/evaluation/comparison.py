@@ -23,6 +23,7 @@ from absentia.evaluation.runner import run
 from absentia.evaluation.store import Results
 from absentia.evaluation.verdict import Verdict, judge
 from absentia.tables.phrases import with_names
+from absentia.tables.whole_files import replaced
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
 
@@ -95,9 +96,8 @@ def compare_table(
     metric = "accuracy" if data.task == "classification" else "r2"
     protocol = replace(COMPARE, metric=metric).with_cells(compare_cells(data, names, repeats))
     with Results(folder / "results.sqlite") as results:
-        if not _continues(folder, data, names, repeats, seed):
-            results.forget(COMPARE.name)
-        elif say is not None and (done := len(results.finished(COMPARE.name, context))):
+        kept = _kept_of_this_contest(results, folder, data, names, repeats, seed)
+        if kept and say is not None and (done := len(results.finished(COMPARE.name, context))):
             total = len(protocol.cells(context))
             say(f"Continuing: {done} of {total} fits were done by an earlier run in {folder}.")
         run(
@@ -127,16 +127,22 @@ def compare_table(
     return Outcome(answer.scores, errors, page, answer.verdict)
 
 
-def _continues(folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int) -> bool:
-    """Return whether the results in a folder belong to the same contest, which can then resume."""
+def _kept_of_this_contest(
+    results: Results, folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int
+) -> bool:
+    """Return whether the results in a folder belong to the same contest; forget them if not."""
     contest = (__version__, data.name, data.task, data.feature_names, list(names), repeats, seed)
     digest = hashlib.sha256(repr(contest).encode())
     for array in (data.X, data.y if data.y.dtype.kind != "O" else data.y.astype(str)):
         digest.update(np.ascontiguousarray(array).tobytes())
     file = folder / "contest.sha256"
-    same = file.is_file() and file.read_text(encoding="ascii").strip() == digest.hexdigest()
-    file.write_text(digest.hexdigest() + "\n", encoding="ascii")
-    return same
+    if file.is_file() and file.read_text(encoding="ascii").strip() == digest.hexdigest():
+        return True
+    # In this order: what is stopped in between must not leave results under another's name.
+    results.forget(COMPARE.name)
+    with replaced(file) as draft:
+        draft.write_text(digest.hexdigest() + "\n", encoding="ascii")
+    return False
 
 
 def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "FILE") -> str:

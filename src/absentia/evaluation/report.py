@@ -32,6 +32,7 @@ from absentia.reports.safe_text import show_text_literally, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+from absentia.tables.whole_files import replaced
 
 __all__ = ["write_report", "write_reports"]
 
@@ -156,7 +157,8 @@ class _Report:
         self._failures()
         self._settings()
         path = self.folder / "index.html"
-        path.write_text(self.page.render(), encoding="utf-8")
+        with replaced(path) as draft:
+            draft.write_text(self.page.render(), encoding="utf-8")
         return path
 
     # ------------------------------------------------------------------ sections
@@ -407,7 +409,8 @@ class _Report:
 
     def _picture(self, figure: Figure, name: str, caption: str) -> None:
         show_text_literally(figure)
-        figure.savefig(self.folder / f"{file_name(name)}.png", dpi=_PNG_DPI)
+        with replaced(self.folder / f"{file_name(name)}.png") as draft:
+            figure.savefig(draft, dpi=_PNG_DPI)
         self.page.picture(figure, caption)
 
 

@@ -91,7 +91,7 @@ def repair_psd(
     - ``"shift"``: the diagonal rises by the size of the smallest, which changes no similarity of
       two different rows.
 
-    A matrix that is positive semidefinite comes back as it was.
+    A matrix that is positive semidefinite up to rounding comes back as it was.
 
     Parameters
     ----------
@@ -135,7 +135,9 @@ def repair_psd(
             "data go to the transform of the repair."
         )
     eigenvalues, V = eigh(original)
-    negative = eigenvalues < 0
+    # Of a singular matrix, whose rows repeat each other, rounding decides the sign of the smallest.
+    rounding = len(original) * np.finfo(np.float64).eps * np.abs(eigenvalues).max(initial=0.0)
+    negative = eigenvalues < -rounding
     shift, projection = 0.0, None
     if not negative.any():
         repaired = original.copy()

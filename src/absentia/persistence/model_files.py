@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +19,7 @@ from sklearn.base import BaseEstimator
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
 from absentia.persistence.trust import allowed_classes
+from absentia.tables.whole_files import replaced
 
 __all__ = ["load", "save"]
 
@@ -75,8 +75,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "kind": type(model).__name__,
         "versions": {name: version(name) for name in ("absentia", "scikit-learn", "numpy")},
     }
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as folder:
-        draft = Path(folder) / place.name
+    with replaced(place) as draft:
         skops.dump(model, draft, compression=ZIP_DEFLATED, compresslevel=1)
         with ZipFile(draft, "a", compression=ZIP_DEFLATED) as archive:
             archive.writestr(_MARK, json.dumps(mark))
@@ -94,7 +93,6 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             raise TypeError(
                 f"This {type(model).__name__} holds {error}, which load would refuse."
             ) from error
-        os.replace(draft, place)
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> Any:

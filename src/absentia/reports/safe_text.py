@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from absentia.tables.whole_files import replaced
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -106,4 +108,5 @@ def spreadsheet_text(value: Any) -> Any:
 
 def write_csv(frame: Any, path: Path) -> None:
     """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
-    frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(path, index=False)
+    with replaced(path) as draft:
+        frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(draft, index=False)

@@ -79,8 +79,8 @@ def fill_popular(
     column_means = np.ascontiguousarray(column_points - centre)
     row_spread = rows.popular_covariances()
     column_spread = columns.popular_covariances()
-    certain_rows = ~row_spread.any(axis=(1, 2))
-    certain_columns = ~column_spread.any(axis=(1, 2))
+    certain_rows = np.logical_not(row_spread.any(axis=(1, 2)))
+    certain_columns = np.logical_not(column_spread.any(axis=(1, 2)))
     euclidean = smoothing.metric is None
     # Complete rows against complete rows: the columns are the same for all tasks.
     shared = {
@@ -115,7 +115,7 @@ def fill_popular(
         column_part = column_cap - 0.5 * column_lengths
         ends = row_part, row_cap, lanes, column_part, column_cap
         i, j = _far_pairs(A, B, row_lengths, column_lengths)
-        before = out[start + i, column_start + j] if accumulate else 0.0
+        before = out[start + i, column_start + j]
         exponentials_of_distances(out, start, column_start, A, *ends, accumulate)
         for part in bounded_slices(len(i), A.shape[1]):
             d = row_points[start + i[part]] - column_points[column_start + j[part]]

@@ -46,7 +46,7 @@ def small_gram(
     if not is_small(len(wholes[0]) * len(wholes[1]) * d * d, _FEW_PRODUCTS):
         return None
     # Counted, which is quicker than finding the groups, because most matrices end here.
-    n_groups = [np.count_nonzero(np.bincount(whole.group_of_row)) for whole in wholes]
+    n_groups = [int(np.count_nonzero(np.bincount(each.group_of_row))) for each in wholes]
     if max(n_groups) > _FEW_GROUPS:
         return None
     row_groups, local_rows = np.unique(P.group_of_row, return_inverse=True)
