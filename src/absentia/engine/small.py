@@ -60,7 +60,7 @@ class TwoRoads:
 
     def road(self, work: float) -> Callable[..., Any]:
         """Return the function for problems of that size: the same for all parts of one problem."""
-        return self.plain if is_small(work) else self.compiled  # type: ignore[no-any-return]
+        return self.plain if is_small(work) else self.compiled
 
 
 def two_roads(
