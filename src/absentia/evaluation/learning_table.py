@@ -94,6 +94,13 @@ def split_target(
         without = "1 row has" if n_unknown == 1 else f"{n_unknown} rows have"
         notes.append(f"{without} no {target}, left out.")
         frame, column = frame.loc[known], column.loc[known]
+    # Such a row says nothing about what is to be learned, but a kernel machine would learn by heart
+    # what to answer when nothing is known.
+    empty = frame.drop(columns=target).isna().all(axis=1).to_numpy()
+    if empty.any() and frame.shape[1] > 1:
+        without = "1 row has" if empty.sum() == 1 else f"{empty.sum()} rows have"
+        notes.append(f"{without} no value but that of {target}, left out.")
+        frame, column = frame.loc[~empty], column.loc[~empty]
     if len(frame) < 10:
         raise ValueError(
             f"{counted(len(frame), 'row')} with a target: at least 10 are needed to learn from."

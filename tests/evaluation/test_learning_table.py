@@ -1,0 +1,38 @@
+"""Rows that nothing can be learned from are left out, and said to be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.evaluation.learning_table import split_target
+
+
+def frame(rows: int = 30) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {"a": rng.normal(size=rows), "b": ["x", "y"] * (rows // 2), "y": [0, 1] * (rows // 2)}
+    )
+
+
+@pytest.mark.parametrize(("empty", "said"), [(1, "1 row has"), (2, "2 rows have")])
+def test_rows_without_any_value_are_left_out(empty, said):
+    table = frame()
+    table.loc[: empty - 1, ["a", "b"]] = None
+    found = split_target(table, "y")
+    assert len(found.target) == 30 - empty
+    assert found.notes == (f"{said} no value but that of y, left out.",)
+
+
+def test_nothing_is_said_where_every_row_has_a_value():
+    table = frame()
+    table.loc[:5, "a"] = np.nan
+    found = split_target(table, "y")
+    assert len(found.target) == 30
+    assert not found.notes
+
+
+def test_a_table_without_values_has_nothing_to_learn_from():
+    with pytest.raises(ValueError, match="0 rows with a target"):
+        split_target(frame().assign(a=np.nan, b=None), "y")
