@@ -151,13 +151,12 @@ for name, columns in (
 
 figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 for name, time, found, colour in (
-    ("bird by bird", spent, ours, "C0"),
     ("fixed order", theirs_spent, theirs, "C1"),
+    ("bird by bird", spent, ours, "C0"),
 ):
     values = [loss for loss, _ in found]
     axes.plot(time, values, "o-", color=colour)
-    axes.annotate(
-        name, (time[1], values[1]), xytext=(8, 6), textcoords="offset points", color=colour
-    )
-axes.set(xlabel="minutes of handling per bird", ylabel="log loss", ylim=(0, None))
+    end = (time[-1], values[-1])
+    axes.annotate(name, end, xytext=(0, -16), textcoords="offset points", ha="center", color=colour)
+axes.set(xlabel="minutes of handling per bird", ylabel="log loss", yscale="log", ylim=(0.008, 1.5))
 axes.spines[["top", "right"]].set_visible(False)
