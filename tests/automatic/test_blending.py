@@ -10,10 +10,18 @@ from absentia.automatic.blending import (
     blend_weights,
     fit_temperature,
     greedy_weights,
+    shrunk_weights,
     stacking_weights,
     tempered,
 )
-from oracles.averaging import best_weights_on_a_grid, mixture_log_loss, squared_error
+from oracles.averaging import (
+    best_weights_on_a_grid,
+    mixture_log_loss,
+    shrunk_log_loss,
+    shrunk_squared_error,
+    squared_error,
+    tempered_log_loss,
+)
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 3, size=60)
@@ -41,7 +49,33 @@ def test_no_weights_on_a_grid_are_better_than_stacking(answers, task, loss):
     assert loss(greedy, answers, Y) <= loss(found, answers, Y) + 5e-3
 
 
-@pytest.mark.parametrize("method", ["greedy", "stacking"])
+@pytest.mark.parametrize(
+    ("answers", "task", "loss"),
+    [(CHANCES, "classification", shrunk_log_loss), (NUMBERS, "regression", shrunk_squared_error)],
+    ids=["classes", "numbers"],
+)
+@pytest.mark.parametrize("n", [4, 60])
+def test_no_weights_on_a_grid_are_better_than_shrunk_ones(answers, task, loss, n):
+    found = shrunk_weights(answers[:, :n], Y[:n], ONES[:n], task)
+    assert found.sum() == pytest.approx(1.0)
+    best = loss(found, answers[:, :n], Y[:n])
+    grid = best_weights_on_a_grid(lambda w: loss(w, answers[:, :n], Y[:n]), 3, 20)
+    # EM comes close to the optimum, not to the last bit; the grid is far coarser.
+    assert best <= loss(grid, answers[:, :n], Y[:n]) + 1e-6
+    for step in 1e-3 * np.array([[1, -1, 0], [0, 1, -1], [-1, 0, 1]]):
+        for sign in (1, -1):
+            near = np.maximum(found + sign * step, 0)
+            assert best <= loss(near / near.sum(), answers[:, :n], Y[:n]) + 1e-6
+
+
+def test_shrunk_weights_of_few_rows_are_nearer_to_equal_ones():
+    for answers, task in ((CHANCES, "classification"), (NUMBERS, "regression")):
+        few = shrunk_weights(answers[:, :5], Y[:5], ONES[:5], task)
+        free = stacking_weights(answers[:, :5], Y[:5], ONES[:5], task)
+        assert np.abs(few - 1 / 3).max() < np.abs(free - 1 / 3).max()
+
+
+@pytest.mark.parametrize("method", ["shrunk", "greedy", "stacking"])
 def test_a_row_of_weight_two_counts_as_two(method):
     twice = np.r_[np.arange(60), np.arange(30)]
     weights = np.where(np.arange(60) < 30, 2.0, 1.0)
@@ -71,3 +105,13 @@ def test_a_temperature_undoes_what_was_done_to_the_probabilities():
         wrong = tempered(honest, np.full(len(y), 1.0 / too_sure))
         # A Monte Carlo estimate from 4000 rows: its standard error is about 0.02.
         assert fit_temperature(wrong, y, np.ones(len(y))) == pytest.approx(too_sure, rel=0.1)
+
+
+def test_a_temperature_is_the_best_of_many_and_stays_near_one_on_few_rows():
+    y = Y[:8]
+    certain = 0.9 * np.eye(3)[y] + 0.1 / 3
+    found = fit_temperature(certain, y, np.ones(8))
+    grid = np.exp(np.linspace(np.log(0.2), np.log(5), 400))
+    best = min(grid, key=lambda t: tempered_log_loss(t, certain, y))
+    assert found == pytest.approx(best, rel=0.02)  # the grid has steps of 0.8 %
+    assert 0.5 < found < 1

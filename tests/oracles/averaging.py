@@ -36,3 +36,27 @@ def mixture_log_loss(weights, answers, y):
 def squared_error(weights, answers, y):
     """Mean squared error of averaged numbers."""
     return float(np.mean([(average(weights, answers, i, 0) - c) ** 2 for i, c in enumerate(y)]))
+
+
+def shrunk_log_loss(weights, answers, y):
+    """Log loss of all rows, and of one row per member that only this member answers."""
+    if min(weights) <= 0:
+        return float("inf")
+    return len(y) * mixture_log_loss(weights, answers, y) - sum(np.log(w) for w in weights)
+
+
+def shrunk_squared_error(weights, answers, y):
+    """Squared errors, and the squared distance to equal weights in units of the best error."""
+    n_members = len(weights)
+    best = min(squared_error(one, answers, y) for one in np.eye(n_members))
+    distance = sum((w - 1 / n_members) ** 2 for w in weights)
+    return len(y) * squared_error(weights, answers, y) + n_members * best * distance
+
+
+def tempered_log_loss(temperature, probabilities, y):
+    """Sum of the log losses after a temperature, and how far its logarithm is from zero."""
+    total = 5.0 * np.log(temperature) ** 2
+    for row, c in zip(probabilities, y, strict=True):
+        powers = [p ** (1 / temperature) for p in row]
+        total -= np.log(powers[c] / sum(powers))
+    return float(total)

@@ -12,7 +12,7 @@ import numpy as np
 from absentia.automatic.blending import blend_weights, fit_temperature, losses, tempered
 from absentia.automatic.committee import Committee
 from absentia.automatic.member_library import plan_members
-from absentia.automatic.member_plans import FittedMember, LearningRows
+from absentia.automatic.member_plans import FittedMember, LearningRows, MemberPlan
 from absentia.automatic.member_table import MemberTable
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
@@ -21,7 +21,17 @@ from absentia.densities.named_densities import make_density
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray
 
-__all__ = ["Assembled", "Plan", "assemble"]
+__all__ = [
+    "Assembled",
+    "Ground",
+    "Plan",
+    "Tried",
+    "assemble",
+    "cut_folds",
+    "prepare",
+    "try_member",
+    "weigh",
+]
 
 _DRAWS = 32
 #: Rows with more hidden are judged on a sample of this size.
@@ -64,13 +74,61 @@ class Assembled:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
+class Ground:
+    """What all members are tried on: the same folds, densities and draws."""
+
+    plans: list[MemberPlan]
+    folds: Folds
+    norm: MissingNorm
+    density: Any
+    points: DrawPoints
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A member after it was tried.
+
+    Attributes
+    ----------
+    name, description : str
+    found : tuple or None
+        Out-of-fold answers (n_levels, n_samples, n_outputs), and the member fitted to all rows.
+    seconds : float
+    remark : str
+        Why nothing was found.
+    """
+
     name: str
     description: str
-    #: Out-of-fold answers (n_levels, n_samples, n_outputs) and the member fitted to all rows.
     found: tuple[FloatArray, FittedMember] | None
     seconds: float
     remark: str
+
+
+def cut_folds(
+    rows: LearningRows, plan: Plan, norm: MissingNorm, points: DrawPoints, groups: Any = None
+) -> Folds:
+    """Cut folds as often as planned, and hide cells at every level."""
+    levels = HiddenLevels.of(rows.table, plan.hidden, _MOST_HIDDEN_ROWS, plan.seed)
+    repeats = [
+        make_splits(rows, plan.n_splits, groups, plan.seed + repeat)
+        for repeat in range(plan.n_repeats)
+    ]
+    return Folds(rows, repeats, levels, norm, plan.density, points)
+
+
+def prepare(rows: LearningRows, plan: Plan, groups: Any = None) -> Ground:
+    """Choose members to try, cut folds and hide cells; arguments as of :func:`assemble`."""
+    settings = {"seed": plan.seed, "n_jobs": plan.n_jobs, "density": plan.density}
+    plans = plan_members(plan.members, rows, settings)
+    norm = MissingNorm.of(np.isnan(rows.table))
+    density = make_density(plan.density)
+    weighs = {} if rows.weights is None else {"sample_weight": rows.weights}
+    density.fit(rows.table, None, **weighs)
+    n_columns = len(getattr(density, "columns_", range(rows.table.shape[1])))
+    points = DrawPoints.sobol(_DRAWS, n_columns, plan.seed)
+    folds = cut_folds(rows, plan, norm, points, groups)
+    return Ground(plans, folds, norm, density, points)
 
 
 def assemble(rows: LearningRows, plan: Plan, groups: Any = None) -> Assembled:
@@ -85,52 +143,42 @@ def assemble(rows: LearningRows, plan: Plan, groups: Any = None) -> Assembled:
         Rows of one group are never on both sides of a fold.
     """
     started = time.monotonic()
-    settings = {"seed": plan.seed, "n_jobs": plan.n_jobs, "density": plan.density}
-    plans = plan_members(plan.members, rows, settings)
-    norm = MissingNorm.of(np.isnan(rows.table))
-    density = make_density(plan.density)
-    weighs = {} if rows.weights is None else {"sample_weight": rows.weights}
-    density.fit(rows.table, None, **weighs)
-    n_columns = len(getattr(density, "columns_", range(rows.table.shape[1])))
-    points = DrawPoints.sobol(_DRAWS, n_columns, plan.seed)
-    levels = HiddenLevels.of(rows.table, plan.hidden, _MOST_HIDDEN_ROWS, plan.seed)
-    repeats = [
-        make_splits(rows, plan.n_splits, groups, plan.seed + repeat)
-        for repeat in range(plan.n_repeats)
-    ]
-    folds = Folds(rows, repeats, levels, norm, plan.density, points)
+    ground = prepare(rows, plan, groups)
+    folds = ground.folds
     deadline = None
     if plan.time_budget is not None:
         deadline = started + _SHARE_FOR_MEMBERS * plan.time_budget
-    tried: list[_Tried] = []
-    total = len(plans) * (len(folds) + 1)
+    tried: list[Tried] = []
+    total = len(ground.plans) * (len(folds) + 1)
     with progress_bar(total, shown=plan.progress, title="automatic") as bar:
-        for member in plans:
+        for member in ground.plans:
             # The first member is tried whatever the budget: one answer is better than none.
-            tried.append(_try(member, folds, bar, deadline if tried else None))
+            tried.append(try_member(member, folds, bar, deadline if tried else None))
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
         raise ValueError(f"No member could be fitted; the first said: {tried[0].remark}")
     answers = np.stack([own for own, _ in found])
-    blended, weights, temperatures, excess = _weigh(rows, plan, answers, folds)
+    blended, weights, temperatures, excess = weigh(rows, plan.weighting, answers, folds)
     kept = np.flatnonzero(weights.max(axis=0) > 0)
     members = tuple(found[k][1] for k in kept)
     all_weights = np.zeros((len(tried), len(excess)))
     all_weights[usable] = weights.T
-    committee = Committee(members, excess, weights[:, kept], temperatures, norm, density, points)
-    table = _summary(rows, levels, tried, all_weights)
+    committee = Committee(
+        members, excess, weights[:, kept], temperatures, ground.norm, ground.density, ground.points
+    )
+    table = _summary(rows, folds.levels, tried, all_weights)
     return Assembled(committee, table, blended)
 
 
-def _try(member: Any, folds: Folds, bar: Any, deadline: float | None) -> _Tried:
+def try_member(member: Any, folds: Folds, bar: Any, deadline: float | None) -> Tried:
     """Tune a member, and let it answer the rows of every fold that it did not learn from."""
     started = time.monotonic()
 
-    def outcome(found: tuple[FloatArray, FittedMember] | None, remark: str) -> _Tried:
+    def outcome(found: tuple[FloatArray, FittedMember] | None, remark: str) -> Tried:
         seconds = time.monotonic() - started
         report("%s: %.1f s%s", member.name, seconds, f", {remark}" if remark else "")
-        return _Tried(member.name, member.description, found, seconds, remark)
+        return Tried(member.name, member.description, found, seconds, remark)
 
     late = "left out, the time was up"
     if deadline is not None and started >= deadline:
@@ -164,10 +212,28 @@ def _try(member: Any, folds: Folds, bar: Any, deadline: float | None) -> _Tried:
     return outcome((answers, fitted), "")
 
 
-def _weigh(
-    rows: LearningRows, plan: Plan, answers: FloatArray, folds: Folds
+def weigh(
+    rows: LearningRows, weighting: str, answers: FloatArray, folds: Folds
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Choose weights and temperatures at each level; return cross-fitted answers beside them."""
+    """Choose weights and temperatures at each level of hidden cells.
+
+    Parameters
+    ----------
+    rows : LearningRows
+    weighting : str
+        As of :func:`~absentia.automatic.blending.blend_weights`.
+    answers : ndarray of shape (n_members, n_levels, n_samples, n_outputs)
+        Out of fold; NaN for rows that were not judged.
+    folds : Folds
+
+    Returns
+    -------
+    blended : ndarray of shape (n_levels, n_samples, n_outputs)
+        Averages with the weights that the other folds would choose.
+    weights : ndarray of shape (n_levels, n_members)
+    temperatures, excess : ndarray of shape (n_levels,)
+        ``excess`` is how much more rows of each level miss than training rows do.
+    """
     row_weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
     n_levels = answers.shape[1]
     weights, temperatures, excess = [], np.ones(n_levels), np.zeros(n_levels)
@@ -181,7 +247,7 @@ def _weigh(
 
         def choose(chosen: Any, own: FloatArray = own) -> tuple[FloatArray, float]:
             found = blend_weights(
-                plan.weighting, own[:, chosen], rows.y[chosen], row_weights[chosen], rows.task
+                weighting, own[:, chosen], rows.y[chosen], row_weights[chosen], rows.task
             )
             if rows.n_classes is None:
                 return found, 1.0
@@ -210,7 +276,7 @@ def _weigh(
 
 
 def _summary(
-    rows: LearningRows, levels: HiddenLevels, tried: list[_Tried], weights: FloatArray
+    rows: LearningRows, levels: HiddenLevels, tried: list[Tried], weights: FloatArray
 ) -> MemberTable:
     found = np.full(weights.shape, np.nan)
     scores = np.full(len(tried), np.nan)

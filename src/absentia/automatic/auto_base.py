@@ -77,7 +77,7 @@ class AutoMachine(BaseEstimator):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "time_budget": POSITIVE | words(None),
-        "weighting": words("greedy", "stacking", "equal"),
+        "weighting": words("shrunk", "greedy", "stacking", "equal"),
         "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
         "n_splits": count_from(2),
         "n_repeats": COUNT | words(None),
@@ -89,7 +89,7 @@ class AutoMachine(BaseEstimator):
         *,
         members: Any = "default",
         time_budget: float | None = None,
-        weighting: str = "greedy",
+        weighting: str = "shrunk",
         hidden: Any = (0.3, 0.6),
         density: Any = "gaussian",
         n_splits: int = 5,

@@ -23,24 +23,26 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
     Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
     regression on beliefs (one Gaussian, a mixture, normal scores, times a kernel of what is
     missing) and on means with indicators, a random forest, and boosted trees. The answer is an
-    average ``p(x) = sum_k w_k(x) p_k(x)`` whose weights are chosen by forward selection with
-    replacement (Caruana and others, 2004), followed by a temperature. Rows that miss more than
+    average ``p(x) = sum_k w_k(x) p_k(x)`` whose weights minimise the out-of-fold log loss with a
+    pull towards equal weights, followed by a temperature. Rows that miss more than
     the training rows did get weights of their own, chosen on rows from which further cells were
     hidden; trees answer them through an average over what the row could be.
 
     Parameters
     ----------
     members : "default" or list, default="default"
-        Names among ``"forest"``, ``"boosting"``, ``"beliefs"``, ``"indicators"``,
-        ``"beliefs-mask"``, ``"beliefs-scores"``, ``"beliefs-mixture"``, ``"catboost"`` and
-        ``"lightgbm"``, and pairs ``(name, estimator)`` of estimators that take NaN. The last two
-        names need their packages, and a machine that uses them cannot be saved.
+        Names among ``"forest"``, ``"extra-trees"``, ``"boosting"``, ``"linear"``, ``"beliefs"``,
+        ``"indicators"``, ``"beliefs-mask"``, ``"beliefs-scores"``, ``"beliefs-mixture"``,
+        ``"gaussian-process"``, ``"catboost"`` and ``"lightgbm"``, and pairs ``(name, estimator)``
+        of estimators that take NaN. The last two names need their packages, and a machine that
+        uses them cannot be saved.
     time_budget : float, optional
         Seconds after which no further member is tried. Without it, and with an integer
         ``random_state``, a fit is deterministic.
-    weighting : {"greedy", "stacking", "equal"}, default="greedy"
-        How weights are chosen: forward selection, the optimum over all weights of sum one, or not
-        at all.
+    weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
+        How weights are chosen: the optimum over all weights of sum one with a pull towards equal
+        weights, forward selection with replacement (Caruana and others, 2004), the optimum
+        without a pull, or not at all.
     hidden : sequence of float, default=(0.3, 0.6)
         Shares of the observed cells that are hidden to choose weights for rows that miss more.
         ``()`` uses the same weights for all rows.
@@ -184,7 +186,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     ----------
     members : "default" or list, default="default"
     time_budget : float, optional
-    weighting : {"greedy", "stacking", "equal"}, default="greedy"
+    weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
     hidden : sequence of float, default=(0.3, 0.6)
     density : {"gaussian", "mixture"} or density, default="gaussian"
     n_splits : int, default=5

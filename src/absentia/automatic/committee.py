@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.automatic.blending import tempered
+from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.member_plans import FittedMember
 from absentia.automatic.novelty import MissingNorm
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
@@ -90,15 +90,10 @@ class Committee(Stored):
         if not (np.diff(self.levels) > 0).all() or not (self.temperatures > 0).all():
             raise ValueError("Committee: levels must increase and temperatures be positive.")
 
-    def weights_of_rows(self, excess: FloatArray) -> FloatArray:
-        """Return the weight of each member for each row, interpolated between the levels."""
-        columns = [np.interp(excess, self.levels, column) for column in self.weights.T]
-        return np.stack(columns, axis=1)
-
     def answer(self, table: FloatArray) -> FloatArray:
         """Return probabilities, or numbers in one column; NaN where missing is welcome."""
         excess = self.norm.excess(np.isnan(table))
-        weights = self.weights_of_rows(excess)
+        weights = weights_of_rows(excess, self.levels, self.weights)
         total: FloatArray | None = None
         for member, column in zip(self.members, weights.T, strict=True):
             rows = np.flatnonzero(column > 0)

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -17,10 +19,18 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
-from absentia.automatic.member_plans import EstimatorPlan, LearningRows, MemberPlan, SearchPlan
+from absentia.automatic.member_plans import (
+    EstimatorPlan,
+    LearningRows,
+    MemberPlan,
+    SearchPlan,
+    StagedPlan,
+)
 from absentia.densities import MixtureDensity
 from absentia.engine.threads import n_threads
 from absentia.machines import (
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
     KernelRidgeCV,
     LargeScaleLogisticRegression,
     LargeScaleRidge,
@@ -33,6 +43,9 @@ __all__ = ["MEMBERS", "plan_members"]
 _MOST_KERNEL_ROWS = 2500
 _ROWS_FOR_THREADS = 20_000
 _PENALTIES = (0.05, 0.5, 5.0, 50.0)
+#: Of linear kernels, whose values grow with the number of columns.
+_LINEAR_PENALTIES = (0.003, 0.03, 0.3, 3.0)
+_LINEAR_RIDGES = (0.3, 3.0, 30.0, 300.0)
 _RIDGES = (0.003, 0.03, 0.3, 3.0)
 _MASK_WEIGHTS = (0.02, 0.1, 0.5)
 #: Seconds of one pair of incomplete rows of 34 columns, and how it grows with the columns.
@@ -127,12 +140,43 @@ def _forest(rows: LearningRows, settings: Settings) -> MemberPlan:
 def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind: Any = HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
     trees = kind(
-        learning_rate=0.08, max_iter=100, l2_regularization=1.0, min_samples_leaf=10,
-        early_stopping=False, random_state=settings["seed"],
+        learning_rate=0.06, l2_regularization=1.0, min_samples_leaf=10, early_stopping=False,
+        random_state=settings["seed"],
     )  # fmt: skip
-    return EstimatorPlan(
-        "boosting", "histogram gradient boosting", True, trees, {"max_leaf_nodes": (4, 16)}
+    return StagedPlan(
+        "boosting", "histogram gradient boosting", True, trees, {"max_leaf_nodes": (3, 8)}
     )
+
+
+def _extra_trees(rows: LearningRows, settings: Settings) -> MemberPlan:
+    kind = ExtraTreesClassifier if rows.n_classes else ExtraTreesRegressor
+    trees = kind(150, random_state=settings["seed"], n_jobs=1)
+    about = "extremely randomized trees"
+    return EstimatorPlan("extra-trees", about, True, trees, {"min_samples_leaf": (1, 4)})
+
+
+def _linear(rows: LearningRows, settings: Settings) -> MemberPlan:
+    shared = {
+        "gammas": None,
+        "kernel": "linear",
+        "density": settings["density"],
+        "n_jobs": settings["n_jobs"],
+    }
+    search = (
+        LogisticRegressionCV(Cs=_LINEAR_PENALTIES, tol=1e-4, **shared)
+        if rows.n_classes
+        else KernelRidgeCV(alphas=_LINEAR_RIDGES, **shared)
+    )
+    about = "linear model on the means of beliefs"
+    return SearchPlan("linear", about, False, (StandardScaler(),), search)
+
+
+def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
+    kind = GaussianProcessClassifier if rows.n_classes else GaussianProcessRegressor
+    model = make_pipeline(
+        StandardScaler(), kind(density=settings["density"], n_jobs=settings["n_jobs"])
+    )
+    return EstimatorPlan("gaussian-process", "Gaussian process on beliefs", False, model)
 
 
 def _package(name: str, classes: tuple[str, str], quiet: Settings) -> Any:
@@ -151,12 +195,15 @@ def _package(name: str, classes: tuple[str, str], quiet: Settings) -> Any:
 #: All members by name, in the order in which they are tried: the quick ones first.
 MEMBERS: dict[str, Callable[[LearningRows, Settings], MemberPlan]] = {
     "forest": _forest,
+    "extra-trees": _extra_trees,
     "boosting": _boosting,
+    "linear": _linear,
     "beliefs": _beliefs,
     "indicators": _indicators,
     "beliefs-mask": _beliefs_mask,
     "beliefs-scores": _beliefs_scores,
     "beliefs-mixture": _beliefs_mixture,
+    "gaussian-process": _gaussian_process,
     "catboost": _package(
         "catboost",
         ("CatBoostClassifier", "CatBoostRegressor"),
@@ -168,8 +215,11 @@ MEMBERS: dict[str, Callable[[LearningRows, Settings], MemberPlan]] = {
 }
 #: Members that differ from others only where something is missing.
 _ONLY_WITH_HOLES = ("indicators", "beliefs-mask")
-#: Not by default: their trees are no plain arrays, so that the model could not be saved.
-_ON_DEMAND = ("catboost", "lightgbm")
+#: A mixture of wide tables takes longer than all other members together.
+_MOST_MIXTURE_COLUMNS = 50
+#: Not by default: the trees of the first two are no plain arrays, so that the model could not be
+#: saved; Gaussian processes take several times longer than kernel logistic regression.
+_ON_DEMAND = ("catboost", "lightgbm", "gaussian-process")
 
 
 def plan_members(
@@ -194,7 +244,7 @@ def plan_members(
     >>> rows = LearningRows(np.eye(30), np.arange(30) % 2, None, 2)
     >>> settings = {"seed": 0, "n_jobs": None, "density": "gaussian"}
     >>> [plan.name for plan in plan_members("default", rows, settings)]
-    ['forest', 'boosting', 'beliefs', 'beliefs-scores', 'beliefs-mixture']
+    ['forest', 'extra-trees', 'boosting', 'linear', 'beliefs', 'beliefs-scores', 'beliefs-mixture']
     """
     if isinstance(members, str):
         if members != "default":
@@ -203,8 +253,10 @@ def plan_members(
                 f"{', '.join(MEMBERS)}."
             )
         holes = bool(rows.table.size and (rows.table != rows.table).any())
-        names = [name for name in MEMBERS if name not in _ON_DEMAND]
-        members = [name for name in names if holes or name not in _ONLY_WITH_HOLES]
+        left_out = [*_ON_DEMAND, *(() if holes else _ONLY_WITH_HOLES)]
+        if rows.table.shape[1] > _MOST_MIXTURE_COLUMNS:
+            left_out.append("beliefs-mixture")
+        members = [name for name in MEMBERS if name not in left_out]
     plans: list[MemberPlan] = []
     for member in members:
         if isinstance(member, str) and member in MEMBERS:

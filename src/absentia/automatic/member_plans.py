@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -27,11 +29,20 @@ from absentia.predictions.training_draws import fit_weighted
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.stored import Stored
 
-__all__ = ["EstimatorPlan", "FittedMember", "LearningRows", "MemberPlan", "SearchPlan"]
+__all__ = [
+    "EstimatorPlan",
+    "FittedMember",
+    "LearningRows",
+    "MemberPlan",
+    "SearchPlan",
+    "StagedPlan",
+]
 
 Task = Literal["classification", "regression"]
 Splits = Sequence[tuple[IntArray, IntArray]]
 _TREES = (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -39,6 +50,8 @@ _TREES = (
 )
 #: Rows that kernel searches solve for, over all of their folds.
 _SEARCHED_ROWS = 2000
+#: Folds on which the number of boosted trees is chosen.
+_STAGED_FOLDS = 2
 #: Boosting on fewer rows has too little work for threads, which then wait for each other.
 _ROWS_FOR_THREADS = 20_000
 
@@ -147,16 +160,59 @@ class EstimatorPlan(MemberPlan):
 
     def fitted(self, rows: LearningRows) -> FittedMember:
         """Fit a copy of the estimator."""
-        threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
-        table = rows.table
-        if isinstance(self.estimator, _TREES):
-            # A column without a value makes boosting fail; a constant is never split on.
-            table = np.where(np.isnan(table).all(axis=0), 0.0, table)
-        with threadpool_limits(threads, user_api="openmp"):
-            model = fit_weighted(clone(self.estimator), table, rows.y, rows.weights)
+        model = self._fit(clone(self.estimator), rows)
         if isinstance(model, _TREES):
             model = TreeEnsemble.of(model, rows.n_classes)
         return FittedMember(self.name, model, self.averages, rows.n_classes)
+
+    def _fit(self, model: Any, rows: LearningRows) -> Any:
+        threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
+        table = rows.table
+        if isinstance(model, _TREES):
+            # A column without a value makes boosting fail; a constant is never split on.
+            table = np.where(np.isnan(table).all(axis=0), 0.0, table)
+        with threadpool_limits(threads, user_api="openmp"):
+            return fit_weighted(model, table, rows.y, rows.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class StagedPlan(EstimatorPlan):
+    """Boosted trees; their number is chosen among ``stages``, from one fit per candidate."""
+
+    stages: tuple[int, ...] = (25, 50, 100, 200)
+
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
+        found: dict[tuple[int, int], float] = {}
+        candidates = list(ParameterGrid(dict(self.grid)))
+        for train, test in splits[:_STAGED_FOLDS]:
+            judged = rows[test]
+            for k, candidate in enumerate(candidates):
+                model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
+                for stage, answers in self._staged(model, rows[train], judged.table):
+                    loss = losses(answers, judged.y, rows.task)
+                    place = (stage, k)
+                    found[place] = found.get(place, 0.0) + np.average(loss, weights=judged.weights)
+        stage, k = min(found, key=lambda place: found[place])
+        best = clone(self.estimator).set_params(max_iter=stage, **candidates[k])
+        plan = EstimatorPlan(self.name, self.description, self.averages, best)
+        return plan, plan.fitted(rows)
+
+    def _staged(
+        self, model: Any, rows: LearningRows, table: FloatArray
+    ) -> Iterator[tuple[int, FloatArray]]:
+        """Fit a model, and return its answers after each of the stages."""
+        model = self._fit(model, rows)
+        staged = model.staged_predict if rows.n_classes is None else model.staged_predict_proba
+        table = np.where(np.isnan(rows.table).all(axis=0), 0.0, table)
+        for step, answers in enumerate(staged(table), start=1):
+            if step not in self.stages:
+                continue
+            if rows.n_classes is None:
+                yield step, np.reshape(answers, (-1, 1))
+            else:
+                spread = np.zeros((len(table), rows.n_classes))
+                spread[:, model.classes_] = answers
+                yield step, spread
 
 
 @dataclass(frozen=True, eq=False)

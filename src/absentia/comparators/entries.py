@@ -198,7 +198,7 @@ ENTRIES: tuple[Comparator, ...] = (
         "a weighted average of beliefs, indicators and trees",
         "Caruana and others 2004",
         _automatic,
-        {task: {"weighting": ("greedy",)} for task in ("classification", "regression")},
+        {task: {"weighting": ("shrunk",)} for task in ("classification", "regression")},
         handles_nan=True,
         probabilistic=True,
         stochastic=True,

@@ -21,6 +21,7 @@ from absentia.tables import IntArray
 __all__ = [
     "COMPARE",
     "COMPARE_METHODS",
+    "HOLED_TABLES",
     "QUICK_METHODS",
     "QUICK_ROWS",
     "REAL_HOLES",
@@ -63,6 +64,8 @@ _REGRESSION = (
     "air_quality_uci",
     "beijing_multisite_air",
 )
+#: All tables that were incomplete when they were published.
+HOLED_TABLES = (*_CLASSIFICATION, *_REGRESSION)
 #: A kernel of beliefs costs the cube of the missing columns: of wide tables fewer rows are taken.
 _WIDE = 100
 _WIDE_SETS = (

@@ -18,10 +18,10 @@ from absentia.evaluation.inner_search import Grid, Trained
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.scoring import score
 
-__all__ = ["SHIFT"]
+__all__ = ["COMPLETE_TABLES", "SHIFT"]
 
 _FOLDS = 5
-_SETS = (
+COMPLETE_TABLES = (
     "australian",
     "banknote",
     "breast_cancer_wisconsin",
@@ -40,7 +40,7 @@ _SLOW = (
 
 def _cells(context: Context) -> list[Cell]:
     names = [name for name in methods_for("classification") if name not in _LEFT_OUT]
-    sets: Sequence[str] = _SETS
+    sets: Sequence[str] = COMPLETE_TABLES
     samples = {"smoke": 1, "small": 1, "full": 10}[context.size]
     if context.size == "smoke":
         names, sets = ["genrbf", "hist-gradient-boosting"], ("heart_statlog",)

@@ -1,0 +1,1 @@
+"""The automatic machine against its members and averages without beliefs, on real tables."""

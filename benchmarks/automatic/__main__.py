@@ -1,0 +1,50 @@
+"""Compute the answers of members: ``python -m benchmarks.automatic --data FOLDER --store FOLDER``.
+
+A run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from benchmarks.automatic.answers import compute, compute_catboost, path_of
+from benchmarks.automatic.trials import HOLED_TABLES, SHIFT_TABLES, trial
+
+#: All members that are tried, and those that make no difference on complete rows.
+MEMBERS = (
+    "forest", "extra-trees", "boosting", "linear", "beliefs", "indicators", "beliefs-mask",
+    "beliefs-scores", "beliefs-mixture",
+)  # fmt: skip
+ONLY_WITH_HOLES = ("indicators", "beliefs-mask")
+
+
+def main() -> None:
+    """Run what is missing of the store."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.automatic", description=__doc__)
+    parser.add_argument("--data", required=True, help="folder of the tables")
+    parser.add_argument("--store", type=Path, required=True, help="folder of the answers")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--members", nargs="*", default=MEMBERS)
+    parser.add_argument("--tables", nargs="*", default=[*HOLED_TABLES, *SHIFT_TABLES])
+    chosen = parser.parse_args()
+    chosen.store.mkdir(parents=True, exist_ok=True)
+    for repeat in range(chosen.repeats):
+        for name in chosen.tables:
+            split = trial(name, repeat, chosen.data)
+            for member in chosen.members:
+                path = path_of(chosen.store, split, member)
+                if path.exists() or path.with_suffix(".failed").exists():
+                    continue
+                if name in SHIFT_TABLES and member in ONLY_WITH_HOLES:
+                    continue
+                if member == "catboost":
+                    line = compute_catboost(split, chosen.store)
+                else:
+                    line = compute(split, member, chosen.store)
+                print(time.strftime("%H:%M:%S"), line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
