@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from absentia.reports.missingness_report import MissingnessReport, describe_missingness
     from absentia.tables.bounded_table import bounded
+    from absentia.tables.column_plan import ColumnPlan
     from absentia.tables.encoder import TableEncoder
     from absentia.tables.normal_scores import NormalScores
     from absentia.tables.streams import Chunks
@@ -78,6 +79,7 @@ __all__ = [
     "Beliefs",
     "CategoryKernel",
     "Chunks",
+    "ColumnPlan",
     "ConformalClassifier",
     "ConformalRegressor",
     "ConjugateGradientRidge",
@@ -154,6 +156,7 @@ _HOMES = (
     "beliefs",
     "missingness",
     "tables.bounded_table",
+    "tables.column_plan",
     "tables.encoder",
     "tables.normal_scores",
     "tables.streams",

@@ -153,17 +153,29 @@ def test_polars_is_pandas():
     )
 
 
-def test_frames_of_numbers_have_no_plan():
+def test_frames_of_numbers_are_used_as_they_are():
     frame, y = people()
     numbers = frame[["age"]].astype(float).assign(b=1.0 * np.arange(80))
     machine = SVC().fit(numbers, y)
-    assert not hasattr(machine, "columns_")
+    assert machine.columns_.to_frame()["used as"].tolist() == ["number", "number"]
+    plain = SVC().fit(numbers.to_numpy(), y)
+    assert not hasattr(plain, "columns_")
+    np.testing.assert_array_equal(
+        machine.decision_function(numbers), plain.decision_function(numbers.to_numpy())
+    )
+    missing = numbers.assign(b=np.nan)
+    with pytest.warns(UserWarning, match="lacks 'b'"):
+        np.testing.assert_array_equal(
+            machine.decision_function(numbers[["age"]]), machine.decision_function(missing)
+        )
     np.testing.assert_array_equal(
         machine.decision_function(numbers),
         SVC().fit(numbers.to_numpy(), y).decision_function(numbers.to_numpy()),
     )
-    with pytest.raises(ValueError, match="numeric"):
-        machine.predict(numbers.assign(b="word"))
+    with pytest.warns(UserWarning, match="'word' in 'b'"):
+        np.testing.assert_array_equal(
+            machine.decision_function(numbers.assign(b="word")), machine.decision_function(missing)
+        )
 
 
 def test_a_failed_fit_leaves_the_machine_as_it_was():

@@ -58,7 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _sentence(error: Exception) -> str:
     """Return what went wrong on one line."""
     text = " ".join(str(error).split())
-    if isinstance(error, ValueError | TypeError | ImportError | RuntimeError) and text:
+    if (
+        isinstance(error, ValueError | TypeError | ImportError | RuntimeError | MemoryError)
+        and text
+    ):
         return text
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import (
@@ -39,6 +39,7 @@ from absentia.tables import (
     open_rows,
     plan_of,
 )
+from absentia.tables.plan_page import ShowsColumns
 from absentia.tables.streams import Stream
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ __all__ = ["LOG_ROOT_2_PI", "Density", "TrainingRows"]
 LOG_ROOT_2_PI = 0.5 * float(np.log(2 * np.pi))
 
 
-class Density(DensityMixin, BaseEstimator):
+class Density(DensityMixin, ShowsColumns):
     """The methods that a fitted density derives from its ``prior_`` and ``columns_``.
 
     A density supplies ``fit``, which sets those two, and inherits the rest.
@@ -199,7 +200,7 @@ class Density(DensityMixin, BaseEstimator):
     def _open(self, X: TableLike) -> Table | Stream:
         """Return what a user gave, its columns checked."""
         check_is_fitted(self)
-        rows = open_known(X, self) if plan_of(self) is not None else open_table_or_stream(X)
+        rows = open_known(X, self) if plan_of(self, X) is not None else open_table_or_stream(X)
         assert isinstance(rows, Table | Stream)
         return rows.behind_plan().checked(self)
 

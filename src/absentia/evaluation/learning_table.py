@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
 from absentia.tables import BoolArray
-from absentia.tables.columns import ColumnReading, read_column
+from absentia.tables.column_guesses import read_column
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _as_read(column: Any, task: str | None) -> tuple[Any, list[str]]:
     if reading.kind != "number":
         return column, []
     notes = [f"{column.name}: {reading.note}."] if reading.note and not reading.left_out else []
-    numbers = ColumnReading("number").values(column)[:, 0]
+    numbers = replace(reading, left_out=False).values(column)[:, 0]
     return pd.Series(numbers, index=column.index, name=column.name), notes
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,12 +23,13 @@ from absentia.tables import (
     open_rows,
     set_fitted,
 )
+from absentia.tables.plan_page import ShowsColumns
 from absentia.tables.streams import Stream
 
 __all__ = ["BeliefFeatures"]
 
 
-class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColumns):
     """Base of the feature maps: rows to beliefs, beliefs to numbers.
 
     A map writes ``__init__`` (with ``density`` among its parameters), ``_learn``, which returns

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,11 +28,12 @@ from absentia.tables import (
     open_rows,
     set_fitted,
 )
+from absentia.tables.plan_page import ShowsColumns
 
 __all__ = ["MaskFeatures"]
 
 
-class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColumns):
     """Features of *which* values a row misses; inner products approach :class:`MaskKernel`.
 
     Append them to :class:`FourierFeatures` with ``FeatureUnion`` and the kernels add up; to

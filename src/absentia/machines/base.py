@@ -28,7 +28,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,6 +40,7 @@ from absentia.kernels.gram.tiles import cut
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
 from absentia.kernels.repair import check_psd
+from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.missingness_shift import Shift, check_shift
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
@@ -56,6 +56,7 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
+from absentia.tables.plan_page import ShowsColumns
 
 __all__ = [
     "COMMON",
@@ -121,7 +122,7 @@ class GramRows:
         return n, m
 
 
-class KernelMachine(BaseEstimator):
+class KernelMachine(ShowsColumns):
     """Base of all machines: density, beliefs, kernel and the checks around them.
 
     Fitted attributes that all machines have: ``density_``, ``kernel_``, ``beliefs_`` (the training
@@ -151,6 +152,8 @@ class KernelMachine(BaseEstimator):
     #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as
     #: by the machines of scikit-learn that this one stands in for.
     _stands_in_for_scikit_learn = False
+    #: Whether ``fit`` holds the kernel of all pairs of training rows in memory.
+    _holds_matrix: ClassVar[bool] = True
 
     # ------------------------------------------------------------------ what a machine writes
 
@@ -239,14 +242,17 @@ class KernelMachine(BaseEstimator):
 
     def _open_new(self, X: TableLike) -> MemoryRows:
         """Return new rows, read, and checked against those of training: the door."""
-        plan = None if isinstance(X, MemoryRows) else plan_of(self)
+        plan = None if isinstance(X, MemoryRows) else plan_of(self, X)
         return self._open(X).checked(self) if plan is None else plan.read(X)
 
     def _open(self, X: TableLike, *, training: bool = False) -> MemoryRows:
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
         words = self._words() if training else None
-        return open_memory(X, words=words, sparse=self._stands_in_for_scikit_learn)
+        rows = open_memory(X, words=words, sparse=self._stands_in_for_scikit_learn)
+        if training and self._holds_matrix and not self._is_precomputed():
+            check_matrix_size(len(rows), type(self).__name__)
+        return rows
 
     def _words(self) -> WordsAs:
         """Return what columns of words become: codes where density and kernel know categories."""

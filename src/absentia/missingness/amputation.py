@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 from absentia.parameters import FINITE, SHARE
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names, table_as
-from absentia.tables.columns import read_column
+from absentia.tables.column_guesses import read_column
 from absentia.tables.frames import as_frame, holds_numbers_only, without_cells
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]

@@ -18,7 +18,7 @@ from absentia.reports.little import LittleTest, little_test
 from absentia.reports.missingness_page import missingness_page, notebook_table
 from absentia.reports.safe_text import printable
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
-from absentia.tables.columns import read_column
+from absentia.tables.column_guesses import read_column
 from absentia.tables.frames import as_frame
 from absentia.tables.phrases import counted, infinite_note
 

@@ -21,7 +21,7 @@ from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, RowAnswers
 from absentia.studio.row_model import TrainedModel
-from absentia.tables.columns import read_as, read_column
+from absentia.tables.column_guesses import read_as, read_column
 
 __all__ = ["Workspace", "Workspaces"]
 

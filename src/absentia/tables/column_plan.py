@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables.columns import ColumnReading, read_as, read_column
+from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
+from absentia.tables.column_guesses import read_as, read_column
+from absentia.tables.columns import ColumnReading
 from absentia.tables.frames import as_frame
+from absentia.tables.number_guesses import number_notes
 from absentia.tables.phrases import counted, listed
 from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame
+from absentia.tables.sentinels import find_sentinels, without_sentinels
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 from absentia.tables.words import Words
@@ -24,11 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnPlan",
-    "absent_columns",
     "fill_columns",
-    "plan_columns",
     "plan_readings",
-    "warn_of_absent_columns",
+    "read_planned",
+    "warn_of_codes",
 ]
 
 
@@ -104,28 +107,6 @@ def fill_columns(
     return out
 
 
-def absent_columns(found: set[str], readings: dict[str, ColumnReading]) -> list[str]:
-    """Return which columns that are read a table lacks; where it lacks all it is another table."""
-    needed = [name for name, reading in readings.items() if reading.width]
-    absent = [name for name in needed if name not in found]
-    if len(absent) == len(needed):
-        raise ValueError(
-            f"The table has none of the columns that the model was trained with, "
-            f"{listed(needed)}; it has {listed(sorted(found))}."
-        )
-    return absent
-
-
-def warn_of_absent_columns(absent: list[str]) -> None:
-    """Warn of columns of training that a table lacks."""
-    if absent:
-        warnings.warn(
-            f"The table lacks {listed(absent)}, which the model was trained with: missing in "
-            "every row.",
-            stacklevel=4,
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnPlan(Stored):
     """How each column of a data frame is used: as a number, a date, a category, or not at all.
@@ -146,6 +127,9 @@ class ColumnPlan(Stored):
     centres, scales : ndarray
         Numbers, dates, orders and indicators are brought to standard units by these: in a table of
         words and numbers no unit is common to all columns. Zero and one for codes.
+    plain : bool
+        Whether the frame has numbers only: then they are used as they are, except codes for missing
+        values such as -999.
 
     Examples
     --------
@@ -170,6 +154,7 @@ class ColumnPlan(Stored):
     codes: bool
     centres: FloatArray
     scales: FloatArray
+    plain: bool = False
 
     def validate(self) -> None:
         """Raise ValueError unless there is a reading per column and a scale per number."""
@@ -185,11 +170,49 @@ class ColumnPlan(Stored):
             self._require_finite(name)
 
     @classmethod
-    def of(cls, X: Any, *, codes: bool) -> ColumnPlan:
-        """Make the plan of a pandas or polars frame."""
+    def of(
+        cls,
+        X: Any,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        max_categories: int = 30,
+        keep_ids: bool = False,
+        codes: bool = False,
+    ) -> ColumnPlan:
+        """Make the plan of a pandas or polars frame.
+
+        Machines make theirs without any of these parameters. To choose for yourself, make the
+        plan, and train on ``plan.read(X)``; the machine reads later frames by it.
+
+        Parameters
+        ----------
+        X : frame
+        kinds : dict from column to {"number", "category", "date", "cyclic date", "left out"}, \
+optional
+            What these columns are, whatever they look like.
+        max_categories : int, default=30
+            A column of words with more different values than this is left out.
+        keep_ids : bool, default=False
+            Whether to keep columns that only name the rows.
+        codes : bool, default=False
+            Whether categories are to stay categories, for ``density="mixed"``.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from absentia import ColumnPlan
+        >>> table = pd.DataFrame({"ward": [1, 2, 3, 2], "age": [41, 67, None, 52]})
+        >>> ColumnPlan.of(table, kinds={"ward": "category"})
+        column  used as   note
+        ward    category  words, one indicator column for each of the 3
+        age     number
+        """
         frame = as_frame(X)
-        found, _ = plan_readings(frame)
+        found, _ = plan_readings(
+            frame, max_categories=max_categories, keep_ids=keep_ids, kinds=kinds
+        )
         readings = {name: _with_limits(reading) for name, reading in found.items()}
+        warn_of_codes(readings)
         values = fill_columns(frame, readings, [], codes=codes)
         plan = cls(
             tuple(readings),
@@ -204,6 +227,34 @@ class ColumnPlan(Stored):
         plan.scales[numbers] = np.where(spreads > 0, spreads, 1.0)
         return plan
 
+    @classmethod
+    def of_numbers(cls, table: Table) -> ColumnPlan:
+        """Make the plan of a frame of numbers alone: they are used as they are."""
+        readings = {}
+        for name, values in zip(table.labels, table.array.T, strict=True):
+            sentinels = find_sentinels(values)
+            notes = number_notes(values, sentinels, 0)
+            known = values[~np.isnan(values)]
+            if not len(known):
+                notes.append("it has no value at all")
+            elif known.min() == known.max():
+                notes.append(f"its only value is {known[0]:g}")
+            readings[name] = ColumnReading("number", "; ".join(notes), sentinels=sentinels)
+        warn_of_codes(readings)
+        n = len(readings)
+        units = (np.zeros(n), np.ones(n))
+        return cls(tuple(readings), tuple(readings.values()), False, *units, plain=True)
+
+    def without_codes(self, values: FloatArray) -> FloatArray:
+        """Return an array of the plan's columns with NaN for codes such as -999."""
+        coded = [j for j, reading in enumerate(self.readings) if reading.sentinels]
+        if not coded:
+            return values
+        out = values.copy()
+        for j in coded:
+            out[:, j] = without_sentinels(values[:, j], self.readings[j].sentinels)
+        return out
+
     @property
     def labels(self) -> list[str]:
         """The names of the columns behind the door: ``column``, or ``column=word``."""
@@ -213,8 +264,19 @@ class ColumnPlan(Stored):
     @property
     def category_columns(self) -> tuple[int, ...]:
         """Which of the columns behind the door hold codes of categories."""
-        used = [reading for reading in self.readings if not reading.left_out]
-        return tuple(j for j, r in enumerate(used) if self.codes and r.kind == "category")
+        if not self.codes:
+            return ()
+        sources = self._sources()
+        return tuple(j for j, (_, r, _) in enumerate(sources) if r.kind == "category")
+
+    def _sources(self) -> list[tuple[str, ColumnReading, int]]:
+        """Return, for each column behind the door, its column, reading and part of it."""
+        pairs = zip(self.names, self.readings, strict=True)
+        return [(n, r, k) for n, r in pairs for k in range(r.width_of(self.codes))]
+
+    def source_columns(self) -> np.ndarray:
+        """Return, for each column behind the door, the name of the column it is read from."""
+        return np.array([name for name, _, _ in self._sources()], dtype=object)
 
     def read(self, X: Any, *, new: bool = True) -> Table:
         """Read a table by the plan; ``new`` says that it is not the table of training.
@@ -282,12 +344,12 @@ class ColumnPlan(Stored):
         """
         import pandas as pd
 
-        pairs = zip(self.names, self.readings, strict=True)
-        used = [(name, reading) for name, reading in pairs if not reading.left_out]
+        sources = self._sources()
         out = {}
         for at, j in enumerate(range(values.shape[1]) if columns is None else columns):
-            name, reading = used[j]
-            out[name] = reading.restored(values[:, at] * self.scales[j] + self.centres[j])
+            name, reading, part = sources[j]
+            if part == 0:  # the other parts of a date follow from the first
+                out[name] = reading.restored(values[:, at] * self.scales[j] + self.centres[j])
         return pd.DataFrame(out)
 
     def to_frame(self) -> pd.DataFrame:
@@ -332,19 +394,43 @@ def _with_limits(reading: ColumnReading) -> ColumnReading:
     return replace(reading, note=said)
 
 
-def plan_columns(X: Any, *, codes: bool) -> ColumnPlan | None:
-    """Return the plan of a frame with columns that are no numbers; None for any other table."""
-    if not is_frame(X) or not has_columns_of_words(X):
-        return None
-    return ColumnPlan.of(X, codes=codes)
+def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
+    """Warn of numbers that are taken for codes of missing values: a guess that changes values."""
+    found = [f"{name!r} has {r.note}" for name, r in readings.items() if r.sentinels]
+    if found:
+        some = "; ".join(found[:5]) + f"; and {len(found) - 5} more columns" * (len(found) > 5)
+        warnings.warn(
+            f"Codes for missing values: {some}. To use them as numbers, say so: "
+            "ColumnPlan.of(X, kinds={column: 'number'}).read(X), or pass an array.",
+            stacklevel=4,
+        )
+
+
+def read_planned(X: Any, *, codes: bool) -> Table:
+    """Read a table of training: a frame by the plan that is made of it, any other as it is."""
+    if not is_frame(X):
+        return Table.of(X)
+    if has_columns_of_words(X):
+        return ColumnPlan.of(X, codes=codes).read(X, new=False)
+    table = Table.of(X)
+    plan = ColumnPlan.of_numbers(table)
+    return replace(table, array=plan.without_codes(table.array), plan=plan)
 
 
 def _warn_of_new_words(frame: Any, readings: dict[str, ColumnReading], absent: list[str]) -> None:
     found = []
     for name, reading in readings.items():
-        if reading.left_out or not reading.categories or name in absent:
+        if reading.left_out or name in absent or frame[name].dtype.kind in "iufbmM":
             continue
-        new = [word for word in Words(frame[name]).distinct if word not in reading.categories]
+        words = Words(frame[name])
+        if reading.categories:
+            new = [word for word in words.distinct if word not in reading.categories]
+        elif reading.kind == "number":
+            lower, upper = words.bounds(reading.decimal)
+            unread = ~np.isfinite(lower) & ~np.isfinite(upper) & ~words.says_nothing()
+            new = [word for word, other in zip(words.distinct, unread, strict=True) if other]
+        else:
+            continue
         if new:
             found.append(f"{new[0]!r} in {name!r}" + f" and {len(new) - 1} more" * (len(new) > 1))
     if found:

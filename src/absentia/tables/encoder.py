@@ -10,19 +10,15 @@ word is missing in *all* of its indicator columns, so that it stays uncertain in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.tables.column_plan import (
-    absent_columns,
-    fill_columns,
-    plan_readings,
-    warn_of_absent_columns,
-)
-from absentia.tables.columns import ColumnReading, Kind
+from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
+from absentia.tables.column_plan import fill_columns, plan_readings
+from absentia.tables.columns import ColumnReading
 from absentia.tables.frames import as_frame
 from absentia.tables.reading import FloatArray
 
@@ -35,11 +31,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Each column of the training table gets one of these readings, and later tables are read the
     same way:
 
-    - *number*: kept; numbers written as text (also with a decimal comma) are read, and other words
-      among them ("unknown", "-"), bounds ("<0.5") and infinities count as missing;
-    - *date*: days since 1 January 1970;
+    - *number*: kept; numbers written as text (also with decimal commas, thousands, money or
+      percent signs) are read, and other words among them ("unknown", "-"), limits ("<0.5"),
+      infinities and codes far outside the rest (-999) count as missing;
+    - *date*: days since 1 January 1970, with sine and cosine of the time of year, of the week or of
+      the day where the dates cover several of them;
     - *duration*: a number of days;
-    - *ordered*: the categories of an ordered categorical column are numbered in their order;
+    - *ordered*: the categories of an ordered categorical column are numbered in their order, and so
+      are ranges of numbers such as age groups;
     - *category*: one indicator column per value, a single one if there are two values. A
       missing value is missing in all of them, and so is a value that training never saw;
     - *left out*: columns without a value, with one value only, with too many different words, and
@@ -52,8 +51,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     keep_ids : bool, default=False
         Whether to keep columns that only name the rows: whole numbers that count them, or a
         different word in each. A model can memorise them, and they say nothing about other rows.
-    kinds : dict of str to {"number", "category", "left out"}, optional
+    kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
         How to read some of the columns, whatever they look like, such as postcodes as categories.
+        Numbers that are asked for are taken as they are, also such as -999; a date that is asked
+        for has no cyclic parts, a cyclic date has all of them.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ``"left out"``.
     categories_ : dict of str to list of str
         The values of ordered and plain categories.
-    date_formats_ : dict of str to str
+    date_formats_ : dict of str to list of str
         How dates are spelled.
     ids_ : list of str
         The columns that were left out because they only name the rows.
@@ -124,10 +125,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
         self.columns_ = list(readings)
+        self.readings_ = tuple(readings.values())
         self.kinds_ = ["left out" if r.left_out else str(r.kind) for r in readings.values()]
         used = {name: reading for name, reading in readings.items() if not reading.left_out}
         self.categories_ = {n: list(r.categories) for n, r in used.items() if r.categories}
-        self.date_formats_ = {n: r.date_format for n, r in used.items() if r.date_format}
+        self.date_formats_ = {n: list(r.date_formats) for n, r in used.items() if r.date_formats}
         self.ids_ = ids
         self.notes_ = notes
         self.n_features_in_ = len(readings)
@@ -165,16 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _readings(self) -> dict[str, ColumnReading]:
-        # Made of plain lists and texts, which is what a model file can hold.
-        return {
-            name: ColumnReading(
-                next((known for known in get_args(Kind) if known == kind), "category"),
-                categories=tuple(self.categories_.get(name, ())),
-                date_format=self.date_formats_.get(name, ""),
-                left_out=kind == "left out",
-            )
-            for name, kind in zip(self.columns_, self.kinds_, strict=True)
-        }
+        return dict(zip(self.columns_, self.readings_, strict=True))
 
     def __sklearn_tags__(self) -> Any:
         """Declare that text and missing values are accepted."""

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from scipy.sparse import issparse
 
-from absentia.tables.column_plan import ColumnPlan, plan_columns
-from absentia.tables.reading import as_table, densified
+from absentia.tables.column_plan import ColumnPlan, read_planned
+from absentia.tables.reading import as_table, densified, has_columns_of_words, is_frame
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams.base import Stream
 from absentia.tables.table import Table
@@ -70,8 +70,7 @@ def open_memory(X: Any, *, words: WordsAs = None, sparse: bool = False) -> Memor
             f"All rows are needed at once, but {type(X).__name__} are read in pieces. Use a "
             "large-scale machine such as LargeScaleRidge, or load the rows into one table."
         )
-    plan = None if words is None else plan_columns(X, codes=words == "codes")
-    return Table.of(X) if plan is None else plan.read(X, new=False)
+    return Table.of(X) if words is None else read_planned(X, codes=words == "codes")
 
 
 def open_known(X: Any, estimator: Any) -> Table | Stream | MemoryRows:
@@ -79,12 +78,19 @@ def open_known(X: Any, estimator: Any) -> Table | Stream | MemoryRows:
 
     A frame is read by the plan of the training frame, where there was one.
     """
-    plan = None if isinstance(X, Rows) else plan_of(estimator)
+    plan = None if isinstance(X, Rows) else plan_of(estimator, X)
     return open_rows(X).checked(estimator) if plan is None else plan.read(X)
 
 
-def plan_of(estimator: Any) -> ColumnPlan | None:
-    """Return the plan of the frame that an estimator was fitted to, None where there was none."""
+def plan_of(estimator: Any, X: Any = None) -> ColumnPlan | None:
+    """Return the plan by which an estimator reads tables; None where it takes numbers as they are.
+
+    A frame ``X`` with words, such as "unknown" in a column of numbers, is read by the plan of
+    training also where training had numbers alone.
+    """
     known = vars(estimator)
-    plans = (plan for plan in map(known.get, ("plan_", "columns_")) if isinstance(plan, ColumnPlan))
-    return next(plans, None)
+    plans = (known.get(name) for name in ("plan_", "columns_"))
+    plan = next((plan for plan in plans if isinstance(plan, ColumnPlan)), None)
+    if plan is None or not plan.plain:
+        return plan
+    return plan if is_frame(X) and has_columns_of_words(X) else None

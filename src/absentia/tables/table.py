@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.computed_once import computed_once
+from absentia.tables.absent_columns import absent_names, warn_of_absent_columns, with_absent
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows
 
@@ -190,8 +191,9 @@ class Table(MemoryRows):
         """Return what an estimator keeps of the columns: of the frame, where there is a plan."""
         if self.plan is None:
             return super().column_attributes() | ({"sparse_": True} if self.sparse else {})
-        if self.encoded:
-            return super().column_attributes() | {"plan_": self.plan}
+        if self.encoded or self.plan.plain:
+            name = "plan_" if self.encoded else "columns_"
+            return super().column_attributes() | {name: self.plan}
         return {
             "n_features_in_": len(self.plan.names),
             "feature_names_in_": np.asarray(self.plan.names, dtype=object),
@@ -202,6 +204,8 @@ class Table(MemoryRows):
         """Return the table as densities see it, the columns of the plan as its own."""
         if self.plan is None or self.encoded:
             return self
+        if self.plan.plain:
+            return replace(self, encoded=True, _whole=(self, slice(None)), _known={})
         return replace(
             self, encoded=True, columns_checked=True, _whole=(self, slice(None)), _known={}
         )
@@ -212,15 +216,36 @@ class Table(MemoryRows):
         The number of columns, and their names where both tables have names, must be those that
         ``estimator`` was fitted with. The messages are scikit-learn's.
         """
-        if self.plan is not None and not self.encoded and hasattr(estimator, "columns_"):
+        if self._by_plan() and not self.encoded and hasattr(estimator, "columns_"):
             return self  # read by the plan of training, which has checked it
-        if not self.columns_checked:
-            known = getattr(estimator, "feature_names_in_", None)
-            if self.column_names != (None if known is None else list(known)):
-                source = self.as_named()
-                _check_feature_names(estimator, source, reset=False)
-        _check_n_features(estimator, self.array, reset=False)
-        return self if self.columns_checked else replace(self, columns_checked=True)
+        if self.columns_checked:
+            _check_n_features(estimator, self.array, reset=False)
+            return self
+        known = getattr(estimator, "feature_names_in_", None)
+        names = None if known is None else [str(name) for name in known]
+        absent = absent_names(self.column_names, names)
+        table = self._with_absent(names, absent) if absent and names else self
+        if not absent and self.column_names != names:
+            _check_feature_names(estimator, self.as_named(), reset=False)
+        _check_n_features(estimator, table.array, reset=False)
+        return replace(table._without_codes(estimator), columns_checked=True)
+
+    def _by_plan(self) -> bool:
+        return self.plan is not None and not self.plan.plain
+
+    def _with_absent(self, names: list[str], absent: list[str]) -> Table:
+        """Return the table with columns of training that it lacks: missing in every row."""
+        warn_of_absent_columns(absent)
+        return Table(with_absent(self.array, names, absent), names=tuple(names))
+
+    def _without_codes(self, estimator: Any) -> Table:
+        """Return the table without the codes for missing values that training had."""
+        known = vars(estimator)
+        plan = known.get("plan_", known.get("columns_"))
+        if self.plan is not None or not getattr(plan, "plain", False):
+            return self
+        array = plan.without_codes(self.array)
+        return self if array is self.array else replace(self, array=array, _known={}, _whole=None)
 
 
 def _mask_of(table: Table) -> BoolArray:

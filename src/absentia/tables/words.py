@@ -9,13 +9,13 @@ which is not what pandas takes for equal (:func:`_equal_cells` says where the tw
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
+from absentia.tables.number_words import decimal_sign, limits_of_word, mark_of, number_of
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 __all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words"]
@@ -28,6 +28,7 @@ _DATE_FORMATS = (
     "%m/%d/%Y",
     "%d.%m.%Y",
     "%d-%m-%Y",
+    "%d.%m.%y",
     "%Y/%m/%d",
     "%d/%m/%Y %H:%M",
     "%m/%d/%Y %H:%M",
@@ -52,8 +53,6 @@ _NOTHING_KNOWN = frozenset({
     "not known", "not available", "not measured", "not done", "inf", "-inf", "infinity",
     "#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
 })  # fmt: skip
-_BOUND = re.compile(r"^(<=?|≤|>=?|≥)\s*(\S.*)$")
-_THOUSANDS = re.compile(r"^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$")
 
 
 class Words:
@@ -98,54 +97,86 @@ class Words:
         present = self.codes[self.codes >= 0]
         self.counts: IntArray = np.bincount(present, minlength=len(self.distinct))
 
-    def numbers(self) -> FloatArray:
-        """Read the different words as numbers, NaN where one is none."""
-        return np.array([_number(word) for word in self.distinct], dtype=np.float64)
+    def decimal_sign(self) -> str:
+        """Return what separates decimals in this column, ``"."`` or ``","``."""
+        return decimal_sign(self.distinct)
 
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
+    def numbers(self, decimal: str = ".") -> FloatArray:
+        """Read the different words as numbers, NaN where one is none."""
+        return np.array([number_of(word, decimal) for word in self.distinct], dtype=np.float64)
+
+    def bounds(self, decimal: str = ".") -> tuple[FloatArray, FloatArray]:
         """Return where the number of each different word lies: the lower and the upper end.
 
         ``"3"`` lies from 3 to 3, ``"<0.5"`` from minus infinity to 0.5, ``">= 10"`` from 10 to
-        infinity, and a word that is neither anywhere.
+        infinity, ``"5-10"`` from 5 to 10, and a word that is no number anywhere.
         """
-        numbers = self.numbers()
-        known = np.isfinite(numbers)
-        lower = np.where(known, numbers, -np.inf)
-        upper = np.where(known, numbers, np.inf)
-        for k, word in enumerate(self.distinct):
-            bound = None if known[k] else _BOUND.match(word)
-            if bound:
-                end = _number(bound[2])
-                if np.isfinite(end):
-                    (upper if bound[1][0] in "<≤" else lower)[k] = end
+        lower = self.numbers(decimal)
+        upper = lower.copy()
+        for k in np.flatnonzero(np.isnan(lower)):
+            lower[k], upper[k] = limits_of_word(self.distinct[k], decimal)
         return lower, upper
+
+    def marks(self) -> dict[str, int]:
+        """Return in how many rows numbers have a currency or percent sign, by the sign."""
+        found: dict[str, int] = {}
+        for word, count in zip(self.distinct, self.counts.tolist(), strict=True):
+            mark = mark_of(word)
+            if mark:
+                found[mark] = found.get(mark, 0) + count
+        return found
 
     def says_nothing(self) -> BoolArray:
         """Return which of the different words stand for "not known", such as ``-`` or ``n/a``."""
         return np.array([word.lower() in _NOTHING_KNOWN for word in self.distinct], dtype=bool)
 
-    def days(self, date_format: str) -> FloatArray:
-        """Read the different words as dates: days since 1970, NaN where one is none."""
+    def days(self, date_formats: Sequence[str]) -> FloatArray:
+        """Read the different words as dates: days since 1970, NaN where one is none.
+
+        Each word is read by the first of the formats that fits.
+        """
         import pandas as pd
 
         words = pd.Series(self.distinct, dtype=object)
-        return days_since_1970(pd.to_datetime(words, format=date_format, errors="coerce", utc=True))
+        days = np.full(len(words), np.nan)
+        for date_format in date_formats:
+            left = np.isnan(days)
+            if not left.any():
+                break
+            dates = pd.to_datetime(words[left], format=date_format, errors="coerce", utc=True)
+            days[left] = days_since_1970(dates)
+        return days
 
     def n_rows_read(self, of_words: FloatArray) -> int:
         """Return how many rows have a word that was read as something."""
         return int(self.counts[np.isfinite(of_words)].sum())
 
-    def best_date_format(self) -> tuple[str, int]:
-        """Return the format that reads the most rows as dates, and how many it reads."""
+    def date_formats(self) -> tuple[tuple[str, ...], int]:
+        """Return how dates are spelled, the commonest format first, and how many rows are dates.
+
+        A column that was put together from several sources has several spellings. Of formats that
+        differ in the order of day and month alone only the better one is used: a word that does not
+        fit it is not read the other way round.
+        """
         best, most = "", 0
         n_present = int(self.counts.sum())
         for date_format in _DATE_FORMATS:
-            n_read = self.n_rows_read(self.days(date_format))
+            n_read = self.n_rows_read(self.days([date_format]))
             if n_read > most:
                 best, most = date_format, n_read
             if most == n_present:
                 break
-        return best, most
+        if not best or most == n_present:
+            return ((best,) if best else ()), most
+        chosen = [best]
+        for date_format in _DATE_FORMATS:
+            if any(_same_but_for_order(date_format, known) for known in chosen):
+                continue
+            n_read = self.n_rows_read(self.days([*chosen, date_format]))
+            if n_read > most:
+                chosen.append(date_format)
+                most = n_read
+        return tuple(chosen), most
 
     def by_row(self, of_words: FloatArray) -> FloatArray:
         """Give each row the entry of its word along the first axis, NaN where it is missing."""
@@ -153,6 +184,11 @@ class Words:
         # The code -1 of a missing word takes the last entry.
         taken: FloatArray = np.concatenate([of_words, missing])[self.codes]
         return taken
+
+
+def _same_but_for_order(one: str, other: str) -> bool:
+    """Return whether two formats have the same signs, as day/month and month/day have."""
+    return sorted(one) == sorted(other)
 
 
 def first_two_words(column: Any) -> list[str]:
@@ -180,8 +216,15 @@ def days_since_1970(dates: Any) -> FloatArray:
 def _spelled(column: Any) -> Iterator[str | None]:
     """Yield the values of a column as text without outer blanks, None where missing."""
     missing = column.isna().to_numpy()
+    # Whole numbers are 1.0 beside a missing value and 1 otherwise: the same word.
+    whole = column.dtype.kind == "f" or hasattr(column.dtype, "categories")
     for value, gone in zip(column, missing, strict=True):
-        yield None if gone else str(value).strip() or None
+        if gone:
+            yield None
+        elif whole and isinstance(value, float) and value.is_integer():
+            yield f"{value + 0.0:.0f}"
+        else:
+            yield str(value).strip() or None
 
 
 def _equal_cells(column: Any) -> IntArray | None:
@@ -214,18 +257,3 @@ def _codes(values: Any) -> IntArray:
 
     codes: IntArray = pd.factorize(values, use_na_sentinel=False)[0]
     return codes
-
-
-def _number(word: str) -> float:
-    """Read a word as a number (also with a decimal comma, also true and false), or as NaN."""
-    if _THOUSANDS.match(word):
-        word = word.replace(",", "")
-    for spelling in (word, word.replace(",", ".")):
-        try:
-            value = float(spelling)
-        except ValueError:
-            continue
-        return value if np.isfinite(value) else np.nan
-    if word.lower() in ("true", "false"):
-        return float(word.lower() == "true")
-    return np.nan

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -43,12 +43,13 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
+from absentia.tables.plan_page import ShowsColumns
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]
 
 
-class LargeScaleMachine(BaseEstimator):
+class LargeScaleMachine(ShowsColumns):
     """Base of the machines whose cost is linear in the rows.
 
     A machine writes ``__init__``, ``_loss`` (of the codes that it learned), ``_penalty_weight``,
@@ -124,7 +125,7 @@ class LargeScaleMachine(BaseEstimator):
         """
         self._check_parameters()
         known = getattr(self, "_curvature", None)
-        if known is not None and plan_of(self) is not None:
+        if known is not None and plan_of(self, X) is not None:
             rows = open_known(X, self)
         else:
             rows = open_rows(X, y, sample_weight, words=self._words() if known is None else None)

@@ -107,6 +107,8 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
     n_iter_: int
     residual_: float
 
+    _holds_matrix = False
+
     def __init__(
         self,
         *,

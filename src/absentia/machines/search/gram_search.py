@@ -33,6 +33,7 @@ from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_unmasked_kernel
 from absentia.machines.base import GramRows, KernelMachine
+from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.search.gram_grid import (
     BelievedFold,
     GramGrid,
@@ -91,6 +92,7 @@ class GramSearch(KernelMachine):
         self
         """
         rows = open_memory(X, words=self._plain()._words())
+        check_matrix_size(len(rows), type(self).__name__)
         plain = self._plain()
         grid, n_gammas = self._grid(plain), self.gammas
         for candidate in ParameterGrid(grid):

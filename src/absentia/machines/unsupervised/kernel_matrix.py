@@ -53,6 +53,8 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
     array([0, 1])
     """
 
+    _holds_matrix = False
+
     def __init__(
         self,
         density: DensityLike = "gaussian",

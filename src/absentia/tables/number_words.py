@@ -1,0 +1,151 @@
+"""Numbers as people write them: decimal commas, thousands, money, percentages, limits, ranges.
+
+``"1.200,50 €"`` is a number, ``"<0.5"`` says where one lies, and ``"V57"`` is neither. What a comma
+or a point means is decided for a column as a whole (:func:`decimal_sign`): ``"1,234"`` alone is
+one thousand two hundred and thirty-four, beside ``"0,5"`` it is 1.234.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+__all__ = ["decimal_sign", "limits_of_word", "mark_of", "number_of"]
+
+_CURRENCY = (
+    r"[$€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|ZAR|kr\.?|zł|Kč"
+)
+_SPACES = " \u00a0\u202f"
+#: A number with what may stand around it: a sign, money or a percent sign, accountants' brackets.
+_MARKED = re.compile(
+    rf"^(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[-−]?)"
+    rf"(?P<body>[\d.,'’{_SPACES}]*\d[.,]?(?:[eE][-+]?\d+)?)"
+    rf"\s*(?P<after>{_CURRENCY}|%)?(?P<close>\))?$"
+)
+_THOUSANDS = {
+    ".": re.compile(rf"^\d{{1,3}}([,'’{_SPACES}]\d{{3}})+(\.\d*)?$"),
+    ",": re.compile(rf"^\d{{1,3}}([.'’{_SPACES}]\d{{3}})+(,\d*)?$"),
+}
+_ONE_COMMA = re.compile(r"^\d*,\d+$|^\d+,\d*$")
+#: What can only have a decimal comma, and what can only have a decimal point.
+_COMMA_SHOWS = re.compile(r"^(0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|\d{1,3}(\.\d{3})+,\d+)$")
+_POINT_SHOWS = re.compile(r"^(0?\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{4,}\.\d+|\d{1,3}(,\d{3})+\.\d+)$")
+
+_BELOW = re.compile(r"^(?:<=?|≤|less than|fewer than|under|below|at most|up to)\s*(\S.*)$", re.I)
+_ABOVE = re.compile(r"^(?:>=?|≥|more than|greater than|over|above|at least)\s*(\S.*)$", re.I)
+_OR_MORE = re.compile(r"^(.*\d[^\d+]*?)\s*(?:\+|or more|and more|and over|or over)$", re.I)
+_BETWEEN = re.compile(
+    r"^(?:between\s+)?([^-–—\s].*?)\s*(?:-|–|—|\bto\b|\band\b|\.\.)\s*([^-–—\s].*)$"
+)
+_BRACKETED = re.compile(r"^[\[(]\s*([^,;\s]+)\s*[,;]\s*([^,;\s]+)\s*[\])]$")
+
+
+def number_of(word: str, decimal: str = ".") -> float:
+    """Read a word as a number, NaN where it is none.
+
+    Parameters
+    ----------
+    word : str
+    decimal : {".", ","}, default="."
+        The decimal sign of the column. A single comma that cannot separate thousands is taken for
+        a decimal one in either case.
+
+    Examples
+    --------
+    >>> [number_of(word) for word in ("1.5", "1,5", "$1,200.50", "12 %", "true", "V57")]
+    [1.5, 1.5, 1200.5, 12.0, 1.0, nan]
+    >>> number_of("1.200,50 €", ","), number_of("1.200", ","), number_of("1.200")
+    (1200.5, 1200.0, 1.2)
+    """
+    if "_" in word:  # which Python takes for a separator of digits
+        return np.nan
+    value = _plain(word, decimal)
+    if np.isnan(value):
+        marked = _MARKED.match(word)
+        if marked and bool(marked["open"]) == bool(marked["close"]):
+            value = _plain(marked["body"].strip(), decimal)
+            signs = [marked["sign"] in ("-", "−"), marked["inner"] != "", bool(marked["open"])]
+            if marked["open"] and not (marked["before"] or marked["after"]):
+                return np.nan  # brackets mean a loss where money is meant
+            if sum(signs) > 1:
+                return np.nan
+            value = -value if any(signs) else value
+    if np.isnan(value) and word.lower() in ("true", "false"):
+        return float(word.lower() == "true")
+    return value
+
+
+def _plain(body: str, decimal: str) -> float:
+    """Read digits with their separators."""
+    sign = -1.0 if body[:1] in ("-", "−") else 1.0
+    digits = body.lstrip("-+−") if len(body) - len(body.lstrip("-+−")) == 1 else body
+    if _THOUSANDS[decimal].match(digits):
+        return sign * float(re.sub(rf"[^\d{decimal}]", "", digits).replace(",", "."))
+    if _ONE_COMMA.match(digits):
+        return sign * float(digits.replace(",", "."))
+    try:
+        value = float(body)
+    except ValueError:
+        return np.nan
+    return value if np.isfinite(value) else np.nan
+
+
+def decimal_sign(words: Iterable[str]) -> str:
+    """Return what separates the decimals of a column: a comma where only a comma can.
+
+    Examples
+    --------
+    >>> decimal_sign(["1,234", "2,500"]), decimal_sign(["1,234", "0,5"])
+    ('.', ',')
+    >>> decimal_sign(["1,5", "0.5"])
+    '.'
+    """
+    comma = False
+    for word in words:
+        if "," not in word and "." not in word:
+            continue
+        marked = _MARKED.match(word)
+        body = marked["body"].strip() if marked else re.sub(r"^[<>=≤≥\s]+", "", word)
+        if _POINT_SHOWS.match(body):
+            return "."
+        comma = comma or bool(_COMMA_SHOWS.match(body))
+    return "," if comma else "."
+
+
+def mark_of(word: str) -> str:
+    """Return the currency or percent sign of a number, empty where it has none.
+
+    Examples
+    --------
+    >>> mark_of("$5"), mark_of("12 %"), mark_of("5")
+    ('$', '%', '')
+    """
+    marked = _MARKED.match(word)
+    return (marked["before"] or marked["after"] or "") if marked else ""
+
+
+def limits_of_word(word: str, decimal: str = ".") -> tuple[float, float]:
+    """Return between which limits a word says that a number lies, infinite where there is none.
+
+    Examples
+    --------
+    >>> limits_of_word("<0.5"), limits_of_word("80+"), limits_of_word("[70-80)")
+    ((-inf, 0.5), (80.0, inf), (70.0, 80.0))
+    >>> limits_of_word("20-10"), limits_of_word("B-12")  # neither says anything
+    ((-inf, inf), (-inf, inf))
+    """
+    for pattern, is_upper in ((_BELOW, True), (_ABOVE, False), (_OR_MORE, False)):
+        found = pattern.match(word)
+        if found:
+            end = number_of(found[1].strip(), decimal)
+            if np.isfinite(end):
+                return (-np.inf, end) if is_upper else (end, np.inf)
+    bare = word[1:-1].strip() if word[:1] in "[(" and word[-1:] in ")]" else word
+    found = _BRACKETED.match(word) or _BETWEEN.match(bare)
+    if found:
+        low, high = number_of(found[1].strip(), decimal), number_of(found[2].strip(), decimal)
+        if low < high:
+            return low, high
+    return -np.inf, np.inf
