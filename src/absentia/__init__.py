@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from absentia.automatic import AutoClassifier, AutoRegressor
     from absentia.beliefs import Beliefs
     from absentia.decisions import AcquisitionPolicy, measure_next
-    from absentia.densities import GaussianDensity, MixedDensity, MixtureDensity
+    from absentia.densities import GaussianDensity, LowRankDensity, MixedDensity, MixtureDensity
     from absentia.features import FourierFeatures, MaskFeatures, Nystroem
     from absentia.kernels import (
         CategoryKernel,
@@ -106,6 +106,7 @@ __all__ = [
     "LargeScaleSVC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "LowRankDensity",
     "MarginalClassifier",
     "MarginalRegressor",
     "MaskFeatures",

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from absentia import GaussianDensity, MixedDensity, MixtureDensity
+from absentia import GaussianDensity, LowRankDensity, MixedDensity, MixtureDensity
 from densities.contract import DensityContract
 
 
 class TestGaussianDensity(DensityContract):
     def make(self, **params):
         return GaussianDensity(**params)
+
+
+class TestLowRankDensity(DensityContract):
+    bad_parameters = (
+        ("n_factors", 0),
+        ("n_factors", "bic"),
+        ("max_factors", 0),
+        ("n_components", 0),
+        ("pooling", -1),
+    )
+
+    def make(self, **params):
+        return LowRankDensity(**{"random_state": 0, **params})
+
+
+class TestMixtureOfLowRank(DensityContract):
+    def make(self, **params):
+        return LowRankDensity(**{"n_factors": 1, "n_components": 2, "random_state": 0, **params})
 
 
 class TestMixtureDensity(DensityContract):
@@ -56,7 +74,7 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [GaussianDensity(), MixtureDensity(n_init=2, random_state=0)],
+    [GaussianDensity(), LowRankDensity(1), MixtureDensity(n_init=2, random_state=0)],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
     xfail_strict=True,
 )

@@ -6,6 +6,7 @@ from absentia.beliefs.covariances import (
     CovarianceTable,
     ExplicitCovariances,
 )
+from absentia.beliefs.low_rank_prior import LowRankPrior
 from absentia.beliefs.prior import Prior
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "ConditionalCovariances",
     "CovarianceTable",
     "ExplicitCovariances",
+    "LowRankPrior",
     "Prior",
 ]

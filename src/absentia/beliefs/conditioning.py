@@ -10,6 +10,7 @@ import numpy as np
 from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.categories import category_log_likelihoods
 from absentia.beliefs.covariances import ConditionalCovariances
+from absentia.beliefs.factor_rows import factor_joint
 from absentia.beliefs.grouping import group_rows
 from absentia.beliefs.prior import Prior
 from absentia.beliefs.rows_given import RowsGiven
@@ -141,6 +142,8 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
 
 def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:
     """Return the joint log-densities and, where asked, write the conditional means."""
+    if prior.low_rank is not None:
+        return factor_joint(prior.low_rank, X, patterns, means)
     log_joint = np.empty((len(X), prior.n_components))
     with np.errstate(divide="ignore"):
         log_weights = np.log(prior.weights)

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from absentia.beliefs.factor_rows import factor_covariances, factor_variances
 from absentia.beliefs.prior import SINGULAR, Prior
 from absentia.engine.em.principal import conditional_covariances
 from absentia.engine.slices import bounded_slices
@@ -141,12 +142,20 @@ class ConditionalCovariances(CovarianceTable):
         n_masks = len(masks) if n_together is None else n_together
         fill = conditional_covariances.road(n_masks * self.n_features**2)
         prior = self.prior
+        if prior.low_rank is not None:
+            return factor_covariances(prior.low_rank, masks)
         out = np.zeros((self.n_components, len(masks), self.n_features, self.n_features))
         for c in range(self.n_components):
             S, G = np.ascontiguousarray(prior.covariances[c]), prior.precisions[c]
             if not fill(S, G, masks, out[c]):
                 raise np.linalg.LinAlgError(SINGULAR)
         return np.ascontiguousarray(out.transpose(1, 0, 2, 3))
+
+    def diagonals(self) -> FloatArray:
+        """Return the variances; of factors and noise without the matrices."""
+        if self.prior.low_rank is None:
+            return super().diagonals()
+        return factor_variances(self.prior.low_rank, self.masks)
 
     def is_zero(self) -> BoolArray:
         """Return which patterns are complete."""

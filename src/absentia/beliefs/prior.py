@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
@@ -10,6 +11,9 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
 from absentia.tables.stored import Stored, require_array
+
+if TYPE_CHECKING:
+    from absentia.beliefs.low_rank_prior import LowRankPrior
 
 __all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
 
@@ -62,6 +66,11 @@ class Prior(Stored):
     def n_features(self) -> int:
         """The number of columns."""
         return int(self.means.shape[1])
+
+    @property
+    def low_rank(self) -> LowRankPrior | None:
+        """The prior as factors and noise; None where covariances are any matrices."""
+        return None
 
     @property
     def n_numbers(self) -> int:

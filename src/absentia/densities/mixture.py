@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
-from absentia.densities.base import Density, TrainingRows, open_table_or_stream, warn_not_converged
+from absentia.densities.base import TrainingRows, open_table_or_stream, warn_not_converged
+from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
@@ -30,7 +31,7 @@ from absentia.tables.streams import Stream
 __all__ = ["MixtureDensity"]
 
 
-class MixtureDensity(Density):
+class MixtureDensity(HasCriteria):
     """A mixture of Gaussians, learned from incomplete rows.
 
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_, fitted
@@ -278,44 +279,6 @@ class MixtureDensity(Density):
             A row with nothing observed has ``weights_``.
         """
         return np.exp(log_normalised(self._log_joint(X))[0])
-
-    def bic(self, X: TableLike) -> float:
-        """Return the Bayesian information criterion on a table, the lower the better.
-
-        ``p log(n) - 2 log-likelihood`` with ``p`` the number of free parameters and ``n`` the
-        number of rows in which anything was observed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        float
-        """
-        rows = self._open(X)
-        table = self._open_in_memory(rows)
-        informed = (~table.mask[:, self.columns_]).any(axis=1)
-        limits = table.limits_of(self.columns_)
-        if limits is not None:
-            informed |= np.isfinite(limits).any(axis=(0, 2))
-        n_rows = max(1, int(informed.sum()))
-        log_likelihood = float(self.score_samples(rows).sum())
-        return self._n_parameters() * float(np.log(n_rows)) - 2 * log_likelihood
-
-    def aic(self, X: TableLike) -> float:
-        """Return Akaike's information criterion on a table, the lower the better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        float
-            ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
-        """
-        return 2 * self._n_parameters() - 2 * float(self.score_samples(X).sum())
 
     def _n_parameters(self) -> int:
         return n_parameters(self.prior_)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from absentia.beliefs import Beliefs
 from absentia.densities.gaussian import GaussianDensity
+from absentia.densities.low_rank import LowRankDensity
 from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
 from absentia.parameters import RandomState
@@ -40,6 +41,7 @@ DensityLike = str | DensityEstimator
 #: By name a mixture starts from a fixed seed: fits of machines can then be repeated.
 _DENSITIES: dict[str, Callable[[], DensityEstimator]] = {
     "gaussian": GaussianDensity,
+    "low-rank": partial(LowRankDensity, random_state=0),
     "mixture": partial(MixtureDensity, random_state=0),
     "mixed": partial(MixedDensity, random_state=0),
 }
@@ -66,8 +68,8 @@ def make_density(density: DensityLike, random_state: RandomState = None) -> Dens
         return named
     if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
         raise TypeError(
-            "density must be 'gaussian', 'mixture', 'mixed' or a density estimator with fit and "
-            f"condition, such as GaussianDensity(), found {density!r}."
+            "density must be 'gaussian', 'low-rank', 'mixture', 'mixed' or a density estimator "
+            f"with fit and condition, such as GaussianDensity(), found {density!r}."
         )
     copied: DensityEstimator = clone(density)
     return copied

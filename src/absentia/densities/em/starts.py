@@ -12,7 +12,7 @@ from absentia.densities.em.expectation import ExpectedMoments
 from absentia.densities.em.penalty import Penalty
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["clustered_start", "scattered_start"]
+__all__ = ["cluster_rows", "clustered_start", "scattered_start"]
 
 _LLOYD_ROUNDS = 10
 
@@ -32,23 +32,7 @@ def clustered_start(
     """
     shares = np.ones(len(completed)) if weights is None else weights
     numbers, completed = completed, np.hstack([completed, *words])
-    if len(completed) < n_components:
-        centres = completed[rng.choice(len(completed), n_components, p=shares / shares.sum())]
-    else:
-        centres, _ = kmeans_plusplus(
-            completed, n_components, sample_weight=shares, random_state=rng
-        )
-    labels = _nearest(completed, centres)
-    for _ in range(_LLOYD_ROUNDS):
-        totals = np.bincount(labels, shares, n_components)
-        sums = np.stack(
-            [np.bincount(labels, shares * column, n_components) for column in completed.T], axis=1
-        )
-        # A centre that has lost all its rows stays where it is.
-        centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
-        previous, labels = labels, _nearest(completed, centres)
-        if np.array_equal(previous, labels):
-            break
+    labels, centres = cluster_rows(completed, weights, n_components, rng)
     d = numbers.shape[1]
     centres = centres[:, :d]
     totals = np.bincount(labels, shares, n_components)
@@ -69,6 +53,34 @@ def clustered_start(
     # No component starts without any weight, or EM could never give it some.
     fair = (start.weights * shares.sum() + 1) / (shares.sum() + n_components)
     return replace(start, weights=fair)
+
+
+def cluster_rows(
+    completed: FloatArray,
+    weights: FloatArray | None,
+    n_components: int,
+    rng: np.random.RandomState,
+) -> tuple[IntArray, FloatArray]:
+    """Return the cluster of each row, and the centres: some rounds of k-means++ and Lloyd's."""
+    shares = np.ones(len(completed)) if weights is None else weights
+    if len(completed) < n_components:
+        centres = completed[rng.choice(len(completed), n_components, p=shares / shares.sum())]
+    else:
+        centres, _ = kmeans_plusplus(
+            completed, n_components, sample_weight=shares, random_state=rng
+        )
+    labels = _nearest(completed, centres)
+    for _ in range(_LLOYD_ROUNDS):
+        totals = np.bincount(labels, shares, n_components)
+        sums = np.stack(
+            [np.bincount(labels, shares * column, n_components) for column in completed.T], axis=1
+        )
+        # A centre that has lost all its rows stays where it is.
+        centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
+        previous, labels = labels, _nearest(completed, centres)
+        if np.array_equal(previous, labels):
+            break
+    return labels, centres
 
 
 def scattered_start(

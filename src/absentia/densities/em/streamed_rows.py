@@ -94,14 +94,17 @@ class StreamedRows:
         """Return the rows as what EM needs of them; each step is one pass."""
         return SpreadExpectation(self, sum_patterns, n_jobs)
 
+    def sampled(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return at most 20 000 rows in standard units, always the same, and their weights."""
+        rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
+        return standard_rows(Chunk(rows, None, weights), self.columns, self.scaling)
+
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
         """Return some rows with their conditional means in the holes, and weights, for starts.
 
         All rows, if there are no more than 20 000; else as many at random, always the same.
         """
-        rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
-        chunk = Chunk(rows, None, weights)
-        Z, used = standard_rows(chunk, self.columns, self.scaling)
+        Z, used = self.sampled()
         return condition(prior, Z)[0].mean(), used
 
 

@@ -1,0 +1,58 @@
+"""Information criteria of densities whose parameters can be counted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from absentia.densities.base import Density
+from absentia.tables import TableLike
+
+__all__ = ["HasCriteria"]
+
+
+class HasCriteria(Density):
+    """A density with ``bic`` and ``aic``; it says how many free parameters it has."""
+
+    @abstractmethod
+    def _n_parameters(self) -> int:
+        """Return the number of free parameters."""
+
+    def bic(self, X: TableLike) -> float:
+        """Return the Bayesian information criterion on a table, the lower the better.
+
+        ``p log(n) - 2 log-likelihood`` with ``p`` the number of free parameters and ``n`` the
+        number of rows in which anything was observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        rows = self._open(X)
+        table = self._open_in_memory(rows)
+        informed = (~table.mask[:, self.columns_]).any(axis=1)
+        limits = table.limits_of(self.columns_)
+        if limits is not None:
+            informed |= np.isfinite(limits).any(axis=(0, 2))
+        n_rows = max(1, int(informed.sum()))
+        log_likelihood = float(self.score_samples(rows).sum())
+        return self._n_parameters() * float(np.log(n_rows)) - 2 * log_likelihood
+
+    def aic(self, X: TableLike) -> float:
+        """Return Akaike's information criterion on a table, the lower the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+            ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
+        """
+        return 2 * self._n_parameters() - 2 * float(self.score_samples(X).sum())

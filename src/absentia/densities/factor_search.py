@@ -1,0 +1,306 @@
+"""Fitting factors and noise to incomplete rows, and choosing how many factors there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from absentia.beliefs import LowRankPrior
+from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.densities.base import SINGULAR, TrainingRows
+from absentia.densities.em.acceleration import Ascent
+from absentia.densities.em.factor_climb import climb_factors, factor_start
+from absentia.densities.em.factors import (
+    FactorExpectation,
+    FactorMoments,
+    FactorPenalty,
+    TakesFactorExpectations,
+)
+from absentia.densities.em.scaling import Scaling
+from absentia.densities.em.shrinkage import pair_sums
+from absentia.densities.em.starts import cluster_rows
+from absentia.densities.em.streamed_rows import StreamedRows, standard_rows
+from absentia.densities.gaussian import shrinkage_in_rows
+from absentia.parameters import require
+from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.streams import Chunk
+
+__all__ = ["FactorSearch", "FittedFactors"]
+
+_FOLDS = 3
+# Values of a table from which on one fold alone says which number of factors is best.
+_ENOUGH_VALUES = 2**18
+# The share of rows left out that are too unlikely to count.
+_TRIMMED = 0.1
+# Steps and tolerance while numbers of factors are compared, which are far apart.
+_TRIAL_STEPS, _TRIAL_TOLERANCE = 25, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFactors:
+    """Factors and noise in standard units, and how they were found."""
+
+    prior: LowRankPrior
+    ascent: Ascent
+
+
+class FactorSearch:
+    """Rows of training, arranged once for all numbers of factors.
+
+    Parameters
+    ----------
+    training : TrainingRows or StreamedRows
+    n_components, shrinkage, pooling, reg_covar, max_iter, tol, accelerate
+        As in :class:`~absentia.LowRankDensity`.
+    rng : RandomState
+    """
+
+    def __init__(
+        self,
+        training: TrainingRows | StreamedRows,
+        *,
+        n_components: int,
+        shrinkage: float | Literal["auto"],
+        pooling: float | Literal["auto"],
+        reg_covar: float,
+        max_iter: int,
+        tol: float,
+        accelerate: bool,
+        rng: np.random.RandomState,
+    ):
+        self.training = training
+        self.n_components = n_components
+        self.pooling = pooling
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.rng = rng
+        self.shrinkage = training.automatic_shrinkage() if shrinkage == "auto" else float(shrinkage)
+
+    def fit(self, n_factors: int) -> FittedFactors:
+        """Fit one component, then as many as asked from its clusters."""
+        rows = self._rows()
+        n_rows = len(rows[0])
+        require(
+            self.n_components <= n_rows,
+            f"A mixture needs at least one row per component, found n_components = "
+            f"{self.n_components} and n_samples = {n_rows} (rows in which anything was observed).",
+        )
+        expectation = self._expectation()
+        correlations = _correlations(*rows)
+        whole = self._climb(
+            expectation, correlations, n_factors, self.training.total_weight, self.max_iter
+        )
+        if self.n_components == 1:
+            return whole
+        return self._mixture(expectation, whole.prior, *rows)
+
+    def best_number(self, max_factors: int) -> tuple[int, IntArray, FloatArray]:
+        """Choose the number of factors by the likelihood of rows that were left out.
+
+        The tenth of the rows that is least likely does not count. Returns the number, those that
+        were tried, and the mean log-likelihood per row of each.
+        """
+        Z, weights = self._rows()
+        folds = self.rng.permutation(len(Z)) % min(_FOLDS, len(Z))
+        most = max(1, min(max_factors, Z.shape[1] - 1, len(Z) - 1))
+        used = range(1 if Z.size > _ENOUGH_VALUES else _FOLDS)
+        parts = [
+            _Fold.of(Z, weights, folds == fold)
+            for fold in used
+            if 0 < np.count_nonzero(folds == fold) < len(Z)
+        ]
+        tried: list[int] = []
+        scores: list[float] = []
+        for q in _numbers_up_to(most):
+            tried.append(q)
+            scores.append(sum(self._left_out(part, q) for part in parts))
+            if len(scores) - 1 - int(np.argmax(scores)) == 2:
+                break
+        held = sum(part.held_weight for part in parts)
+        best = tried[int(np.argmax(scores))]
+        return best, np.array(tried), np.array(scores) / max(held, 1.0)
+
+    def _left_out(self, fold: _Fold, n_factors: int) -> float:
+        fitted = self._climb(
+            fold.expectation,
+            fold.correlations,
+            n_factors,
+            fold.total_weight,
+            min(_TRIAL_STEPS, self.max_iter),
+            max(_TRIAL_TOLERANCE, self.tol),
+        )
+        scored = log_normalised(joint_log_densities(fitted.prior, fold.held_out))[1]
+        return _trimmed_sum(scored, fold.weights)
+
+    def _climb(
+        self,
+        expectation: TakesFactorExpectations,
+        correlations: FloatArray,
+        n_factors: int,
+        total: float,
+        max_iter: int,
+        tol: float | None = None,
+    ) -> FittedFactors:
+        d = len(correlations)
+        strength = shrinkage_in_rows(self.shrinkage, total)
+        pull = 0.0 if np.isinf(strength) else strength
+        diagonal = np.full(d, pull + self.reg_covar * total)
+        penalty = FactorPenalty(strength, diagonal, np.zeros((d, 0)), self.reg_covar)
+        if np.isinf(strength):  # nothing but independent columns, from the first step on
+            correlations = np.zeros((d, d))
+        start = factor_start(correlations, n_factors, self.reg_covar)
+        return _climbed(
+            expectation, penalty, start, max_iter, self.tol if tol is None else tol, self.accelerate
+        )
+
+    def _mixture(
+        self,
+        expectation: TakesFactorExpectations,
+        whole: LowRankPrior,
+        Z: FloatArray,
+        weights: FloatArray | None,
+    ) -> FittedFactors:
+        k, (_, d, q) = self.n_components, whole.loadings.shape
+        total = self.training.total_weight
+        strength = shrinkage_in_rows(self.shrinkage, total) / k
+        pooled = q + 2.0 if self.pooling == "auto" else float(self.pooling)
+        volume = float(k ** (-2 / d))
+        pull = 0.0 if np.isinf(strength) else strength
+        diagonal = volume * (pull + pooled * whole.noises[0]) + self.reg_covar * total / k
+        penalty = FactorPenalty(
+            strength + pooled,
+            diagonal,
+            np.sqrt(volume * pooled) * whole.loadings[0],
+            self.reg_covar * volume,
+        )
+        completed = np.where(np.isnan(Z), _completed(whole, Z), Z)
+        labels, centres = cluster_rows(completed, weights, k, self.rng)
+        counts = np.bincount(labels, weights, k) + 1.0
+        start = LowRankPrior.of(
+            counts / counts.sum(),
+            centres,
+            np.repeat(whole.loadings, k, axis=0) * np.sqrt(volume),
+            np.ones((k, d))
+            if np.isinf(strength)
+            else np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor),
+        )
+        fitted = _climbed(expectation, penalty, start, self.max_iter, self.tol, self.accelerate)
+        prior, order = fitted.prior, np.argsort(-fitted.prior.weights, kind="stable")
+        heaviest_first = LowRankPrior.of(
+            prior.weights[order], prior.means[order], prior.loadings[order], prior.noises[order]
+        )
+        return FittedFactors(heaviest_first, fitted.ascent)
+
+    def _rows(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return the rows in standard units; of a stream at most 20 000, always the same."""
+        training = self.training
+        if isinstance(training, StreamedRows):
+            return training.sampled()
+        return training.Z, training.weights
+
+    def _expectation(self) -> TakesFactorExpectations:
+        training = self.training
+        if isinstance(training, StreamedRows):
+            return _StreamedExpectation(training)
+        return FactorExpectation(training.Z, training.weights, training.patterns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """Rows to learn from, arranged for EM, and rows to be judged by."""
+
+    expectation: FactorExpectation
+    correlations: FloatArray
+    total_weight: float
+    held_out: FloatArray
+    weights: FloatArray | None
+
+    @classmethod
+    def of(cls, Z: FloatArray, weights: FloatArray | None, out: BoolArray) -> _Fold:
+        own = None if weights is None else weights[~out]
+        total = float(np.count_nonzero(~out) if own is None else own.sum())
+        return cls(
+            FactorExpectation(Z[~out], own),
+            _correlations(Z[~out], own),
+            total,
+            Z[out],
+            None if weights is None else weights[out],
+        )
+
+    @property
+    def held_weight(self) -> float:
+        return float(len(self.held_out) if self.weights is None else self.weights.sum())
+
+
+class _StreamedExpectation:
+    """As :class:`FactorExpectation`, one pass over chunks of rows."""
+
+    def __init__(self, rows: StreamedRows):
+        self.rows = rows
+
+    def __call__(self, prior: LowRankPrior) -> FactorMoments:
+        rows = self.rows
+        moments: FactorMoments = rows.chunks.map_sum(
+            _moments_of_chunk, rows.columns, rows.scaling, prior
+        )
+        return moments
+
+
+def _moments_of_chunk(
+    chunk: Chunk, columns: IntArray, scaling: Scaling, prior: LowRankPrior
+) -> FactorMoments:
+    Z, weights = standard_rows(chunk, columns, scaling)
+    if not len(Z):
+        return FactorMoments.zeros(prior.n_components, prior.n_features, prior.n_factors)
+    return FactorExpectation(Z, weights)(prior)
+
+
+def _trimmed_sum(scores: FloatArray, weights: FloatArray | None) -> float:
+    """Return the sum of all scores but the lowest tenth.
+
+    A column that hardly varies in some folds and does in others makes rows that no number of
+    factors expects; their log-likelihoods of minus millions would make the choice alone.
+    """
+    order = np.argsort(scores)
+    shares = np.ones(len(scores)) if weights is None else weights[order]
+    kept = np.cumsum(shares) > _TRIMMED * shares.sum()
+    return float(scores[order][kept] @ shares[kept])
+
+
+def _climbed(
+    expectation: TakesFactorExpectations,
+    penalty: FactorPenalty,
+    start: LowRankPrior,
+    max_iter: int,
+    tol: float,
+    accelerate: bool,
+) -> FittedFactors:
+    outcome = climb_factors(
+        expectation, penalty, start, max_iter=max_iter, tol=tol, accelerate=accelerate
+    )
+    require(outcome is not None, SINGULAR)
+    assert outcome is not None
+    return FittedFactors(*outcome)
+
+
+def _correlations(Z: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the mean products of pairs of columns over the rows that have both."""
+    counts, _, _, products = pair_sums(Z, weights)
+    correlations: FloatArray = products / np.where(counts > 0, counts, 1.0)
+    return correlations
+
+
+def _completed(prior: LowRankPrior, Z: FloatArray) -> FloatArray:
+    return condition(prior, Z)[0].mean()
+
+
+def _numbers_up_to(most: int) -> list[int]:
+    """Return 1, 2, 3, 4, 6, 8, 11, 16, 23, ... up to ``most``: steps of about 1.4."""
+    numbers = [1, 2, 3, 4]
+    while numbers[-1] < most:
+        numbers.append(round(4 * 2 ** ((len(numbers) - 3) / 2)))
+    return [q for q in numbers if q <= most]
