@@ -14,7 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity, MarginalClassifier
-from absentia.predictions.training_draws import fit_weighted, stacked_draws
+from absentia.densities.unknowns import Unknowns
+from absentia.predictions.row_format import RowFormat
+from absentia.predictions.training_draws import TrainingTable, fit_weighted, stacked_draws
+from absentia.tables import Table
 from benchmarks.marginal.trials import Split, scores, splits
 
 __all__ = ["MODELS", "rows"]
@@ -52,12 +55,20 @@ def _ways(model: Any, density: Any, split: Split) -> Iterator[tuple[str, Any]]:
         return wrapper.fit(split.train_holes).predict_proba(split.test_holes)
 
     y = split.y_train
-    drawn, row, weights = stacked_draws(density, split.train_holes, N_DRAWS, seed=1)
+    rows = Table(split.train_holes, columns_checked=True)
+    names = rows.labels
+    training = TrainingTable(
+        rows,
+        Unknowns.of(density, names, len(names)),
+        np.arange(len(names)),
+        RowFormat.of(split.train_holes),
+    )
+    drawn, row, weights = stacked_draws(training, N_DRAWS, seed=1)
     yield "stacked draws", averaged(fit_weighted(clone(model), drawn, y[row], weights), 64)
     # One model per draw; together they predict as many draws as the one above.
     answers = []
     for m in range(N_DRAWS):
-        single, row, _ = stacked_draws(density, split.train_holes, 1, seed=10 + m)
+        single, row, _ = stacked_draws(training, 1, seed=10 + m)
         answers.append(averaged(clone(model).fit(single, y[row]), 64 // N_DRAWS, seed=m))
     yield "one fit per draw", np.mean(answers, axis=0)
     filled = clone(model).fit(density.impute(split.train_holes), y)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from absentia import Beliefs, GaussianDensity, MixtureDensity
-from absentia.beliefs.column_nodes import column_trials
+from absentia.beliefs.belief_columns import number_columns
+from absentia.beliefs.column_trials import column_trials
 from absentia.beliefs.draws import DrawPoints, draw_rows, map_draws
+from absentia.tables import Table
 
 DENSITIES = [GaussianDensity(), MixtureDensity(n_components=2, n_init=1, random_state=0)]
 
@@ -89,18 +91,20 @@ def test_map_draws_covers_every_row_in_order(monkeypatch):
 def test_nodes_of_a_column_have_its_moments(density):
     holes = example()
     beliefs = density.fit(holes).condition(holes)
-    trials = column_trials(beliefs, holes)
-    np.testing.assert_allclose(trials.weights.sum(axis=1), 1.0, rtol=1e-12)
-    values = trials.table.reshape(*trials.weights.shape, 4)
-    lines = np.arange(len(trials.row))
-    nodes = values[lines, :, trials.column]
-    mean = (trials.weights * nodes).sum(axis=1)
-    variance = (trials.weights * (nodes - mean[:, None]) ** 2).sum(axis=1)
+    columns = number_columns(["a", "b", "c", "d"])
+    table = Table(holes)
+    trials = column_trials(beliefs, table, columns, np.isnan(holes))
+    np.testing.assert_allclose(trials.expected(np.ones(len(trials.weights))), 1.0, rtol=1e-12)
+    lines = np.arange(len(trials.table))
+    nodes = trials.table.array[lines, np.repeat(trials.column, trials.counts)]
+    mean = trials.expected(nodes)
+    variance = trials.expected((nodes - np.repeat(mean, trials.counts)) ** 2)
     np.testing.assert_allclose(mean, beliefs.mean()[trials.row, trials.column], rtol=1e-10)
     wanted = beliefs.covariance()[trials.row, trials.column, trials.column]
     np.testing.assert_allclose(variance, wanted, rtol=1e-9)
+    first = trials.table.array[trials.starts]
     # Everything but the value of the column is the row as it was.
-    mask = np.isnan(values[:, 0])
+    mask = np.isnan(first)
     rest = np.isnan(holes[trials.row])
-    rest[lines, trials.column] = False
+    rest[np.arange(len(trials.row)), trials.column] = False
     np.testing.assert_array_equal(mask, rest)

@@ -26,7 +26,8 @@ from absentia import (
     measure_next,
 )
 from absentia.decisions import expected_gains
-from absentia.decisions.support_points import support_points
+from absentia.densities.unknowns import Unknowns
+from absentia.tables import Table
 from oracles import acquisition as oracle
 
 QUICK = GaussianDensity(max_iter=20, tol=1e-2)
@@ -75,17 +76,19 @@ def test_gains_are_those_of_dense_integration(density, loss, plain, points, tole
 def test_support_points_have_the_moments_of_the_belief(density):
     X, _ = example()
     density = density.fit(X)
-    row, column = np.nonzero(np.isnan(ROWS))
-    points, weights = support_points(density, ROWS, row, column, 7)
+    unknowns = Unknowns.of(density, ["a", "b", "c", "d"], 4)
+    trials = unknowns.trials(Table(ROWS, columns_checked=True), np.isnan(ROWS), 7)
     prior = density.prior_
-    np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
-    for cell, (i, j) in enumerate(zip(row, column, strict=True)):
+    for cell, (i, j) in enumerate(zip(trials.row, trials.column, strict=True)):
+        lines = slice(trials.starts[cell], trials.starts[cell] + trials.counts[cell])
+        weights, points = trials.weights[lines], trials.table.array[lines, j]
         w, m, v = oracle.belief_about_value(
             prior.weights, prior.means, prior.covariances, ROWS[i], j
         )
         first, second = w @ m, w @ (m**2 + v)
-        assert weights[cell] @ points[cell] == pytest.approx(first, abs=1e-10)
-        assert weights[cell] @ points[cell] ** 2 == pytest.approx(second, rel=1e-10)
+        assert weights.sum() == pytest.approx(1.0, rel=1e-12)
+        assert weights @ points == pytest.approx(first, abs=1e-10)
+        assert weights @ points**2 == pytest.approx(second, rel=1e-10)
 
 
 def test_variance_of_a_linear_function_is_explained_exactly():

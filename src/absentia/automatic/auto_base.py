@@ -17,8 +17,7 @@ from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.member_table import MemberTable
-from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe
+from absentia.densities.unknowns import Unknowns
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -190,31 +189,19 @@ class AutoMachine(BaseEstimator):
         Returns
         -------
         Uncertainty
-            Of the columns that the members see, those of the encoder where there is one. The
+            Of the columns of the frame, also where they are words. The
             noise of a regressor is the mean squared error of its answers to rows left out.
         """
-        table = self._table(X)
-        kept = np.asarray(getattr(self.density_, "columns_", np.arange(table.shape[1])))
+        table = Table(self._table(X), columns_checked=True)
+        plan = None if self.encoder_ is None else self.encoder_.plan()
         names = getattr(self, "feature_names_in_", None)
-        if self.encoder_ is not None:
-            names = self.encoder_.get_feature_names_out()
-        width = table.shape[1]
-
-        def widened(rows: FloatArray) -> FloatArray:
-            full = np.full((len(rows), width), np.nan)
-            full[:, kept] = rows
-            return full
-
-        def believed(rows: FloatArray) -> Beliefs:
-            return believe(self.density_, widened(rows))
-
+        labels = [f"x{j}" for j in range(table.n_features)] if names is None else list(names)
         doubt = uncertainty_over_draws(
-            lambda rows: (self._answers(widened(rows)), None),
-            believed,
-            table[:, kept],
+            lambda rows, _: (self._answers(rows), None),
+            Unknowns.of(self.density_, labels, table.n_features, plan),
+            table,
             self.committee_.points,
             "variance" if isinstance(self, RegressorMixin) else "entropy",
-            tuple(f"x{j}" if names is None else str(names[j]) for j in kept),
             noise=self._noise(),
             by_column=by_column,
             n_jobs=self.n_jobs,

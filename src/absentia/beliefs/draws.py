@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats.qmc import Sobol
 
 from absentia.beliefs.beliefs import Beliefs
@@ -21,7 +21,7 @@ from absentia.beliefs.random_rows import covariance_roots
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.stored import Stored
 
 __all__ = ["DrawPoints", "draw_rows", "map_draws", "rows_by_pattern"]
@@ -85,35 +85,56 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
     Parameters
     ----------
     beliefs : Beliefs of n rows and d columns
-    points : DrawPoints of m draws and d columns
+    points : DrawPoints of m draws and d columns, numbers and categories together
 
     Returns
     -------
     ndarray of shape (n, m, d)
-        Observed entries are the observed values, to the last bit.
+        Observed entries are the observed values, to the last bit. Columns of categories come after
+        those of numbers and hold codes, as :meth:`Beliefs.sample` returns them; a missing category
+        is drawn from the probabilities of the component.
     """
-    beliefs.require_numbers("A prediction that averages over draws")
     table, group = beliefs.covariances, beliefs.group_of_row
     roots = covariance_roots(table.dense())
     # (groups, components, draws, columns): rows of one pattern share their offsets.
-    offsets = points.normals @ roots.transpose(0, 1, 3, 2)
+    offsets = points.normals[:, : beliefs.n_features] @ roots.transpose(0, 1, 3, 2)
     if beliefs.n_components == 1:
         draws: FloatArray = offsets[group, 0]
         draws += beliefs.means[:, :1]
-        return draws
+        return _with_codes(draws, beliefs, points, np.zeros((1, len(points)), dtype=np.intp))
     cumulative = np.cumsum(beliefs.weights(), axis=1)
     levels = points.component * cumulative[:, -1:]
     component = (levels[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
     rows = np.arange(len(beliefs))[:, None]
     draws = offsets[group[:, None], component, np.arange(len(points))]
     draws += beliefs.means[rows, component]
-    return draws
+    return _with_codes(draws, beliefs, points, component)
+
+
+def _with_codes(
+    draws: FloatArray, beliefs: Beliefs, points: DrawPoints, component: IntArray
+) -> FloatArray:
+    """Return draws of numbers with codes of categories after them.
+
+    ``component``, of shape (n, m) or (1, m), is the component that each draw comes from.
+    """
+    if beliefs.codes is None:
+        return draws
+    n, m, d = draws.shape
+    out = np.concatenate([draws, np.empty((n, m, beliefs.codes.shape[1]))], axis=2)
+    for j, table in enumerate(beliefs.prior.probabilities):
+        level = ndtr(points.normals[:, d + j])
+        cumulative = np.cumsum(table, axis=1)[component]
+        above = (level[:, None] * cumulative[:, :, -1:]) > cumulative[:, :, :-1]
+        given = beliefs.codes[:, j, None]
+        out[:, :, d + j] = np.where(given < 0, above.sum(axis=2), given)
+    return out
 
 
 def map_draws(
     function: Callable[[FloatArray, slice], Any],
-    believe: Callable[[FloatArray], Beliefs],
-    table: FloatArray,
+    believe: Callable[[Any], Beliefs],
+    table: FloatArray | Table,
     points: DrawPoints,
     n_jobs: int | None = None,
 ) -> list[Any]:
@@ -125,7 +146,7 @@ def map_draws(
         Takes the draws of a chunk, shape (n_chunk, n_draws, n_columns), and which rows these are.
     believe : callable
         From rows with NaN to their beliefs, such as ``density.condition``.
-    table : ndarray of shape (n_samples, n_columns)
+    table : ndarray or Table of shape (n_samples, n_columns)
         Rows with NaN; best sorted by pattern, so that few patterns meet in a chunk.
     points : DrawPoints
     n_jobs : int, optional
@@ -145,6 +166,6 @@ def map_draws(
     return list(map_on_threads(work, chunks, 1 if n_jobs is None else n_threads(n_jobs)))
 
 
-def rows_by_pattern(table: FloatArray) -> IntArray:
+def rows_by_pattern(table: FloatArray | Table) -> IntArray:
     """Return the order that brings rows of one pattern together."""
-    return np.argsort(Patterns.of_mask(np.isnan(table)).pattern_of_row, kind="stable")
+    return np.argsort(Patterns.of_mask(np.isnan(np.asarray(table))).pattern_of_row, kind="stable")

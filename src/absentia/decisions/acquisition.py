@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.decisions.expected_gains import gains_of_one, gains_of_two
-from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density
-from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
+from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
+from absentia.densities.unknowns import Unknowns
+from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ __all__ = ["Costs", "LossName", "Measurements", "measure_next", "read_costs"]
 
 #: One cost per column, or costs by the name of the column.
 Costs = Mapping[str, float] | ArrayLike | None
-LossName = Literal["log", "brier", "variance"]
+LossName = Literal["log", "brier", "variance", "width", "size"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +143,9 @@ def measure_next(
     """Rank the missing values of each row by what measuring them is expected to gain.
 
     For a missing column ``j`` the belief about ``x_j`` is replaced by a few points ``v`` with
-    weights (7 nodes of Gauss and Hermite per component of the density); each is filled in, the row
-    is conditioned on it, and the model answers ``a_v``. Measuring ``x_j`` is worth
+    weights (7 nodes of Gauss and Hermite per component of the density; for a column of words its
+    categories with their probabilities); each is filled in, the row is conditioned on it, and the
+    model answers ``a_v``. Measuring ``x_j`` is worth
 
         ``gain_j = L(sum_v w_v a_v) - sum_v w_v L(a_v)``,
 
@@ -156,12 +158,15 @@ def measure_next(
     ----------
     model : fitted classifier with probabilities, or fitted regressor
         A machine, a marginal or conformal model, or any model that takes NaN (with ``density``).
-    X : array-like of shape (n_samples, n_features)
-        Rows, NaN where a value is missing.
+    X : array-like or frame of shape (n_samples, n_features)
+        Rows, NaN where a value is missing. Frames may have columns of words, where the model or
+        the density was fitted to such a frame; answers are about the columns of the frame.
     costs : dict of column to cost, or sequence of n_features costs, optional
         One per column, not negative; columns that a dict leaves out cost 1.
-    loss : {"log", "brier", "variance"} or callable, optional
-        What to lower; by default ``"log"`` for classifiers and ``"variance"`` for regressors. A
+    loss : {"log", "brier", "variance", "width", "size"} or callable, optional
+        What to lower; by default ``"log"`` for classifiers and ``"variance"`` for regressors.
+        ``"width"`` and ``"size"`` are for conformal predictors: how much narrower the interval, or
+        smaller the set of classes, is expected to be than now (it may grow). A
         callable takes answers (probabilities of shape (n_samples, n_classes), or the mean and
         variance of a regressor, shape (n_samples, 2)) and returns the expected loss of each; it
         should be concave in the answers, as what a best decision expects to lose is.
@@ -202,30 +207,28 @@ def measure_next(
     >>> measure_next(machine, row, costs=[20.0, 1.0], budget=0.5).best
     ['stop']
     """
-    table = as_table(X)
-    questions = Questions.to(model, X)
     density = getattr(density, "estimator", density) or find_density(model)
-    names = tuple(column_names(X, table.shape[1]))
-    _check_columns(density, table.shape[1])
+    rows, unknowns = read_rows(model, X, density)
+    questions = Questions.to(model, X, rows, loss)
+    names = tuple(column.name for column in unknowns.columns)
     prices = read_costs(costs, names)
     risk = _read_loss(loss, questions.classifies)
     if lookahead not in (1, 2):
         raise ValueError(f"lookahead must be 1 or 2, found {lookahead!r}.")
-    candidates = (
-        np.isnan(table)
-        & _wanted(among, names)
-        & np.isin(np.arange(table.shape[1]), density.columns_)
-    )
+    table = rows if isinstance(rows, Table) else rows.table
+    candidates = unknowns.missing(table.array) & _wanted(among, names)
     if budget is not None:
         if not budget >= 0:
             raise ValueError(f"budget must be a number of at least 0, found {budget!r}.")
         candidates &= prices <= budget
     # Rows that are alike, such as those of which nothing is known, are tried once.
-    first, which = _distinct(table)
-    rows, candidates = table[first], candidates[first]
-    found = gains_of_one(questions, density, rows, candidates, risk)
+    first, which = _distinct(table, unknowns)
+    questions, few = questions.about(first), table[first]
+    found = gains_of_one(questions, unknowns, few, candidates[first], risk)
     if lookahead == 2:
-        found = gains_of_two(questions, density, rows, candidates, risk, prices, budget, found)
+        found = gains_of_two(
+            questions, unknowns, few, candidates[first], risk, prices, budget, found
+        )
     after = found.after
     if loss == "variance" or (loss is None and not questions.classifies):
         after = np.sqrt(np.maximum(after, 0.0))
@@ -274,9 +277,12 @@ def _read_loss(loss: Any, classifies: bool) -> Loss:
         loss = "log" if classifies else "variance"
     if callable(loss):
         return loss
-    fitting = ("log", "brier") if classifies else ("variance",)
+    fitting = ("log", "brier", "size") if classifies else ("variance", "width")
     if loss not in LOSSES:
-        raise ValueError(f"loss must be 'log', 'brier', 'variance' or a callable, found {loss!r}.")
+        raise ValueError(
+            "loss must be 'log', 'brier', 'variance', 'width', 'size' or a callable, found "
+            f"{loss!r}."
+        )
     if loss not in fitting:
         kind = "a classifier" if classifies else "a regressor"
         raise ValueError(
@@ -284,15 +290,6 @@ def _read_loss(loss: Any, classifies: bool) -> Loss:
             ", or a callable."
         )
     return LOSSES[loss]
-
-
-def _check_columns(density: Any, n_features: int) -> None:
-    expected = getattr(density, "n_features_in_", n_features)
-    if expected != n_features:
-        raise ValueError(
-            f"X has {n_features} columns, but the density has {expected}: give rows with the "
-            "columns of training."
-        )
 
 
 def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
@@ -312,10 +309,15 @@ def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
     return wanted
 
 
-def _distinct(table: FloatArray) -> tuple[IntArray, IntArray]:
+def _distinct(table: Table, unknowns: Unknowns) -> tuple[IntArray, IntArray]:
     """Return the first of each kind of row, and which kind each row is."""
+    if any(not column.places for column in unknowns.columns):
+        # The model may look at a column that the plan leaves out.
+        return np.arange(len(table)), np.arange(len(table))
+    parts = [part for part in (table.array, table.lower, table.upper) if part is not None]
+    values = np.hstack(parts)
     # One bit pattern for every NaN, and for both zeros.
-    plain = np.ascontiguousarray(np.where(np.isnan(table), np.nan, table + 0.0))
+    plain = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values + 0.0))
     keys = plain.view([("", plain.dtype)] * plain.shape[1]).ravel().view(f"V{plain.strides[0]}")
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     return first, which

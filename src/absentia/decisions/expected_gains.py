@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from absentia.beliefs.column_trials import ColumnTrials
 from absentia.decisions.model_answers import Loss, Questions
-from absentia.decisions.support_points import Trials, make_trials
-from absentia.densities.believing import believe
-from absentia.tables import BoolArray, FloatArray
+from absentia.densities.unknowns import Unknowns
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
 __all__ = ["Gains", "gains_of_one", "gains_of_two"]
 
@@ -22,6 +21,8 @@ _BEAM = 6
 _DRAWS = 64
 #: The same, for what a column gains when all others are known.
 _DRAWS_OF_LAST = 6
+#: Gains below this share of the loss are rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +45,17 @@ class Gains:
 
 
 def gains_of_one(
-    ask: Questions, density: Any, table: FloatArray, candidates: BoolArray, loss: Loss
+    ask: Questions, unknowns: Unknowns, table: Table, candidates: BoolArray, loss: Loss
 ) -> Gains:
     """Return the gain of each candidate cell, and the loss before."""
-    answers = ask(table)
-    before = loss(answers) if ask.tells_variance else _spread_over_beliefs(ask, density, table)
-    gain, after = np.full(table.shape, np.nan), np.full(table.shape, np.nan)
+    everything = np.arange(len(table))
+    answers = ask(table, everything)
+    before = loss(answers) if ask.tells_variance else _spread_over_beliefs(ask, unknowns, table)
+    gain, after = np.full(candidates.shape, np.nan), np.full(candidates.shape, np.nan)
     if candidates.any():
-        trials = make_trials(density, table, candidates, _POINTS)
+        trials = unknowns.trials(table, candidates, _POINTS)
         cells = trials.row, trials.column
-        gain[cells], after[cells] = _gains(ask, trials, loss)
+        gain[cells], after[cells] = _gains(ask, trials, table, everything, loss)
         if not ask.tells_variance:  # answers ignore what stays missing
             after[cells] = np.maximum(before[trials.row] - gain[cells], 0.0)
     return Gains(gain, after, before)
@@ -61,8 +63,8 @@ def gains_of_one(
 
 def gains_of_two(
     ask: Questions,
-    density: Any,
-    table: FloatArray,
+    unknowns: Unknowns,
+    table: Table,
     candidates: BoolArray,
     loss: Loss,
     costs: FloatArray,
@@ -82,19 +84,18 @@ def gains_of_two(
     """
     if not candidates.any():
         return one
-    kept = _most_promising(ask, density, table, candidates, loss, costs, one.gain)
-    trials = make_trials(density, table, kept, _POINTS_OF_TWO)
-    n_points = trials.weights.shape[1]
-    row, column = np.repeat(trials.row, n_points), np.repeat(trials.column, n_points)
+    kept = _most_promising(ask, unknowns, table, candidates, loss, costs, one.gain)
+    trials = unknowns.trials(table, kept, _POINTS_OF_TWO)
+    row, column = trials.origin, np.repeat(trials.column, trials.counts)
     following = kept[row]
     following[np.arange(len(row)), column] = False
     if budget is not None:
         following &= costs[column][:, None] + costs <= budget
     then, spent = np.zeros(len(row)), np.zeros(len(row))
     if following.any():
-        second = make_trials(density, trials.table, following, _POINTS_OF_TWO)
-        gain = np.full(trials.table.shape, -np.inf)
-        gain[second.row, second.column], _ = _gains(ask, second, loss)
+        second = unknowns.trials(trials.table, following, _POINTS_OF_TWO)
+        gain = np.full(following.shape, -np.inf)
+        gain[second.row, second.column], _ = _gains(ask, second, trials.table, row, loss)
         best = _worth(gain, costs, following).argmax(axis=1)
         then = gain[np.arange(len(row)), best]
         pays = then > 0
@@ -119,8 +120,8 @@ def _worth(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> FloatA
 
 def _most_promising(
     ask: Questions,
-    density: Any,
-    table: FloatArray,
+    unknowns: Unknowns,
+    table: Table,
     candidates: BoolArray,
     loss: Loss,
     costs: FloatArray,
@@ -133,16 +134,19 @@ def _most_promising(
     """
     if candidates.sum(axis=1).max() <= _BEAM:
         return candidates
-    last = np.zeros(table.shape)
+    last = np.zeros(candidates.shape)
     row, column = np.nonzero(candidates)
-    beliefs = believe(density, table)
+    cells = np.zeros((len(row), candidates.shape[1]), dtype=np.bool_)
+    cells[np.arange(len(row)), column] = True
+    beliefs = unknowns.believe(table)
     for draw in beliefs.sample(_DRAWS_OF_LAST, random_state=0):
-        complete = table.copy()
-        complete[:, density.columns_] = draw
-        known = complete[row]
-        known[np.arange(len(row)), column] = np.nan
-        trials = make_trials(density, known, np.isnan(known), _POINTS_OF_TWO)
-        last[row, column] += _gains(ask, trials, loss)[0]
+        known = unknowns.completed(table, draw[:, None])[:, 0][row]
+        for c in np.unique(column):
+            of = np.flatnonzero(column == c)
+            known[np.ix_(of, list(unknowns.columns[c].places))] = np.nan
+        rows = Table(known, columns_checked=True)
+        trials = unknowns.trials(rows, cells, _POINTS_OF_TWO)
+        last[row, column] += _gains(ask, trials, rows, row, loss)[0]
     kept = np.zeros_like(candidates)
     for worth in (_worth(first, costs, candidates), _worth(last, costs, candidates)):
         order = np.argsort(np.where(kept, -np.inf, worth) * -1.0, axis=1, kind="stable")
@@ -150,28 +154,42 @@ def _most_promising(
     return kept & candidates
 
 
-def _gains(ask: Questions, trials: Trials, loss: Loss) -> tuple[FloatArray, FloatArray]:
+def _gains(
+    ask: Questions, trials: ColumnTrials, rows: Table, origin: IntArray, loss: Loss
+) -> tuple[FloatArray, FloatArray]:
     """Return ``L(mean answer) - mean L(answer)`` of each cell, and ``mean L(answer)``.
 
     The variance of a regressor is that of a mixture: the mean of its own variances, which the
     measurement would leave, and the variance of its means, which the measurement would explain.
+    A conformal region is no probability that could be averaged: there the gain is how much smaller
+    it is expected to be than now.
+
+    ``rows`` are those that trials were made of, and ``origin`` says which of the user's rows each
+    of them comes from.
     """
-    answers = ask(trials.table)
+    answers = ask(trials.table, origin[trials.origin])
+    if ask.region is not None:
+        after = trials.expected(loss(answers))
+        now = loss(ask(rows, origin))[trials.row]
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isinf(after) & np.isinf(now), 0.0, now - after), after
     if not ask.tells_variance:
         answers[:, 1] = 0.0
     mean = trials.expected(answers)
     if not ask.classifies:
-        deviations = answers[:, 0] - np.repeat(mean[:, 0], trials.weights.shape[1])
+        deviations = answers[:, 0] - np.repeat(mean[:, 0], trials.counts)
         mean[:, 1] += trials.expected(deviations**2)
     after = trials.expected(loss(answers))
-    return loss(mean) - after, after
+    gain = loss(mean) - after
+    # What rounding leaves is no gain, or "stop" would never be said.
+    return np.where(np.abs(gain) <= _ROUNDING * np.abs(after), 0.0, gain), after
 
 
-def _spread_over_beliefs(ask: Questions, density: Any, table: FloatArray) -> FloatArray:
+def _spread_over_beliefs(ask: Questions, unknowns: Unknowns, table: Table) -> FloatArray:
     """Return the variance of the predictions over what each row could be."""
-    beliefs = believe(density, table)
-    draws = np.broadcast_to(table, (_DRAWS, *table.shape)).copy()
-    draws[:, :, density.columns_] = beliefs.sample(_DRAWS, random_state=0)
-    answers = ask(draws.reshape(-1, table.shape[1]))[:, 0].reshape(_DRAWS, len(table))
-    variance: FloatArray = answers.var(axis=0)
+    draws = unknowns.believe(table).sample(_DRAWS, random_state=0).transpose(1, 0, 2)
+    rows = unknowns.completed(table, draws).reshape(-1, table.n_features)
+    origin = np.repeat(np.arange(len(table)), _DRAWS)
+    answers = ask(Table(rows, columns_checked=True), origin)[:, 0].reshape(-1, _DRAWS)
+    variance: FloatArray = answers.var(axis=1)
     return variance

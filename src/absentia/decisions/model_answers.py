@@ -7,7 +7,7 @@ variance around it, shape (n_samples, 2); the variance is NaN where the model do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,15 @@ from scipy.special import xlogy
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.densities.unknowns import Unknowns
 from absentia.predictions.conformal_scores import BANDS, tells_spread
-from absentia.tables import FloatArray
+from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.tables import FloatArray, IntArray, Table, plan_of
+from absentia.tables.column_plan import ColumnPlan
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.reading import is_frame
 
-__all__ = ["LOSSES", "Loss", "Questions", "find_density"]
+__all__ = ["LOSSES", "REGIONS", "Loss", "Questions", "find_density", "read_rows"]
 
 #: From answers to the loss that is expected of each, shape (n_samples,).
 Loss = Callable[[FloatArray], FloatArray]
@@ -44,35 +49,57 @@ def _variance(answers: FloatArray) -> FloatArray:
     return answers[:, 1]
 
 
-LOSSES: dict[str, Loss] = {"log": _log, "brier": _brier, "variance": _variance}
+def _region(answers: FloatArray) -> FloatArray:
+    """What a conformal predictor promises: the width of an interval, the size of a set."""
+    return answers[:, 0]
+
+
+LOSSES: dict[str, Loss] = {
+    "log": _log,
+    "brier": _brier,
+    "variance": _variance,
+    "width": _region,
+    "size": _region,
+}
+#: What a conformal predictor is asked for a loss, which is also the name of what it returns.
+REGIONS = {"width": "predict_interval", "size": "predict_set"}
 
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """A model that predicts arrays of rows, whatever kind of table it was trained on.
+    """A model that predicts rows, whatever kind of table it was trained on.
 
     Attributes
     ----------
     model : estimator
     classifies : bool
-    names : column names, or None
-        Those of the frame that the model expects.
-    frame : type or None
-        The kind of that frame.
+    region : str or None
+        ``"width"`` or ``"size"`` where answers are what a conformal predictor promises: the width
+        of its interval, or the size of its set.
+    written : callable
+        From rows of a table, and which of the user's rows each comes from, to what the model takes.
     """
 
     model: Any
     classifies: bool
-    names: Any
-    frame: Any
+    region: str | None
+    written: Callable[[Table, IntArray], Any]
 
     @classmethod
-    def to(cls, model: Any, X: Any) -> Questions:
+    def to(cls, model: Any, X: Any, rows: FrameRows | Table, region: Any = None) -> Questions:
         """Look at a model and at the rows that it is to be asked about."""
         inner = getattr(model, "estimator", model)
         check_is_fitted(model)
         classifies = is_classifier(model)
-        if classifies and not hasattr(model, "predict_proba"):
+        region = region if isinstance(region, str) and region in REGIONS else None
+        if region is not None and not hasattr(model, REGIONS[region]):
+            raise ValueError(
+                f"loss={region!r} is about what a conformal predictor promises, and "
+                f"{type(model).__name__} has no {REGIONS[region]}: wrap it in "
+                f"{'ConformalClassifier' if classifies else 'ConformalRegressor'}, or use "
+                f"{'log' if classifies else 'variance'!r}."
+            )
+        if classifies and region is None and not hasattr(model, "predict_proba"):
             name = type(inner if not isinstance(inner, str) else model).__name__
             raise ValueError(
                 f"{name} has no predict_proba, so its uncertainty is unknown. Calibrate it: "
@@ -82,31 +109,29 @@ class Questions:
             raise TypeError(
                 f"{type(model).__name__} predicts nothing; give a classifier or a regressor."
             )
-        named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
-        return cls(
-            model, classifies, list(X.columns) if named else None, type(X) if named else None
-        )
+        return cls(model, classifies, region, _writer(model, X, rows))
+
+    def about(self, rows: IntArray) -> Questions:
+        """Return the same questions about some of the user's rows, counted from 0."""
+        return replace(self, written=lambda table, origin: self.written(table, rows[origin]))
 
     @property
     def tells_variance(self) -> bool:
         """Whether the loss can be read from one answer (probabilities, or a predicted variance)."""
-        return self.classifies or tells_spread(self.model)
+        return self.classifies or self.region is not None or tells_spread(self.model)
 
-    def __call__(self, table: FloatArray) -> FloatArray:
+    def __call__(self, table: Table, origin: IntArray) -> FloatArray:
         """Return the answers for rows, in batches."""
-        return np.concatenate([self._ask(part) for part in self._parts(table)])
-
-    def _parts(self, table: FloatArray) -> Iterator[Any]:
+        parts = []
         for start in range(0, len(table), _BATCH):
-            part = table[start : start + _BATCH]
-            if self.frame is None:
-                yield part
-            elif self.frame.__module__.startswith("polars"):
-                yield self.frame(part, schema=self.names).fill_nan(None)
-            else:
-                yield self.frame(part, columns=self.names)
+            part = slice(start, start + _BATCH)
+            parts.append(self._ask(self.written(table[part], origin[part])))
+        return np.concatenate(parts)
 
     def _ask(self, rows: Any) -> FloatArray:
+        if self.region is not None:
+            promised = getattr(self.model, REGIONS[self.region])(rows)
+            return np.asarray(getattr(promised, self.region), dtype=np.float64)[:, None]
         if self.classifies:
             return np.asarray(self.model.predict_proba(rows), dtype=np.float64)
         if tells_spread(self.model):
@@ -114,6 +139,65 @@ class Questions:
             return np.column_stack([mean, spread**2])
         mean = BANDS["absolute"]((self.model,), rows)[:, 0]
         return np.column_stack([mean, np.full(len(mean), np.nan)])
+
+
+def _writer(model: Any, X: Any, rows: FrameRows | Table) -> Callable[[Table, IntArray], Any]:
+    """Return how rows become what a model takes: frames of the user's kind, a table, an array."""
+    if isinstance(rows, FrameRows):
+        assert rows.table.plan is not None
+        planned = PlannedFormat.of(X, rows.table.plan)
+        return lambda table, origin: planned.rows(table.array, rows, origin)
+    if rows.lower is not None:  # limits of values that are still missing go with the rows
+        return lambda table, origin: table
+    if not (is_frame(X) and hasattr(model, "feature_names_in_")):
+        return lambda table, origin: table.array
+    # Missing values need floats; a column of whole numbers is one no longer.
+    names, kind = list(X.columns), type(X)
+    if kind.__module__.startswith("polars"):
+        return lambda table, origin: kind(table.array, schema=names).fill_nan(None)
+    return lambda table, origin: kind(table.array, columns=names)
+
+
+def read_rows(model: Any, X: Any, density: Any) -> tuple[FrameRows | Table, Unknowns]:
+    """Return a user's rows, and what the density of a model says about what they miss."""
+    plan = plan_of(density, X) or _encoder_plan(model)
+    if plan is not None and not isinstance(X, Table):
+        given = FrameRows.of(X, plan)
+        return given, Unknowns.of(density, plan.names, given.table.n_features, plan)
+    table = Table.of(X)
+    expected = getattr(density, "n_features_in_", table.n_features)
+    if expected != table.n_features:
+        raise ValueError(
+            f"X has {table.n_features} columns, but the density has {expected}: give rows with the "
+            "columns of training."
+        )
+    numbers = vars(density).get("plan_")
+    array = table.array if numbers is None else numbers.without_codes(table.array)
+    table = replace(table, array=array, columns_checked=True, _known={}, _whole=None)
+    return table, Unknowns.of(density, table.labels, table.n_features, table.plan)
+
+
+def _encoder_plan(model: Any) -> ColumnPlan | None:
+    """Return the plan of a model that encodes frames itself."""
+    for inner in _layers(model):
+        encoder = getattr(inner, "encoder_", None)
+        if isinstance(encoder, TableEncoder):
+            return encoder.plan()
+    return None
+
+
+def _layers(model: Any) -> Iterator[Any]:
+    """Yield a model, the model that it wraps, the one that that wraps..."""
+    for _ in range(10):
+        yield model
+        calibrated = getattr(model, "calibrated_classifiers_", None)
+        inner = calibrated[0] if calibrated else None
+        for name in ("best_estimator_", "estimator_", "estimator"):
+            if inner is None:
+                inner = getattr(model, name, None)
+        if inner is None:
+            return
+        model = inner
 
 
 def find_density(model: Any) -> Any:
@@ -128,20 +212,13 @@ def find_density(model: Any) -> Any:
     >>> find_density(FrozenEstimator(machine)) is machine.density_
     True
     """
-    for _ in range(10):
-        density = getattr(model, "density_", None)
+    innermost = model
+    for innermost in _layers(model):
+        density = getattr(innermost, "density_", None)
         if density is not None:
             return getattr(density, "estimator", density)  # a FrozenEstimator holds it
-        calibrated = getattr(model, "calibrated_classifiers_", None)
-        inner = calibrated[0] if calibrated else None
-        for name in ("best_estimator_", "estimator_", "estimator"):
-            if inner is None:
-                inner = getattr(model, name, None)
-        if inner is None:
-            break
-        model = inner
     raise ValueError(
-        f"{type(model).__name__} has no density of the missing values. "
+        f"{type(innermost).__name__} has no density of the missing values. "
         "Give one: measure_next(..., density=GaussianDensity().fit(X_train)), or wrap the model in "
         "MarginalClassifier or MarginalRegressor."
     )

@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.decisions.acquisition import Costs, LossName, measure_next, read_costs
-from absentia.decisions.model_answers import Loss, Questions
-from absentia.tables import FloatArray, IntArray, TableLike, as_table, column_names, table_as
+from absentia.decisions.model_answers import Loss, Questions, find_density, read_rows
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Table,
+    TableLike,
+    as_table,
+    is_absent,
+    table_as,
+)
+from absentia.tables.frames import as_frame, with_cells
+from absentia.tables.reading import is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +45,7 @@ class AcquisitionTrace:
     answers : ndarray of shape (n_steps + 1, n_samples, n_classes) or (n_steps + 1, n_samples, 2)
         Probabilities, or the mean and variance of a regressor, before the first step and after
         each.
-    table : ndarray of shape (n_samples, n_features)
+    table : ndarray of shape (n_samples, n_features), or a frame for rows with words
         The rows with all that was measured.
     """
 
@@ -43,7 +54,7 @@ class AcquisitionTrace:
     gain: FloatArray
     spent: FloatArray
     answers: FloatArray
-    table: FloatArray
+    table: Any
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -70,11 +81,17 @@ class AcquisitionTrace:
                 "row": row,
                 "step": step + 1,
                 "column": [self.columns[j] for j in column],
-                "value": self.table[row, column],
+                "value": _cells(self.table, row, column),
                 "gain": self.gain[step, row],
                 "spent": self.spent[step + 1, row],
             }
         )
+
+
+def _cells(table: Any, row: IntArray, column: IntArray) -> Any:
+    """Return some cells of an array or of a frame."""
+    values = table if isinstance(table, np.ndarray) else as_frame(table).to_numpy(dtype=object)
+    return values[row, column]
 
 
 class AcquisitionPolicy:
@@ -144,56 +161,43 @@ class AcquisitionPolicy:
         -------
         AcquisitionTrace
         """
-        table = as_table(X).copy()
-        n, d = table.shape
-        names = tuple(column_names(X, d))
-        costs = read_costs(self.costs, names)
-        ask = Questions.to(self.model, X)
-        truth = None if callable(oracle) else _true_values(oracle, table)
-        hopeless = np.zeros((n, d), dtype=bool)  # requested and not available
-        if truth is not None:
-            hopeless |= np.isnan(truth)
-        spent, answers = [np.zeros(n)], [ask(table)]
+        measuring = _Measuring.of(self.model, X, oracle, self.density)
+        n, d = measuring.missing.shape
+        costs = read_costs(self.costs, measuring.names)
+        spent, answers = [np.zeros(n)], [measuring.answers()]
         measured: list[IntArray] = []
         gains: list[FloatArray] = []
-        active = np.array(np.isnan(table).any(axis=1))
+        active = measuring.missing.any(axis=1)
         most = d if self.max_steps is None else self.max_steps
         while active.any() and len(measured) < most:
             rows = np.flatnonzero(active)
             column, gain = np.full(n, -1), np.zeros(n)
-            column[rows], gain[rows] = self._choose(
-                X, table[rows], hopeless[rows], spent[-1][rows], costs
-            )
+            column[rows], gain[rows] = self._choose(measuring, rows, spent[-1][rows], costs)
             active = column >= 0
-            for row in np.flatnonzero(active):
-                j = int(column[row])
-                value = oracle(int(row), j) if truth is None else truth[row, j]
-                table[row, j] = value
-                if np.isnan(value):
-                    hopeless[row, j] = True
-                    column[row], gain[row] = -1, 0.0
+            failed = measuring.measure(column)
+            column[failed], gain[failed] = -1, 0.0
             if (column < 0).all():
                 continue  # all have stopped, or ask for something else now
             measured.append(column)
             gains.append(gain)
             spent.append(spent[-1] + np.where(column >= 0, costs[column], 0.0))
-            answers.append(ask(table))
+            answers.append(measuring.answers())
         return AcquisitionTrace(
-            names,
+            measuring.names,
             np.array(measured, dtype=np.intp).reshape(-1, n),
             np.array(gains, dtype=np.float64).reshape(-1, n),
             np.array(spent),
             np.array(answers),
-            table,
+            measuring.table(),
         )
 
     def _choose(
-        self, X: TableLike, table: FloatArray, hopeless: Any, spent: FloatArray, costs: FloatArray
+        self, measuring: _Measuring, rows: IntArray, spent: FloatArray, costs: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Return the column to measure in each row, -1 to stop, and its expected gain."""
         found = measure_next(
             self.model,
-            _like(X, table),
+            measuring.rows(rows),
             costs=costs,
             loss=self.loss,
             lookahead=self.lookahead,
@@ -202,24 +206,110 @@ class AcquisitionPolicy:
             stop_below=self.stop_below,
             density=self.density,
         )
-        worth = np.where(np.isnan(found.gain) | hopeless, -np.inf, found.gain_per_cost)
+        worth = np.where(
+            np.isnan(found.gain) | measuring.hopeless[rows], -np.inf, found.gain_per_cost
+        )
         if self.budget is not None:
             worth[costs[None, :] + spent[:, None] > self.budget] = -np.inf
         column = worth.argmax(axis=1)
-        rows = np.arange(len(table))
-        pays = worth[rows, column] > self.stop_below
-        return np.where(pays, column, -1), np.where(pays, found.gain[rows, column], 0.0)
+        at = np.arange(len(rows))
+        pays = worth[at, column] > self.stop_below
+        return np.where(pays, column, -1), np.where(pays, found.gain[at, column], 0.0)
 
 
-def _true_values(oracle: Any, table: FloatArray) -> FloatArray:
-    truth = as_table(oracle)
-    if truth.shape != table.shape:
-        raise ValueError(
-            f"The oracle must have the shape of X, {table.shape}, found {truth.shape}: one true "
-            "value per cell, NaN where a value cannot be measured."
-        )
-    return truth
+@dataclass(eq=False)
+class _Measuring:
+    """Rows while their values come in, as an array of numbers or as a frame with words.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The user's columns.
+    current : ndarray or frame
+        What is known.
+    truth : ndarray of shape (n_samples, n_features), or callable
+        Where values come from.
+    missing : ndarray of bool, shape (n_samples, n_features)
+        Which cells are missing at first.
+    hopeless : ndarray of bool, shape (n_samples, n_features)
+        Which cells cannot be had.
+    """
+
+    model: Any
+    names: tuple[str, ...]
+    given: Any
+    current: Any
+    truth: Any
+    missing: BoolArray
+    hopeless: BoolArray
+    density: Any
+
+    @classmethod
+    def of(cls, model: Any, X: Any, oracle: Any, density: Any) -> _Measuring:
+        density = getattr(density, "estimator", density) or find_density(model)
+        opened, unknowns = read_rows(model, X, density)
+        table = opened if isinstance(opened, Table) else opened.table
+        names = tuple(column.name for column in unknowns.columns)
+        missing = unknowns.missing(table.array)
+        shape = missing.shape
+        worded = not isinstance(opened, Table)
+        truth = oracle
+        hopeless = np.zeros(shape, dtype=np.bool_)
+        if not callable(oracle):
+            truth = as_frame(oracle).to_numpy(dtype=object) if worded else as_table(oracle)
+            if truth.shape != shape:
+                raise ValueError(
+                    f"The oracle must have the shape of X, {shape}, found {truth.shape}: one true "
+                    "value per cell, NaN where a value cannot be measured."
+                )
+            hopeless |= _absent(truth)
+        current = X if worded else table.array.copy()
+        return cls(model, names, X, current, truth, missing, hopeless, density)
+
+    def rows(self, rows: IntArray) -> Any:
+        """Return some rows as they are known now, in the kind of table that the user gave."""
+        if not isinstance(self.current, np.ndarray):
+            polars = type(self.current).__module__.startswith("polars")
+            return self.current[rows] if polars else self.current.iloc[rows]
+        if is_frame(self.given):
+            return table_as(self.given[: len(rows)], self.current[rows])
+        return self.current[rows]
+
+    def answers(self) -> FloatArray:
+        """Return what the model answers now."""
+        rows = self.rows(np.arange(len(self.missing)))
+        opened, _ = read_rows(self.model, rows, self.density)
+        table = opened if isinstance(opened, Table) else opened.table
+        return Questions.to(self.model, rows, opened)(table, np.arange(len(table)))
+
+    def measure(self, column: IntArray) -> IntArray:
+        """Measure a column of each row (-1 for none); return the rows where there was no value."""
+        failed = []
+        filled = np.zeros(self.missing.shape, dtype=np.bool_)
+        values = np.full(self.missing.shape, None, dtype=object)
+        for row in np.flatnonzero(column >= 0):
+            j = int(column[row])
+            asked = callable(self.truth)
+            value = self.truth(int(row), j) if asked else self.truth[row, j]
+            if _absent(np.array([value], dtype=object))[0]:
+                self.hopeless[row, j] = True
+                failed.append(row)
+            else:
+                filled[row, j], values[row, j] = True, value
+        if isinstance(self.current, np.ndarray):
+            self.current[filled] = values[filled].astype(np.float64)
+        else:
+            self.current = with_cells(self.current, values, filled)
+        return np.array(failed, dtype=np.intp)
+
+    def table(self) -> Any:
+        """Return the rows with all that was measured."""
+        return self.current
 
 
-def _like(X: Any, table: FloatArray) -> Any:
-    return table_as(X[: len(table)], table) if hasattr(X, "columns") else table
+def _absent(values: np.ndarray) -> BoolArray:
+    """Return which values of an array, of numbers or of objects, are missing."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    flat = [is_absent(value) or value != value for value in values.ravel()]  # NaN is not NaN
+    return np.array(flat, dtype=np.bool_).reshape(values.shape)

@@ -10,27 +10,33 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from absentia.beliefs import Beliefs
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.believing import believe
+from absentia.densities.believing import fit_density, words_for
 from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.unknowns import Unknowns
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
 from absentia.parameters import THREADS, RandomState, Rule, check_parameters, count_from, words
-from absentia.predictions.training_draws import fit_on_draws, fit_weighted
-from absentia.predictions.wrapped_model import RowFormat, WrappedModel
+from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.row_format import RowFormat
+from absentia.predictions.training_draws import TrainingTable, fit_on_draws, fit_weighted
+from absentia.predictions.wrapped_model import WrappedModel
 from absentia.tables import (
     BoolArray,
     FloatArray,
     IntArray,
     Table,
     TableLike,
+    open_known,
+    open_memory,
+    plan_of,
     set_fitted,
 )
+from absentia.tables.reading import has_columns_of_words, is_frame
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 
@@ -39,7 +45,8 @@ class MarginalModel(BaseEstimator):
     """What both wrappers share: fit a density, predict draws with a model, average.
 
     Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),
-    ``n_features_in_`` and, for frames, ``feature_names_in_``.
+    ``n_features_in_``, for frames ``feature_names_in_``, and for frames with columns of words
+    ``columns_`` (how each is read).
     """
 
     estimator: Any
@@ -69,7 +76,7 @@ class MarginalModel(BaseEstimator):
         self,
         estimator: BaseEstimator,
         *,
-        density: DensityLike = "gaussian",
+        density: DensityLike = "auto",
         n_draws: int = 64,
         known: Literal["average", "model"] = "average",
         random_state: RandomState = None,
@@ -100,48 +107,71 @@ class MarginalModel(BaseEstimator):
         self
         """
         self._check_parameters()
-        opened = Table.of(X)
-        table = opened.array
+        density = self._unfitted_density(X)
+        plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None
+        # Numbers are passed to the model as they are; only words need a plan.
+        words = words_for(density) if _has_words(X) else None
+        rows = open_memory(X, words=words) if plan is None else plan.read(X)
+        if not isinstance(rows, Table):
+            raise TypeError(
+                f"{type(self).__name__} asks its model about rows, and X holds beliefs: pass the "
+                "rows themselves, NaN where a value is missing."
+            )
         frozen = isinstance(self.estimator, FrozenEstimator)
-        targets = None if frozen else self._check_targets(y, len(table))
+        targets = None if frozen else self._check_targets(y, len(rows))
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
-        density = make_density(self.density)
-        weighs = weights is not None and has_fit_parameter(density, "sample_weight")
-        density.fit(X, None, **({"sample_weight": weights} if weighs else {}))
-        columns = np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
-        if frozen and len(columns) < table.shape[1]:
+            weights = _check_sample_weight(sample_weight, rows.array, ensure_non_negative=True)
+        density = fit_density(density, rows, weights)
+        unknowns = Unknowns.of(density, rows.labels, rows.n_features, rows.plan)
+        lost = [column for column in unknowns.columns if column.places and not column.believed]
+        if frozen and lost:
+            n = len(unknowns.columns)
             raise ValueError(
-                f"The model takes {table.shape[1]} columns, but only {len(columns)} of them have a "
+                f"The model takes {n} columns, but only {n - len(lost)} of them have a "
                 "value in the rows given to fit, so that nothing is known about the others. Fit "
                 "on rows that have every column at least once, such as those the model was "
                 "trained on."
             )
-        row_format = RowFormat.of(X, columns)
+        kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
+        columns = kept.astype(np.intp)
+        given = None if rows.plan is None else FrameRows.of(X, rows.plan, new=False)
+        row_format: RowFormat | PlannedFormat
+        if rows.plan is None:
+            row_format = RowFormat.of(rows.as_given(), columns)
+        else:
+            row_format, columns = PlannedFormat.of(X, rows.plan), np.arange(rows.n_features)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        points = DrawPoints.sobol(self.n_draws, len(columns), seed)
+        points = DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed)
         if frozen:
             model = self.estimator
         elif self.known == "model":
-            rows = row_format.rows(table[:, columns])
-            model = fit_weighted(clone(self.estimator), rows, targets, weights)
+            own = row_format.rows(rows.array[:, columns], given, np.arange(len(rows)))
+            model = fit_weighted(clone(self.estimator), own, targets, weights)
         else:
             model = fit_on_draws(
-                clone(self.estimator), table, targets, weights, density, row_format, seed
+                clone(self.estimator),
+                TrainingTable(rows, unknowns, columns, row_format, given),
+                targets,
+                weights,
+                seed,
             )
         wrapped = WrappedModel.of(model, self._method, row_format)
-        nothing_known = np.full((1, table.shape[1]), np.nan)
-        outputs = self._describe_answer(wrapped, wrapped.check(_mean(density, nothing_known)[0]))
-        learned = {
-            "estimator_": model,
-            "density_": density,
-            "patterns_": Patterns.of(opened).masks,
-            "_wrapped": wrapped,
-            "_columns": columns,
-            "_points": points,
-        }
-        set_fitted(self, opened, outputs | learned)
+        typical = _typical_row(rows[:1], unknowns)
+        answer = wrapped.check(typical[columns], given, len(unknowns.columns))
+        set_fitted(
+            self,
+            rows,
+            self._describe_answer(wrapped, answer)
+            | {
+                "estimator_": model,
+                "density_": density,
+                "patterns_": Patterns.of(rows).masks,
+                "_wrapped": wrapped,
+                "_columns": columns,
+                "_points": points,
+            },
+        )
         return self
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
@@ -157,32 +187,41 @@ class MarginalModel(BaseEstimator):
         Returns
         -------
         Uncertainty
-            Entropies of classes or variances of numbers. The model part is zero, except for
+            Entropies of classes or variances of numbers, for the columns of the frame as they are
+            (a column of words is one column). The model part is zero, except for
             regressors whose ``predict`` takes ``return_std``; the noise of a regressor is not
             known, and zero. Every incomplete row is averaged, whatever ``known`` says.
         """
-        check_is_fitted(self)
-        table = Table.of(X).checked(self).array[:, self._columns]
-        names = getattr(self, "feature_names_in_", None)
-        columns = tuple(f"x{j}" if names is None else str(names[j]) for j in self._columns)
+        table, given = self._opened(X)
         unit: Any = "entropy" if self._method == "predict_proba" else "variance"
 
-        def believe(rows: FloatArray) -> Beliefs:
-            full = np.full((len(rows), self.n_features_in_), np.nan)
-            full[:, self._columns] = rows
-            return self._believe(full)
+        def answer(rows: FloatArray, origin: IntArray) -> tuple[FloatArray, FloatArray | None]:
+            return self._wrapped.answer_with_variance(rows[:, self._columns], given, origin)
 
         doubt = uncertainty_over_draws(
-            self._wrapped.answer_with_variance,
-            believe,
+            answer,
+            self._unknowns(),
             table,
             self._points,
             unit,
-            columns,
             by_column=by_column,
             n_jobs=self.n_jobs,
         )
         return one_output_flat(doubt, unit == "variance" and getattr(self, "_single", False))
+
+    def _unfitted_density(self, X: TableLike) -> Any:
+        """Return the density to fit; "auto" knows categories where a frame has words."""
+        if not isinstance(self.density, str) or self.density != "auto":
+            return make_density(self.density)
+        return make_density("mixed" if _has_words(X) else "gaussian")
+
+    def _unknowns(self) -> Unknowns:
+        """Return what missing values could be."""
+        plan = plan_of(self)
+        names = getattr(self, "feature_names_in_", None)
+        width = self.n_features_in_ if plan is None else len(plan.labels)
+        labels = [f"x{j}" for j in range(width)] if names is None else list(names)
+        return Unknowns.of(self.density_, labels, width, plan)
 
     def _check_parameters(self) -> None:
         """Raise for invalid parameters before anything is computed."""
@@ -216,50 +255,64 @@ class MarginalModel(BaseEstimator):
         ``plain`` answers complete rows as the user gave them, ``averaged`` turns the means over
         draws into answers for the others.
         """
-        table, asked = self._read(X)
+        table, given, asked = self._read(X)
         parts = []
         as_they_are, drawn = np.flatnonzero(~asked), np.flatnonzero(asked)
         if len(as_they_are):
-            parts.append((as_they_are, plain(self._own_rows(X, table, as_they_are))))
+            parts.append((as_they_are, plain(self._own_rows(X, table, given, as_they_are))))
         if len(drawn):
             drawn = drawn[rows_by_pattern(table[drawn])]
-            means = map_draws(
-                lambda draws, _: self._answers(draws).mean(axis=1),
-                self._believe,
-                table[drawn],
-                self._points,
-                self.n_jobs,
-            )
+            incomplete, unknowns = table[drawn], self._unknowns()
+
+            def mean_answer(draws: FloatArray, rows: slice) -> FloatArray:
+                n, m, _ = draws.shape
+                complete = unknowns.completed(incomplete[rows], draws).reshape(n * m, -1)
+                if len(self._columns) < complete.shape[1]:
+                    complete = complete[:, self._columns]
+                origin = None if given is None else np.repeat(drawn[rows], m)
+                answers = self._wrapped.answer(complete, given, origin)
+                means: FloatArray = answers.reshape(n, m, -1).mean(axis=1)
+                return means
+
+            means = map_draws(mean_answer, unknowns.believe, incomplete, self._points, self.n_jobs)
             parts.append((drawn, averaged(np.concatenate(means))))
         return parts
 
-    def _believe(self, rows: FloatArray) -> Beliefs:
-        return believe(self.density_, rows)
+    def _opened(self, X: TableLike) -> tuple[Table, FrameRows | None]:
+        """Return new rows as a table and, where there is a plan, as the frame that they were."""
+        check_is_fitted(self)
+        plan = plan_of(self)
+        if plan is not None:
+            given = FrameRows.of(X, plan)
+            return given.table, given
+        rows = open_known(X, self)
+        if not isinstance(rows, Table):
+            raise TypeError(
+                f"{type(self).__name__} asks its model about rows, and X holds "
+                f"{type(rows).__name__}: pass the rows themselves, NaN where a value is missing."
+            )
+        return rows, None
 
-    def _read(self, X: TableLike) -> tuple[FloatArray, BoolArray]:
-        """Return the table, and which of its rows are to be averaged over draws."""
-        opened = Table.of(X).checked(self)
-        table, mask = opened.array, opened.mask
-        asked: BoolArray = np.atleast_1d(mask[:, self._columns].any(axis=1))
+    def _read(self, X: TableLike) -> tuple[Table, FrameRows | None, BoolArray]:
+        """Return the rows, and which of them are to be averaged over draws."""
+        table, given = self._opened(X)
+        asked: BoolArray = np.atleast_1d(table.mask[:, self._columns].any(axis=1))
         if self.known == "model" and asked.any():
-            pattern = Patterns.of_mask(np.concatenate([self.patterns_, mask])).pattern_of_row
+            seen = np.concatenate([self.patterns_, table.mask])
+            pattern = Patterns.of_mask(seen).pattern_of_row
             n_known = len(self.patterns_)
             asked &= ~np.isin(pattern[n_known:], pattern[:n_known])
-        return table, asked
+        return table, given, asked
 
-    def _own_rows(self, X: Any, table: FloatArray, rows: IntArray) -> Any:
+    def _own_rows(self, X: Any, table: Table, given: FrameRows | None, rows: IntArray) -> Any:
         """Return rows for the model as the user gave them: for complete ones, its own answer."""
-        kind = self._wrapped.format.kind
-        if kind != "array" and hasattr(X, "columns"):
-            chosen = X[rows] if kind == "polars" else X.iloc[rows]
-            lost = len(self._columns) < table.shape[1]
-            return chosen[list(self._wrapped.format.names)] if lost else chosen
-        return self._wrapped.format.rows(table[np.ix_(rows, self._columns)])
-
-    def _answers(self, draws: FloatArray) -> FloatArray:
-        """Return the model's answers to draws, (n, m, d) to (n, m, n_outputs)."""
-        n, m, d = draws.shape
-        return self._wrapped.answer(draws.reshape(n * m, d)).reshape(n, m, -1)
+        row_format = self._wrapped.format
+        if hasattr(X, "columns") and row_format.kind != "array":
+            chosen = X[rows] if type(X).__module__.startswith("polars") else X.iloc[rows]
+            if given is None and len(self._columns) < table.n_features:
+                return chosen[list(row_format.names)]  # type: ignore[union-attr]
+            return chosen
+        return row_format.rows(table.array[np.ix_(rows, self._columns)], given, rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -287,5 +340,17 @@ def joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
     return joined
 
 
-def _mean(density: Any, table: FloatArray) -> FloatArray:
-    return believe(density, table).mean()
+def _has_words(X: Any) -> bool:
+    return is_frame(X) and has_columns_of_words(X)
+
+
+def _typical_row(rows: Table, unknowns: Unknowns) -> FloatArray:
+    """Return one complete row: the mean of what is believed when nothing is known."""
+    nothing = Table(np.full((1, rows.n_features), np.nan), columns_checked=True)
+    beliefs = unknowns.believe(nothing)
+    likeliest = [
+        beliefs.probabilities(at).argmax(axis=1)[:, None] for at in range(len(unknowns.categories))
+    ]
+    draw = np.concatenate([beliefs.mean(), *likeliest], axis=1)[:, None]
+    typical: FloatArray = unknowns.completed(nothing, draw)[0, 0]
+    return typical

@@ -35,8 +35,9 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         ``FrozenEstimator(model)`` for one that is fitted already (scikit-learn's, a pipeline,
         XGBoost, LightGBM, CatBoost, anything with ``predict_proba``): then ``fit(X)`` fits the
         density alone. Any other is cloned and trained on draws of the training rows.
-    density : {"gaussian", "mixture"} or density, default="gaussian"
-        What the missing values could be. ``FrozenEstimator(density)`` keeps a fitted one.
+    density : {"auto", "gaussian", "mixture", "mixed"} or density, default="auto"
+        What the missing values could be. ``"auto"`` is ``"mixed"`` for frames with columns of words
+        and ``"gaussian"`` for numbers. ``FrozenEstimator(density)`` keeps a fitted one.
     n_draws : int, default=64
         Draws per row, at least 2; powers of two are best.
     known : {"average", "model"}, default="average"
@@ -58,6 +59,8 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         The missing patterns of the rows given to ``fit``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if the table had names
+    columns_ : ColumnPlan, if the table was a frame with columns of words
+        How each column is read.
 
     Notes
     -----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,44 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs.draws import DrawPoints, map_draws
-from absentia.densities.believing import believe
-from absentia.predictions.wrapped_model import RowFormat
-from absentia.tables import FloatArray
+from absentia.densities.unknowns import Unknowns
+from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.row_format import RowFormat
+from absentia.tables import FloatArray, IntArray, Table
 
-__all__ = ["TRAINING_DRAWS", "fit_on_draws", "fit_weighted", "stacked_draws"]
+__all__ = ["TRAINING_DRAWS", "TrainingTable", "fit_on_draws", "fit_weighted", "stacked_draws"]
 
 #: How many draws of an incomplete row an estimator is trained on.
 TRAINING_DRAWS = 8
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """The rows that a model is to be trained on.
+
+    Attributes
+    ----------
+    rows : Table
+    unknowns : Unknowns
+        What their missing values could be.
+    columns : ndarray of int
+        Which columns the model sees.
+    row_format : RowFormat or PlannedFormat
+        As what kind of table.
+    given : FrameRows or None
+        The frame that the rows come from, where it has words.
+    """
+
+    rows: Table
+    unknowns: Unknowns
+    columns: IntArray
+    row_format: RowFormat | PlannedFormat
+    given: FrameRows | None = None
+
+
 def stacked_draws(
-    density: Any, table: FloatArray, n_draws: int, seed: int
-) -> tuple[FloatArray, Any, FloatArray]:
+    training: TrainingTable, n_draws: int, seed: int
+) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return complete rows that stand for incomplete rows.
 
     Returns
@@ -33,46 +59,43 @@ def stacked_draws(
     weights : ndarray of shape (n_stacked,)
         One for complete rows, ``1 / n_draws`` for draws.
     """
-    columns = np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
-    holes = np.isnan(table[:, columns]).any(axis=1)
+    table, unknowns, columns = training.rows, training.unknowns, training.columns
+    holes = unknowns.incomplete(table.array)
     complete, incomplete = np.flatnonzero(~holes), np.flatnonzero(holes)
     if not len(incomplete):
-        return table[:, columns], np.arange(len(table)), np.ones(len(table))
+        return table.array[:, columns], np.arange(len(table)), np.ones(len(table))
     # A seed of its own: the draws that predictions average over are others.
-    points = DrawPoints.sobol(n_draws, len(columns), seed + 1)
+    points = DrawPoints.sobol(n_draws, unknowns.n_drawn, seed + 1)
+    some = table[incomplete]
     drawn = np.concatenate(
         map_draws(
-            lambda draws, _: draws,
-            lambda rows: believe(density, rows),
-            table[incomplete],
+            lambda draws, rows: unknowns.completed(some[rows], draws)[:, :, columns],
+            unknowns.believe,
+            some,
             points,
         )
     )
-    rows = np.concatenate([table[np.ix_(complete, columns)], drawn.reshape(-1, len(columns))])
+    whole = table.array[np.ix_(complete, columns)]
+    rows = np.concatenate([whole, drawn.reshape(-1, len(columns))])
     row = np.concatenate([complete, np.repeat(incomplete, n_draws)])
     weights = np.where(np.arange(len(row)) < len(complete), 1.0, 1.0 / n_draws)
     return rows, row, weights
 
 
 def fit_on_draws(
-    model: Any,
-    table: FloatArray,
-    y: Any,
-    sample_weight: FloatArray | None,
-    density: Any,
-    row_format: RowFormat,
-    seed: int,
+    model: Any, training: TrainingTable, y: Any, sample_weight: FloatArray | None, seed: int
 ) -> Any:
     """Train a model on the draws of the rows of a table, weighted so that each row counts once.
 
     A model that takes no weights is trained on one draw of each row.
     """
     weighs = weight_parameter(model) is not None
-    rows, row, weights = stacked_draws(density, table, TRAINING_DRAWS if weighs else 1, seed)
+    rows, row, weights = stacked_draws(training, TRAINING_DRAWS if weighs else 1, seed)
     if sample_weight is not None:
         weights = weights * sample_weight[row]
-    unweighted = sample_weight is None and (not weighs or len(row) == len(table))
-    return fit_weighted(model, row_format.rows(rows), y[row], None if unweighted else weights)
+    unweighted = sample_weight is None and (not weighs or len(row) == len(training.rows))
+    own = training.row_format.rows(rows, training.given, row)
+    return fit_weighted(model, own, y[row], None if unweighted else weights)
 
 
 def fit_weighted(model: Any, rows: Any, y: Any, weights: FloatArray | None) -> Any:

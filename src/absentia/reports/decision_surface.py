@@ -12,7 +12,7 @@ import numpy as np
 
 from absentia.decisions.model_answers import find_density
 from absentia.pictures import COLOURS, INK, pyplot, tidy
-from absentia.predictions.wrapped_model import RowFormat
+from absentia.predictions.row_format import RowFormat
 from absentia.reports.safe_text import as_plot_labels
 from absentia.tables import FloatArray, as_table, column_names
 

@@ -278,6 +278,30 @@ optional
         """Return, for each column behind the door, the name of the column it is read from."""
         return np.array([name for name, _, _ in self._sources()], dtype=object)
 
+    def groups(self) -> list[tuple[str, tuple[int, ...], FloatArray | None]]:
+        """Return each column of the frame with its columns behind the door.
+
+        Returns
+        -------
+        list of (name, places, options)
+            ``options`` are the numbers behind the door for each category of a column of words,
+            shape (n_categories, len(places)); None for numbers, and for columns that are left out
+            and have no places.
+        """
+        found: list[tuple[str, tuple[int, ...], FloatArray | None]] = []
+        start = 0
+        for name, reading in zip(self.names, self.readings, strict=True):
+            width = reading.width_of(self.codes)
+            places = tuple(range(start, start + width))
+            start += width
+            options = None
+            if width and reading.kind == "category":
+                words = np.arange(len(reading.categories), dtype=np.float64)[:, None]
+                options = words if self.codes or width == 1 else np.eye(width)
+                options = (options - self.centres[list(places)]) / self.scales[list(places)]
+            found.append((name, places, options))
+        return found
+
     def read(self, X: Any, *, new: bool = True) -> Table:
         """Read a table by the plan; ``new`` says that it is not the table of training.
 

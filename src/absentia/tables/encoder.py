@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
-from absentia.tables.column_plan import fill_columns, plan_readings
+from absentia.tables.column_plan import ColumnPlan, fill_columns, plan_readings
 from absentia.tables.columns import ColumnReading
 from absentia.tables.frames import as_frame
 from absentia.tables.reading import FloatArray
@@ -165,6 +165,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.repeat(
             np.array(list(readings), dtype=object), [r.width for r in readings.values()]
         )
+
+    def plan(self) -> ColumnPlan:
+        """Return the same readings as a plan of the columns, in units as they are."""
+        check_is_fitted(self)
+        readings, n = self._readings(), self.n_features_out_
+        return ColumnPlan(tuple(readings), tuple(readings.values()), False, np.zeros(n), np.ones(n))
 
     def _readings(self) -> dict[str, ColumnReading]:
         return dict(zip(self.columns_, self.readings_, strict=True))

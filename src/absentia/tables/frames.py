@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from absentia.tables.reading import BoolArray
 
-__all__ = ["as_frame", "holds_numbers_only", "without_cells"]
+__all__ = ["as_frame", "holds_numbers_only", "with_cells", "without_cells"]
 
 
 def as_frame(X: Any) -> Any:
@@ -29,6 +31,41 @@ def holds_numbers_only(frame: Any) -> bool:
     if type(frame).__module__.startswith("polars"):
         return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
     return all(dtype.kind in "iufb" for dtype in frame.dtypes)
+
+
+def with_cells(frame: Any, values: np.ndarray, filled: BoolArray) -> Any:
+    """Return a pandas or polars frame with other values in some of its cells.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+    values : ndarray of objects, shape of the frame
+    filled : ndarray of bool, shape of the frame
+        Which cells get their value from ``values``. A column keeps its type where that can hold
+        the values.
+    """
+    polars = type(frame).__module__.startswith("polars")
+    columns = {}
+    for j, name in enumerate(frame.columns):
+        column = frame[name]
+        if not filled[:, j].any():
+            columns[name] = column
+            continue
+        cells = list(column)
+        for row in np.flatnonzero(filled[:, j]):
+            cells[row] = values[row, j]
+        made = type(column)(cells) if polars else type(column)(cells, index=frame.index)
+        try:
+            same = made.cast(column.dtype) if polars else made.astype(column.dtype)
+            kept = (
+                same.null_count() == made.null_count()
+                if polars
+                else same.equals(made) or (same.isna().equals(made.isna()))
+            )
+            columns[name] = same if kept else made
+        except Exception:  # each library has its own errors for values that a type cannot hold
+            columns[name] = made
+    return type(frame)(columns)
 
 
 def without_cells(frame: Any, removed: BoolArray) -> Any:

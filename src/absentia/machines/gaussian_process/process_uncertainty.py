@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.conditioning import condition
+from absentia.beliefs.belief_columns import missing_cells
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.uncertainty.machine_draws import (
-    kept_names,
     machine_uncertainty,
     one_output_flat,
-    rows_of,
+    unknowns_of,
 )
 from absentia.machines.uncertainty.over_draws import first_order_parts
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, IntArray, Table, TableLike
 
 if TYPE_CHECKING:
     from absentia.machines.gaussian_process.regression import GaussianProcessRegressor
@@ -37,18 +36,15 @@ def process_uncertainty(
 
     Other kernels than the expected RBF are averaged over draws.
     """
-    beliefs = machine._believe(X)
     if not has_closed_form(machine.kernel_):
         return machine_uncertainty(machine, X, by_column=by_column)
+    table, unknowns = unknowns_of(machine, X)
+    beliefs = X if isinstance(X, Beliefs) else unknowns.believe(table)
     scale, spread = machine.scale_, np.atleast_1d(machine._spread)
-    table = rows_of(beliefs)
 
-    def believe(rows: FloatArray) -> Beliefs:
-        return condition(beliefs.prior, rows)[0]
-
-    def average(rows: FloatArray) -> FloatArray:
+    def average(rows: Table, _: IntArray) -> FloatArray:
         # The mean of this kernel is the average of the learned function, without draws.
-        averages: FloatArray = machine.predict(believe(rows)).reshape(len(rows), -1)
+        averages: FloatArray = machine.predict(unknowns.believe(rows)).reshape(len(rows), -1)
         return averages
 
     K = machine.kernel_(beliefs, machine.beliefs_, n_jobs=machine.n_jobs)
@@ -59,16 +55,18 @@ def process_uncertainty(
     means = scale * K @ machine.dual_coef_
     missing = np.where(certain[:, None], 0.0, scale**2 * squares - means**2) * spread**2
     model = np.maximum(scale - scale**2 * explained, 0.0)[:, None] * spread**2
-    shares = np.where(np.isnan(table)[:, :, None], np.nan, np.zeros((1, 1, len(spread))))
+    columns = unknowns.believed()
+    cells = missing_cells(table.array, columns)
+    shares = np.where(cells[:, :, None], np.nan, np.zeros((1, 1, len(spread))))
     if by_column:
-        shares = first_order_parts(average, believe, table, np.maximum(missing, 0.0), "variance")
+        shares = first_order_parts(average, unknowns, table, np.maximum(missing, 0.0), "variance")
     doubt = Uncertainty.of_parts(
         machine._mean(K).reshape(len(K), -1),
         model,
         np.broadcast_to(machine.noise_ * spread**2, model.shape),
         missing,
         shares,
-        kept_names(machine),
+        tuple(column.name for column in columns),
         "variance",
     )
     return one_output_flat(doubt, np.ndim(machine._centre) == 0)

@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.conditioning import condition
 from absentia.beliefs.draws import DrawPoints
+from absentia.densities.unknowns import Unknowns
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.tables import FloatArray, TableLike, plan_of
+from absentia.tables import FloatArray, IntArray, Table, TableLike, open_known, plan_of
 
 if TYPE_CHECKING:
     from absentia.machines.base import KernelMachine
 
-__all__ = ["kept_names", "machine_uncertainty", "one_output_flat", "rows_of"]
+__all__ = ["machine_uncertainty", "one_output_flat", "unknowns_of"]
 
 
 def machine_uncertainty(
@@ -33,13 +33,7 @@ def machine_uncertainty(
     Probabilities of a classifier, numbers of any other machine; where ``predict`` knows
     ``return_std`` and the machine a ``noise_``, these are its model part and its noise.
     """
-    beliefs = machine._believe(X)
-    beliefs.require_numbers("An uncertainty over draws")
-    table = rows_of(beliefs)
-
-    def believe(rows: FloatArray) -> Beliefs:
-        return condition(beliefs.prior, rows)[0]
-
+    table, unknowns = unknowns_of(machine, X)
     method = "predict_proba" if is_classifier(machine) else "predict"
     if not hasattr(machine, method):
         raise ValueError(
@@ -51,27 +45,27 @@ def machine_uncertainty(
     with_variance = method == "predict" and hasattr(machine, "noise_")
     noise = machine.noise_ * machine._spread**2 if with_variance else 0.0
 
-    def answer(rows: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    def answer(rows: FloatArray, _: IntArray) -> tuple[FloatArray, FloatArray | None]:
+        beliefs = unknowns.believe(Table(rows, columns_checked=True))
         if hasattr(machine, "_proba_and_noise"):
-            both: tuple[FloatArray, FloatArray] = machine._proba_and_noise(believe(rows))
+            both: tuple[FloatArray, FloatArray] = machine._proba_and_noise(beliefs)
             return both
         if not with_variance:
-            return np.reshape(ask(believe(rows)), (len(rows), -1)), None
-        mean, std = ask(believe(rows), return_std=True, include_noise=False)
+            return np.reshape(ask(beliefs), (len(rows), -1)), None
+        mean, std = ask(beliefs, return_std=True, include_noise=False)
         return mean.reshape(len(rows), -1), std.reshape(len(rows), -1) ** 2
 
     return one_output_flat(
         uncertainty_over_draws(
             answer,
-            believe,
+            unknowns,
             table,
-            DrawPoints.sobol(n_draws, table.shape[1], random_state),
+            DrawPoints.sobol(n_draws, unknowns.n_drawn, random_state),
             "entropy" if method == "predict_proba" else "variance",
-            kept_names(machine),
             noise=noise,
             by_column=by_column,
         ),
-        method == "predict" and np.ndim(ask(beliefs[:1])) == 1,
+        method == "predict" and np.ndim(ask(unknowns.believe(table[:1]))) == 1,
     )
 
 
@@ -90,16 +84,16 @@ def one_output_flat(doubt: Uncertainty, flat: bool) -> Uncertainty:
     )
 
 
-def rows_of(beliefs: Beliefs) -> FloatArray:
-    """Return the rows that beliefs are about, NaN where a value is missing."""
-    return np.where(beliefs.patterns.mask, np.nan, beliefs.mean())
-
-
-def kept_names(machine: Any) -> tuple[str, ...]:
-    """Return the names of the columns that the beliefs of a machine are about."""
+def unknowns_of(machine: Any, X: TableLike) -> tuple[Table, Unknowns]:
+    """Return the rows that a machine is asked about, and what it believes about missing values."""
+    density = machine.density_
+    if density is None or isinstance(X, Beliefs):
+        beliefs = machine._believe(X)
+        beliefs.require_numbers("An uncertainty of beliefs")
+        names = [f"x{j}" for j in range(beliefs.n_features)]
+        rows = np.where(beliefs.patterns.mask, np.nan, beliefs.mean())
+        return Table(rows, columns_checked=True), Unknowns.of_prior(beliefs.prior, names)
+    table = open_known(X, machine)
+    assert isinstance(table, Table)
     plan = plan_of(machine)
-    names = getattr(machine, "feature_names_in_", None) if plan is None else plan.labels
-    if names is None:
-        names = [f"x{j}" for j in range(machine.n_features_in_)]
-    kept = getattr(machine.density_, "columns_", None)
-    return tuple(str(names[j]) for j in (range(len(names)) if kept is None else kept))
+    return table, Unknowns.of(density, table.labels, table.n_features, plan)

@@ -7,18 +7,22 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.beliefs import Beliefs
-from absentia.beliefs.column_nodes import column_trials
+from absentia.beliefs.belief_columns import missing_cells
+from absentia.beliefs.column_trials import column_trials
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.densities.unknowns import Unknowns
 from absentia.engine.slices import bounded_slices
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, IntArray, Table
 
 __all__ = ["Answer", "first_order_parts", "uncertainty_over_draws"]
 
-#: From complete rows to answers (n, n_outputs) and, None where not known, the model's own doubt:
-#: variances of numbers, or (n, 1) the entropies that knowing the model exactly would leave.
-Answer = Callable[[FloatArray], tuple[FloatArray, FloatArray | None]]
+#: From complete rows, and which row of the table each was made from, to answers (n, n_outputs)
+#: and, None where not known, the model's own doubt: variances of numbers, or (n, 1) the entropies
+#: that knowing the model exactly would leave.
+Answer = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray | None]]
+#: From rows with NaN, and which row of the table each was made from, to averaged answers.
+Average = Callable[[Table, IntArray], FloatArray]
 Unit = Literal["variance", "entropy"]
 
 _NODES = 5
@@ -26,11 +30,10 @@ _NODES = 5
 
 def uncertainty_over_draws(
     answer: Answer,
-    believe: Callable[[FloatArray], Beliefs],
-    table: FloatArray,
+    unknowns: Unknowns,
+    table: Table,
     points: DrawPoints,
     unit: Unit,
-    columns: tuple[str, ...],
     *,
     noise: FloatArray | float = 0.0,
     by_column: bool = True,
@@ -42,13 +45,12 @@ def uncertainty_over_draws(
     ----------
     answer : callable
         The model, for complete rows.
-    believe : callable
-        From rows with NaN to their beliefs.
-    table : ndarray of shape (n_samples, n_features)
-    points : DrawPoints
+    unknowns : Unknowns
+        What the missing values could be.
+    table : Table of shape (n_samples, n_features)
+    points : DrawPoints of ``unknowns.n_drawn`` columns
     unit : {"variance", "entropy"}
         Whether answers are numbers or probabilities.
-    columns : tuple of str
     noise : float or array of shape (n_outputs,), default=0
         Variance of the target about the model, where known.
     by_column : bool, default=True
@@ -59,93 +61,99 @@ def uncertainty_over_draws(
     Returns
     -------
     Uncertainty
-        With a last axis for outputs, also where there is only one.
+        Of the user's columns that something is believed about, with a last axis for outputs, also
+        where there is only one.
     """
-    holes = np.isnan(table).any(axis=1)
+    holes = unknowns.incomplete(table.array)
     plain, drawn = np.flatnonzero(~holes), np.flatnonzero(holes)
     pieces: list[tuple[FloatArray, ...]] = []
     if len(plain):
-        values, variances = answer(table[plain])
+        values, variances = answer(table.array[plain], plain)
         pieces.append(_parts(values[:, None], _column(variances), unit))
     if len(drawn):
         drawn = drawn[rows_by_pattern(table[drawn])]
+        incomplete = table[drawn]
 
-        def parts_of(draws: FloatArray, _: slice) -> tuple[FloatArray, ...]:
-            n, m, d = draws.shape
-            values, variances = answer(draws.reshape(n * m, d))
+        def parts_of(draws: FloatArray, rows: slice) -> tuple[FloatArray, ...]:
+            n, m, _ = draws.shape
+            complete = unknowns.completed(incomplete[rows], draws).reshape(n * m, -1)
+            values, variances = answer(complete, np.repeat(drawn[rows], m))
             spread = None if variances is None else variances.reshape(n, m, -1)
             return _parts(values.reshape(n, m, -1), spread, unit)
 
-        pieces += map_draws(parts_of, believe, table[drawn], points, n_jobs)
+        pieces += map_draws(parts_of, unknowns.believe, incomplete, points, n_jobs)
     order = np.argsort(np.concatenate([plain, drawn]))
     prediction, model, expected, missing = (
         np.concatenate([piece[k] for piece in pieces])[order] for k in range(4)
     )
-    shares = np.zeros((len(table), table.shape[1], missing.shape[1]))
+    columns = unknowns.believed()
+    shares = np.zeros((len(table), len(columns), missing.shape[1]))
     if by_column and len(drawn):
         few = points.first(max(2, len(points) // 4))
-        shares = first_order_parts(
-            lambda rows: np.concatenate(
-                map_draws(lambda draws, _: _mean_answer(answer, draws), believe, rows, few, n_jobs)
-            ),
-            believe,
-            table,
-            missing,
-            unit,
-        )
+
+        def average(rows: Table, origin: IntArray) -> FloatArray:
+            def mean_answer(draws: FloatArray, part: slice) -> FloatArray:
+                n, m, _ = draws.shape
+                complete = unknowns.completed(rows[part], draws).reshape(n * m, -1)
+                values = answer(complete, np.repeat(origin[part], m))[0]
+                means: FloatArray = values.reshape(n, m, -1).mean(axis=1)
+                return means
+
+            return np.concatenate(map_draws(mean_answer, unknowns.believe, rows, few, n_jobs))
+
+        shares = first_order_parts(average, unknowns, table, missing, unit)
     elif not by_column:
-        shares[np.isnan(table)] = np.nan
+        shares[missing_cells(table.array, columns)] = np.nan
+    names = tuple(column.name for column in columns)
     if unit == "entropy":
         return Uncertainty.of_parts(
-            prediction, model[:, 0], expected[:, 0], missing[:, 0], shares[:, :, 0], columns, unit
+            prediction, model[:, 0], expected[:, 0], missing[:, 0], shares[:, :, 0], names, unit
         )
     expected = expected + noise
-    return Uncertainty.of_parts(prediction, model, expected, missing, shares, columns, unit)
+    return Uncertainty.of_parts(prediction, model, expected, missing, shares, names, unit)
 
 
 def first_order_parts(
-    average: Callable[[FloatArray], FloatArray],
-    believe: Callable[[FloatArray], Beliefs],
-    table: FloatArray,
-    missing: FloatArray,
-    unit: Unit,
+    average: Average, unknowns: Unknowns, table: Table, missing: FloatArray, unit: Unit
 ) -> FloatArray:
     """Return what each missing value alone would remove of the uncertainty, on average.
 
     ``var(E[f | o, x_j])`` over ``x_j`` given what was observed, or the mutual information of class
-    and ``x_j``; the outer average is a quadrature over the belief about ``x_j``.
+    and ``x_j``; the outer average is over the points of the belief about ``x_j``.
 
     Parameters
     ----------
     average : callable
         From rows with NaN to averaged answers, shape (n, n_outputs).
-    believe : callable
-    table : ndarray of shape (n_samples, n_features)
+    unknowns : Unknowns
+    table : Table of shape (n_samples, n_features)
     missing : ndarray of shape (n_samples, n_outputs)
         What all missing values together remove; the part of a value that is missing alone.
     unit : {"variance", "entropy"}
 
     Returns
     -------
-    ndarray of shape (n_samples, n_features, n_outputs)
+    ndarray of shape (n_samples, n_columns, n_outputs)
+        Of the user's columns that something is believed about.
     """
-    mask = np.isnan(table)
-    n, d = table.shape
-    shares = np.zeros((n, d, missing.shape[1]))
+    columns = unknowns.believed()
+    mask = missing_cells(table.array, columns)
+    shares = np.zeros((*mask.shape, missing.shape[1]))
     alone = mask.sum(axis=1) == 1
     shares[alone] = mask[alone][:, :, None] * missing[alone][:, None, :]
     several = np.flatnonzero(mask.sum(axis=1) > 1)
+    d = table.n_features
     for rows in bounded_slices(len(several), _NODES * d * d):
         chosen = several[rows]
-        trials = column_trials(believe(table[chosen]), table[chosen], _NODES)
-        answers = average(trials.table).reshape(*trials.weights.shape, -1)
-        mean = np.einsum("vk,vko->vo", trials.weights, answers)
+        some = table[chosen]
+        trials = column_trials(unknowns.believe(some), some, columns, mask[chosen], _NODES)
+        answers = average(trials.table, chosen[trials.origin])
+        mean = trials.expected(answers)
         if unit == "variance":
-            squares = (answers - mean[:, None]) ** 2
-            part = np.einsum("vk,vko->vo", trials.weights, squares)
+            deviations = answers - np.repeat(mean, trials.counts, axis=0)
+            part = trials.expected(deviations**2)
         else:
-            expected = np.einsum("vk,vk->v", trials.weights, entropy(answers))
-            part = (entropy(mean) - expected)[:, None]
+            part = (entropy(mean) - trials.expected(entropy(answers)))[:, None]
         shares[chosen[trials.row], trials.column] = part
     return shares
 
@@ -159,11 +167,6 @@ def _parts(values: FloatArray, variances: FloatArray | None, unit: Unit) -> tupl
         return mean, expected - noise, noise, entropy(mean)[:, None] - expected
     model = np.zeros_like(mean) if variances is None else variances.mean(axis=1)
     return mean, model, np.zeros_like(mean), values.var(axis=1)
-
-
-def _mean_answer(answer: Answer, draws: FloatArray) -> FloatArray:
-    n, m, d = draws.shape
-    return answer(draws.reshape(n * m, d))[0].reshape(n, m, -1).mean(axis=1)
 
 
 def _column(variances: FloatArray | None) -> FloatArray | None:

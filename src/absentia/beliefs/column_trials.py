@@ -1,0 +1,138 @@
+"""What one missing value could be, as a few points with weights, and rows with a point filled in.
+
+The belief about a number is a mixture of Gaussians on a line: the Gauss-Hermite nodes of each
+component integrate any smooth function of the value. A category is each of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+
+from absentia.beliefs.belief_columns import BeliefColumn, option_probabilities
+from absentia.beliefs.beliefs import Beliefs
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
+
+__all__ = ["ColumnTrials", "column_trials"]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTrials:
+    """Rows of a table, each with one of the user's missing cells filled in by each of its points.
+
+    Attributes
+    ----------
+    row, column : ndarray of int, shape (n_cells,)
+        The cells that are tried: which row, which column of the user.
+    counts : ndarray of int, shape (n_cells,)
+        How many points each cell has.
+    weights : ndarray of shape (n_trials,)
+        Of the points; those of a cell sum to one.
+    table : Table of n_trials rows
+        The trial rows, NaN where values are still missing; those of a cell one after the other.
+    """
+
+    row: IntArray
+    column: IntArray
+    counts: IntArray
+    weights: FloatArray
+    table: Table
+
+    @property
+    def starts(self) -> IntArray:
+        """The first trial row of each cell."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def origin(self) -> IntArray:
+        """Which row of the table each trial row was made from."""
+        return np.repeat(self.row, self.counts)
+
+    def expected(self, values: FloatArray) -> FloatArray:
+        """Return the mean over the points of each cell, of one value (or array) per trial row."""
+        weighted = values * self.weights.reshape((-1,) + (1,) * (values.ndim - 1))
+        mean: FloatArray = np.add.reduceat(weighted, self.starts, axis=0)
+        return mean
+
+
+def column_trials(
+    beliefs: Beliefs,
+    table: Table,
+    columns: Sequence[BeliefColumn],
+    cells: BoolArray,
+    n_nodes: int = 5,
+) -> ColumnTrials:
+    """Return the trial rows of some missing cells.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+        About the rows of the table.
+    table : Table of shape (n_samples, n_features)
+        NaN where a value is missing. Points keep within the limits of a value; the trial rows have
+        the point instead of the limits.
+    columns : sequence of BeliefColumn
+        The user's columns.
+    cells : ndarray of bool, shape (n_samples, len(columns))
+        What to try: missing cells of columns that the beliefs are about.
+    n_nodes : int, default=5
+        Gauss-Hermite nodes per component; polynomials of degree ``2 n_nodes - 1`` are exact.
+
+    Returns
+    -------
+    ColumnTrials
+    """
+    row, column = np.nonzero(cells)
+    of_number = beliefs.n_components * n_nodes
+    sizes = np.array([of_number if c.options is None else len(c.options) for c in columns])
+    counts = sizes[column]
+    starts = np.cumsum(counts) - counts
+    origin = np.repeat(row, counts)
+    values, weights = table.array[origin], np.empty(len(origin))
+    lower, upper = (None if ends is None else ends[origin] for ends in (table.lower, table.upper))
+
+    is_number = np.array([c.options is None for c in columns])[column]
+    if is_number.any():
+        rows, of = row[is_number], column[is_number]
+        lines = starts[is_number][:, None] + np.arange(of_number)
+        place = np.array([c.places[0] if c.options is None and c.places else -1 for c in columns])
+        number = np.array([c.numbers[0] if c.numbers else -1 for c in columns])[of]
+        points, shares = _nodes(beliefs, rows, number, n_nodes)
+        at = np.broadcast_to(place[of][:, None], points.shape)
+        if lower is not None and upper is not None:
+            points = np.clip(points, lower[lines, at], upper[lines, at])
+        values[lines, at], weights[lines] = points, shares
+    for c in np.unique(column[~is_number]):
+        chosen = np.flatnonzero(column == c)
+        lines = starts[chosen][:, None] + np.arange(sizes[c])
+        places = np.array(columns[c].places)
+        values[lines[:, :, None], places] = columns[c].options
+        weights[lines] = option_probabilities(beliefs, columns[c])[row[chosen]]
+    if lower is not None and upper is not None:
+        known = ~np.isnan(values)
+        lower, upper = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
+    tried = replace(table, array=values, lower=lower, upper=upper, _whole=None, _known={})
+    return ColumnTrials(row, column, counts, weights, tried)
+
+
+def _nodes(
+    beliefs: Beliefs, row: IntArray, number: IntArray, n_nodes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights for the belief about a number of each of some rows.
+
+    The belief is ``sum_c w_c N(m_c, s_c)`` with ``w``, ``m`` and ``s`` of the row's belief; each
+    component gets ``n_nodes`` nodes.
+    """
+    standard, share = hermegauss(n_nodes)
+    share = share / share.sum()
+    component = np.arange(beliefs.n_components)
+    variances = beliefs.covariances.diagonals()
+    spread = variances[beliefs.group_of_row[row, None], component, number[:, None]]
+    deviations = np.sqrt(np.maximum(spread, 0.0))
+    centres = beliefs.means[row[:, None], component, number[:, None]]
+    points = centres[:, :, None] + deviations[:, :, None] * standard
+    weights = beliefs.weights()[row][:, :, None] * share
+    return points.reshape(len(row), -1), weights.reshape(len(row), -1)
