@@ -181,3 +181,15 @@ def test_limits_written_in_a_frame_are_used():
     low = density.condition(frame).mean()[:, 0] * plan.scales[0] + plan.centres[0]
     assert (low[(text == "<0.5").to_numpy()] <= 0.5).all()
     assert machine.score(frame, y) > 0.9
+
+
+@pytest.mark.parametrize("far", [1e7, 1e9, 1e12, 1e20, 1e100])
+@pytest.mark.parametrize("end", [2.0, np.inf])
+def test_limits_beyond_the_last_digit_have_finite_moments(far, end):
+    # Mills' ratio: the excess over the limit is exponential with rate ``far``.
+    log_mass, mean, variance = truncated_moments(np.array([far]), np.array([far * end]))
+    np.testing.assert_allclose(log_mass, -0.5 * far**2, rtol=1e-10)
+    np.testing.assert_allclose(mean, far + 1 / far, rtol=1e-15)
+    np.testing.assert_allclose(variance, far**-2.0, rtol=1e-6)
+    mirrored = truncated_moments(np.array([-far * end]), np.array([-far]))
+    np.testing.assert_array_equal(mirrored[1], -mean)

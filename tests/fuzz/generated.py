@@ -99,3 +99,44 @@ def make(seed):
     rng = np.random.default_rng(seed)
     given, values = as_given(rng, with_holes(rng, numbers(rng)))
     return rng, given, values
+
+
+def limits(rng, X):
+    """Return limits of some missing values: of detection, of rounding, on one side or on both."""
+    lower, upper = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
+    with np.errstate(all="ignore"):
+        centre = np.where(np.isnan(X).all(axis=0), 0.0, np.nan_to_num(X).max(axis=0))
+        width = np.abs(centre) * 10.0 ** rng.uniform(-3, 2) + 1e-3
+    kind = rng.integers(4)
+    some = rng.random(X.shape) < rng.choice([0.2, 1.0])
+    if kind == 0:
+        upper = np.where(some, centre, np.inf)
+    elif kind == 1:
+        lower = np.where(some, centre, -np.inf)
+    elif kind == 2:
+        lower, upper = np.where(some, centre - width, -np.inf), np.where(some, centre, np.inf)
+    else:
+        reach = width * rng.random(X.shape)
+        lower, upper = np.where(some, -reach, -np.inf), np.where(some, reach, np.inf)
+    return lower, upper
+
+
+def frame(rng, X):
+    """Return a frame of the numbers with columns of words, dates and flags beside them."""
+    n = len(X)
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    kinds = rng.permutation(4)[: rng.integers(1, 4)]
+    for kind in kinds:
+        if kind == 0:
+            values = rng.choice(["red", "green", "blue, or so", "été"], n).astype(object)
+        elif kind == 1:
+            values = np.array([f"id{i}" for i in range(n)], dtype=object)
+        elif kind == 2:
+            values = rng.choice([True, False], n).astype(object)
+        else:
+            values = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 999, n), "D")
+            values = values.to_numpy().astype("datetime64[ns]").astype(object)
+            values = np.array(pd.to_datetime(values), dtype=object)
+        values = np.where(rng.random(n) < rng.choice([0.0, 0.3]), None, values)
+        table[f"w{kind}"] = values
+    return table

@@ -133,8 +133,9 @@ def _short_interval(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArra
 
     What is left of an interval without length, by rounding, is the distance to the next number.
     """
-    length = np.minimum(b - a, _REACH / np.maximum(a, 1.0))
-    length = np.maximum(length, np.spacing(np.abs(a)))
+    length = np.maximum(b - a, np.spacing(np.abs(a)))
+    # Farther than this no mass is left; so far out that the next number is, too.
+    length = np.minimum(length, _REACH / np.maximum(a, 1.0))
     t = length[:, None] * _NODES
     density = _NODE_WEIGHTS * np.exp(-t * (a[:, None] + 0.5 * t))
     total = density.sum(axis=1)
