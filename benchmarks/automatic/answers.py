@@ -21,9 +21,37 @@ from absentia.progress import Bar
 from absentia.tables import FloatArray
 from benchmarks.automatic.trials import Trial
 
-__all__ = ["LEVELS", "MemberAnswers", "compute", "compute_catboost", "ground_of", "path_of", "read"]
+__all__ = [
+    "LEVELS",
+    "MEMBERS",
+    "MemberAnswers",
+    "compute",
+    "compute_catboost",
+    "expected_members",
+    "ground_of",
+    "path_of",
+    "read",
+]
 
 LEVELS = (0.3, 0.6)
+#: All members that are tried, those that make no difference on complete rows, and the one that is
+#: not fitted to wide tables.
+MEMBERS = (
+    "forest", "extra-trees", "boosting", "linear", "beliefs", "indicators", "beliefs-mask",
+    "beliefs-scores", "beliefs-mixture",
+)  # fmt: skip
+_ONLY_WITH_HOLES = ("indicators", "beliefs-mask")
+_ONLY_NARROW, _MOST_COLUMNS = ("beliefs-mixture",), 50
+
+
+def expected_members(trial: Trial) -> list[str]:
+    """Return the members that the automatic machine tries on a table by default."""
+    left_out: tuple[str, ...] = ()
+    if trial.rows.table.shape[1] > _MOST_COLUMNS:
+        left_out += _ONLY_NARROW
+    if not np.isnan(trial.rows.table).any():
+        left_out += _ONLY_WITH_HOLES
+    return [name for name in MEMBERS if name not in left_out]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds
 from absentia.tables import FloatArray
-from benchmarks.automatic.answers import LEVELS, MemberAnswers
+from benchmarks.automatic.answers import LEVELS, MemberAnswers, expected_members
 from benchmarks.automatic.trials import Trial
 
 __all__ = ["CONTROLS", "RIVALS", "Answered", "all_methods"]
@@ -25,7 +25,6 @@ NEW_MEMBERS = ("linear", "extra-trees")
 #: Fitted once, with its own way with NaN: no member.
 CATBOOST = "catboost"
 CONTROLS = ("equal average of rivals", "equal average of rivals and CatBoost")
-_MOST_MIXTURE_COLUMNS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +54,7 @@ class Scene:
         draws: Any = None  # no member is fitted here
         self.folds: Folds = cut_folds(rows, plan, norm, draws)
         self.excess = [norm.excess(np.isnan(table)) for table in trial.tests]
-        wide = rows.table.shape[1] > _MOST_MIXTURE_COLUMNS
-        self.names = [
-            name
-            for name in members
-            if name != CATBOOST and not (wide and name == "beliefs-mixture")
-        ]
+        self.names = [name for name in expected_members(trial) if name in members]
 
     def average(
         self,

@@ -11,7 +11,7 @@ from scipy.stats import wilcoxon
 
 from absentia.automatic.blending import losses
 from absentia.evaluation.scoring import crps_of_normal
-from benchmarks.automatic.answers import read
+from benchmarks.automatic.answers import expected_members, path_of, read
 from benchmarks.automatic.methods import Answered, Scene, all_methods
 from benchmarks.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, trial
 
@@ -20,16 +20,24 @@ __all__ = ["by_table", "compared", "facts_of", "mean_ranks", "score_all"]
 _TESTS = ("as they are", "60 % hidden")
 
 
-def score_all(store: Path, data: str, members: tuple[str, ...], repeats: int) -> pd.DataFrame:
-    """Return one line per table, repetition, method and kind of test rows."""
+def score_all(store: Path, data: str, repeats: int) -> pd.DataFrame:
+    """Return one line per table, repetition, method and kind of test rows; whole trials only."""
     lines: list[dict[str, Any]] = []
     for name in (*HOLED_TABLES, *SHIFT_TABLES):
         for repeat in range(repeats):
             if not any(store.glob(f"{name}-{repeat}-*.npz")):
                 continue
             split = trial(name, repeat, data)
-            found = {member: read(store, split, member) for member in (*members, "catboost")}
+            expected = expected_members(split)
+            found = {member: read(store, split, member) for member in (*expected, "catboost")}
             known = {member: answers for member, answers in found.items() if answers is not None}
+            tried = [
+                member
+                for member in expected
+                if member in known or path_of(store, split, member).with_suffix(".failed").exists()
+            ]
+            if tried != expected:
+                continue
             scene = Scene(split, known)
             facts = facts_of(split)
             for method, make in all_methods(scene).items():
