@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from absentia.automatic import AutoClassifier
 from absentia.demo.production import answer_incomplete_rows
 from absentia.densities import GaussianDensity
 from absentia.machines import SVC
@@ -37,8 +38,11 @@ from absentia.tables import FloatArray
 
 __all__ = ["Contest", "main", "run"]
 
+#: A quick few of those that it has.
+AUTOMATIC_MEMBERS = ("boosting", "linear", "beliefs")
 RATES = (0.1, 0.3, 0.5, 0.7)
 _RIVALS = (COLOURS[0], INK, COLOURS[6], COLOURS[2])
+_AUTOMATIC = COLOURS[4]
 
 
 @dataclass
@@ -94,9 +98,13 @@ def imputers() -> dict[str, Callable[[FloatArray], FloatArray]]:
     }
 
 
-def classifiers() -> dict[str, Any]:
-    """Return the ways to classify incomplete rows, by name."""
-    return {
+def classifiers(*, holes_in_training: bool) -> dict[str, Any]:
+    """Return the ways to classify incomplete rows, by name.
+
+    The automatic machine, which tries several models, only where one fit answers all rates.
+    """
+    automatic = AutoClassifier(members=AUTOMATIC_MEMBERS, n_repeats=1, random_state=0)
+    found = {
         "column mean, then SVC": make_pipeline(SimpleImputer(), StandardScaler(), svm.SVC()),
         "iterative, then SVC": make_pipeline(
             StandardScaler(), IterativeImputer(random_state=0), svm.SVC()
@@ -104,6 +112,7 @@ def classifiers() -> dict[str, Any]:
         "gradient boosting": HistGradientBoostingClassifier(random_state=0),
         "absentia SVC": make_pipeline(StandardScaler(), SVC()),
     }
+    return found if holes_in_training else found | {"absentia AutoClassifier": automatic}
 
 
 def compile_everything(X: FloatArray, y: Any, rates: tuple[float, ...]) -> None:
@@ -113,6 +122,8 @@ def compile_everything(X: FloatArray, y: Any, rates: tuple[float, ...]) -> None:
         holes = mcar(standard, rate, random_state=0)
         GaussianDensity().fit(holes).impute(holes)
         SVC().fit(holes[::2], y[::2]).predict(holes[1::2])
+    automatic = AutoClassifier(members=AUTOMATIC_MEMBERS, n_repeats=1, n_splits=2, random_state=0)
+    automatic.fit(X, y).predict(mcar(X, rates[-1], random_state=0))
 
 
 def recover(X: FloatArray, rates: tuple[float, ...], repeats: int, bar: Bar) -> Contest:
@@ -153,7 +164,7 @@ def classify(
         rates=rates,
     )
     splits = list(StratifiedShuffleSplit(repeats, test_size=0.3, random_state=0).split(X, y))
-    for name, classifier in classifiers().items():
+    for name, classifier in classifiers(holes_in_training=holes_in_training).items():
         accuracy = np.empty((repeats, len(rates)))
         start = time.perf_counter()
         for repeat, r in np.ndindex(accuracy.shape):
@@ -179,6 +190,8 @@ def draw(contests: list[Contest], path: Path) -> None:
         for k, (name, values) in enumerate(contest.results.items()):
             ours = name.startswith("absentia")
             colour = MISSING if ours else _RIVALS[k % len(_RIVALS)]
+            if name == "absentia AutoClassifier":
+                colour = _AUTOMATIC
             means = values.mean(axis=0)
             axes.errorbar(
                 percent,
@@ -233,7 +246,10 @@ def run(
         f"Wine data: {len(X)} rows, {X.shape[1]} columns, values removed completely at "
         f"random, mean of {repeats} runs\n"
     )
-    total = repeats * len(rates) * (len(imputers()) + 2 * len(classifiers()))
+    methods = len(imputers()) + sum(
+        len(classifiers(holes_in_training=where)) for where in (True, False)
+    )
+    total = repeats * len(rates) * methods
     # One thread for all: the tables are small, and threads that wait for each other on a busy
     # machine make boosting take minutes.
     with (
