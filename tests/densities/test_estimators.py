@@ -63,6 +63,17 @@ class TestMixedDensity(DensityContract):
         return MixedDensity(**{"n_components": 2, "n_init": 2, "random_state": 0, **params})
 
 
+class TestNormalScores(DensityContract):
+    """A density of scores; :mod:`densities.test_scored_rows` has the formulas."""
+
+    bad_parameters = (("margins", "uniform"), ("margins", 1))
+    test_beliefs_and_scores_are_those_of_the_fitted_mixture_row_by_row = None
+    test_draws_have_the_moments_of_the_density = None
+
+    def make(self, **params):
+        return GaussianDensity(**{"margins": "normal-scores", **params})
+
+
 EXPECTED_FAILURES = {
     "MixtureDensity": {
         "check_sample_weight_equivalence_on_dense_data": (
@@ -74,7 +85,12 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [GaussianDensity(), LowRankDensity(1), MixtureDensity(n_init=2, random_state=0)],
+    [
+        GaussianDensity(),
+        GaussianDensity(margins="normal-scores"),
+        LowRankDensity(1),
+        MixtureDensity(n_init=2, random_state=0),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
     xfail_strict=True,
 )

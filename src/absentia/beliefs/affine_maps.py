@@ -53,4 +53,6 @@ def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
     else:
         values = A @ table.dense() @ A.T
         moved = ExplicitCovariances(frozen((values + values.transpose(0, 1, 3, 2)) / 2))
-    return replace(beliefs, means=means, covariances=moved, patterns=patterns, prior=prior)
+    return replace(
+        beliefs, means=means, covariances=moved, patterns=patterns, prior=prior, margins=None
+    )

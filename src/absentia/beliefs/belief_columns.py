@@ -79,7 +79,7 @@ def option_probabilities(beliefs: Beliefs, column: BeliefColumn) -> FloatArray:
     assert column.options is not None
     if column.category is not None:
         return beliefs.probabilities(column.category)
-    means = beliefs.mean()[:, list(column.numbers)]
+    means = beliefs.to_table_units(beliefs.mean())[:, list(column.numbers)]
     if len(column.numbers) == 1:  # one indicator for two categories
         low, high = column.options[:, 0]
         second = np.clip((means[:, 0] - low) / (high - low), 0.0, 1.0)

@@ -28,6 +28,7 @@ from absentia.beliefs.random_rows import sampled
 from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
+from absentia.tables.margins import Margins
 from absentia.tables.stored import Stored, frozen
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Beliefs(Stored, MemoryRows):
     codes : ndarray of int, shape (n_samples, n_category_columns), or None
         The category of each row in columns of categories, -1 where it is missing; then a component
         has the prior's ``probabilities``. None for tables of numbers.
+    margins : Margins or None
+        How the numbers that these beliefs are about came from those of the table, where they are
+        normal scores of these; :meth:`Density.impute` and draws for models go back by it.
 
     Examples
     --------
@@ -88,6 +92,7 @@ class Beliefs(Stored, MemoryRows):
     patterns: Patterns
     prior: Prior
     codes: IntArray | None = None
+    margins: Margins | None = None
 
     def __post_init__(self) -> None:
         # Frozen to the last number: slices share memory with the whole.
@@ -122,6 +127,11 @@ class Beliefs(Stored, MemoryRows):
         table.validate_groups(self.patterns, self.group_of_row)
         if self.codes is not None or self.prior.probabilities:
             check_codes(self.codes, n, self.prior.n_categories)
+        if self.margins is not None:
+            self._require_type("margins", Margins)
+            self.margins.validate()
+            if len(self.margins.curves) != d:
+                raise ValueError(f"Beliefs about {d} columns have margins of other columns.")
 
     @classmethod
     def from_moments(
@@ -384,11 +394,25 @@ class Beliefs(Stored, MemoryRows):
         """
         return limited(self, lower, upper)
 
+    def to_table_units(self, values: FloatArray) -> FloatArray:
+        """Return numbers of the beliefs' columns in the units of the table.
+
+        The same numbers, unless the density has margins (``margins="normal-scores"``). The last
+        axis are the columns of numbers.
+        """
+        return values if self.margins is None else self.margins.backward(values)
+
     def in_units(self, units: FloatArray) -> Beliefs:
         """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
         prior = self.prior.in_units(units)
         covariances = self.covariances.in_units(units, prior)
-        changed = replace(self, means=self.means / units, covariances=covariances, prior=prior)
+        changed = replace(
+            self,
+            means=self.means / units,
+            covariances=covariances,
+            prior=prior,
+            margins=None,
+        )
         if self.whole is not self:
             changed.__dict__["_cut"] = self.whole.in_units(units), self.rows_of_whole
         return changed

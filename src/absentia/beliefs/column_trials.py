@@ -124,7 +124,7 @@ def _nodes(
     """Return points and weights for the belief about a number of each of some rows.
 
     The belief is ``sum_c w_c N(m_c, s_c)`` with ``w``, ``m`` and ``s`` of the row's belief; each
-    component gets ``n_nodes`` nodes.
+    component gets ``n_nodes`` nodes. Points are in the units of the table.
     """
     standard, share = hermegauss(n_nodes)
     share = share / share.sum()
@@ -134,5 +134,8 @@ def _nodes(
     deviations = np.sqrt(np.maximum(spread, 0.0))
     centres = beliefs.means[row[:, None], component, number[:, None]]
     points = centres[:, :, None] + deviations[:, :, None] * standard
+    if beliefs.margins is not None:
+        for j in np.unique(number):
+            points[number == j] = beliefs.margins.curves[j].backward(points[number == j])
     weights = beliefs.weights()[row][:, :, None] * share
     return points.reshape(len(row), -1), weights.reshape(len(row), -1)

@@ -90,7 +90,8 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
     Returns
     -------
     ndarray of shape (n, m, d)
-        Observed entries are the observed values, to the last bit. Columns of categories come after
+        In the units of the table. Observed entries are the observed values, to the last bit (up to
+        rounding where the density has margins). Columns of categories come after
         those of numbers and hold codes, as :meth:`Beliefs.sample` returns them; a missing category
         is drawn from the probabilities of the component.
     """
@@ -114,10 +115,11 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
 def _with_codes(
     draws: FloatArray, beliefs: Beliefs, points: DrawPoints, component: IntArray
 ) -> FloatArray:
-    """Return draws of numbers with codes of categories after them.
+    """Return draws of numbers in the units of the table, with codes of categories after them.
 
     ``component``, of shape (n, m) or (1, m), is the component that each draw comes from.
     """
+    draws = beliefs.to_table_units(draws)
     if beliefs.codes is None:
         return draws
     n, m, d = draws.shape

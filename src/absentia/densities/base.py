@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.belief_plot import draw_prior
 from absentia.beliefs.bounds import log_masses
 from absentia.beliefs.categories import category_shares
+from absentia.beliefs.completion import completed, conditional_quantiles
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.penalty import TakesExpectations
@@ -39,6 +40,7 @@ from absentia.tables import (
     open_rows,
     plan_of,
 )
+from absentia.tables.margins import Margins
 from absentia.tables.plan_page import ShowsColumns
 from absentia.tables.streams import Stream
 
@@ -58,6 +60,8 @@ class Density(DensityMixin, ShowsColumns):
 
     prior_: Prior
     columns_: IntArray
+    #: From values to normal scores and back, where beliefs are about scores.
+    margins_: Margins | None = None
 
     #: Takes a table that was read already, where other densities take arrays.
     takes_tables = True
@@ -75,12 +79,15 @@ class Density(DensityMixin, ShowsColumns):
         Beliefs
             Of the columns ``columns_``, which are all columns unless one was missing in every
             row of training. The cost is O(d^2) per row and O(min(missing, observed)^3) per
-            pattern, times the number of components.
+            pattern, times the number of components. With ``margins="normal-scores"`` they are
+            about scores; see :meth:`impute`, :meth:`draw` and :meth:`quantiles`.
         """
-        rows = self._open_in_memory(X)
-        table, patterns, codes = self._known_columns(rows)
-        names, limits = self._names(), rows.limits_of(self._number_columns())
-        beliefs = condition(self.prior_, table, names, patterns, codes)[0].labelled(names)
+        names = self._names()
+        table, patterns, codes, limits = self._scored_columns(self._open_in_memory(X))
+        beliefs = condition(self.prior_, table, names, patterns, codes)[0]
+        if self.margins_ is not None:
+            beliefs = replace(beliefs, margins=self.margins_)
+        beliefs = beliefs.labelled(names)
         return beliefs if limits is None else beliefs.within(*limits)
 
     def impute(self, X: TableLike) -> FloatArray:
@@ -99,8 +106,49 @@ class Density(DensityMixin, ShowsColumns):
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
-            return rows.map_rows(_Imputed(self.prior_, self.columns_), len(self.columns_))
-        return self.condition(rows).mean()
+            return rows.map_rows(_OfRows(self, "impute"), len(self.columns_))
+        return completed(self.condition(rows), self._known_columns(rows)[0])
+
+    def draw(
+        self, X: TableLike, size: int | None = None, random_state: RandomState = None
+    ) -> FloatArray:
+        """Draw what rows could have been, in the units of the table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        size : int, optional
+            How many tables to draw.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, len(columns_)), or (size, n_samples, len(columns_))
+            Observed values are the same in every draw, to the last bit.
+        """
+        rows = self._open_in_memory(X)
+        values = self._known_columns(rows)[0]
+        drawn = self.condition(rows).sample(size, random_state)
+        if self.margins_ is not None:
+            drawn = self.margins_.backward(drawn)
+        return np.where(np.isnan(values), drawn, values)
+
+    def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
+        """Return quantiles of what each missing number could be, in the units of the table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        levels : array-like of shape (n_levels,)
+            Between 0 and 1: ``[0.05, 0.95]`` for an interval that holds nine of ten values.
+
+        Returns
+        -------
+        ndarray of shape (n_levels, n_samples, n_numbers)
+            Of the columns of numbers among ``columns_``; observed values at every level.
+        """
+        rows = self._open_in_memory(X)
+        return conditional_quantiles(self.condition(rows), self._known_columns(rows)[0], levels)
 
     def score_samples(self, X: TableLike) -> FloatArray:
         """Return the log-likelihood of what was observed of each row.
@@ -118,7 +166,7 @@ class Density(DensityMixin, ShowsColumns):
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
-            return rows.map_rows(_Scored(self.prior_, self.columns_), None)
+            return rows.map_rows(_OfRows(self, "score_samples"), None)
         return log_normalised(self._log_joint(rows))[1]
 
     def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
@@ -157,7 +205,7 @@ class Density(DensityMixin, ShowsColumns):
             rows = components == c
             root = np.linalg.cholesky(prior.covariances[c])
             draws[rows] = prior.means[c] + draws[rows] @ root.T
-        return draws
+        return draws if self.margins_ is None else self.margins_.backward(draws)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.
@@ -177,6 +225,8 @@ class Density(DensityMixin, ShowsColumns):
 
     def plot(self, *, max_columns: int = 24) -> Figure:
         """Draw the density of each column, and its components where there are several.
+
+        With ``margins="normal-scores"`` that of the scores.
 
         Parameters
         ----------
@@ -224,14 +274,28 @@ class Density(DensityMixin, ShowsColumns):
             )
         return rows
 
-    def _log_joint(self, X: TableLike) -> FloatArray:
-        rows = self._open_in_memory(X)
+    def _scored_columns(
+        self, rows: Table
+    ) -> tuple[FloatArray, Patterns, IntArray | None, tuple[FloatArray, FloatArray] | None]:
+        """Return what beliefs are conditioned on: numbers, patterns, categories, limits."""
         table, patterns, codes = self._known_columns(rows)
         limits = rows.limits_of(self._number_columns())
+        if self.margins_ is not None:
+            table = self.margins_.forward(table)
+            limits = None if limits is None else self.margins_.forward_limits(*limits)
+        return table, patterns, codes, limits
+
+    def _log_joint(self, X: TableLike) -> FloatArray:
+        rows = self._open_in_memory(X)
+        table, patterns, codes, limits = self._scored_columns(rows)
         if limits is None:
-            return joint_log_densities(self.prior_, table, self._names(), patterns, codes)
-        beliefs, totals = condition(self.prior_, table, self._names(), patterns, codes)
-        return beliefs.log_weights + totals[:, None] + log_masses(beliefs, *limits)
+            found = joint_log_densities(self.prior_, table, self._names(), patterns, codes)
+        else:
+            beliefs, totals = condition(self.prior_, table, self._names(), patterns, codes)
+            found = beliefs.log_weights + totals[:, None] + log_masses(beliefs, *limits)
+        if self.margins_ is not None:
+            found += self.margins_.log_slopes(self._known_columns(rows)[0])[:, None]
+        return found
 
     def _names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
@@ -252,25 +316,15 @@ def open_table_or_stream(
 
 
 @dataclass(frozen=True, eq=False)
-class _Imputed:
-    """From rows to their conditional means; small enough to be sent to workers."""
+class _OfRows:
+    """A method of a fitted density on rows of numbers; small enough to be sent to workers."""
 
-    prior: Prior
-    columns: IntArray
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        return condition(self.prior, rows[:, self.columns])[0].mean()
-
-
-@dataclass(frozen=True, eq=False)
-class _Scored:
-    """From rows to the log-likelihoods of what was observed of them."""
-
-    prior: Prior
-    columns: IntArray
+    density: Density
+    method: Literal["impute", "score_samples"]
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        return log_normalised(joint_log_densities(self.prior, rows[:, self.columns]))[1]
+        found: FloatArray = getattr(self.density, self.method)(Table(rows, columns_checked=True))
+        return found
 
 
 @dataclass(frozen=True, eq=False)

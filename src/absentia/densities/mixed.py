@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Prior
+from absentia.beliefs.completion import completed
 from absentia.densities.base import (
     LOG_ROOT_2_PI,
     TrainingRows,
@@ -18,6 +19,7 @@ from absentia.densities.base import (
 )
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
+from absentia.densities.scored_rows import scored_rows
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, number_between
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
@@ -56,7 +58,7 @@ class MixedDensity(MixtureDensity):
     smoothing : float, default=1.0
         For how many rows the frequencies of the whole table count in each component.
     max_components, shrinkage, pooling, reg_covar, n_init, init, max_iter, tol, accelerate, \
-random_state, n_jobs
+margins, random_state, n_jobs
         As in :class:`MixtureDensity`.
 
     Attributes
@@ -120,6 +122,7 @@ converged_, n_features_in_, feature_names_in_
         max_iter: int = 500,
         tol: float = 1e-5,
         accelerate: bool = True,
+        margins: Literal["normal-scores"] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
@@ -134,6 +137,7 @@ converged_, n_features_in_, feature_names_in_
             max_iter=max_iter,
             tol=tol,
             accelerate=accelerate,
+            margins=margins,
             random_state=random_state,
             n_jobs=n_jobs,
         )
@@ -181,11 +185,14 @@ converged_, n_features_in_, feature_names_in_
         lower, upper = rows.limits_of(others) or (None, None)
         numbers = Table(rows.array[:, others], lower=lower, upper=upper)
         numbers = numbers.with_labels([rows.labels[j] for j in others])
-        training = TrainingRows.of(numbers, sample_weight, codes)
+        scored = scored_rows(numbers, self.margins if len(others) else None, sample_weight)
+        assert isinstance(scored.rows, Table)
+        training = TrainingRows.of(scored.rows, sample_weight, codes)
         number_columns = others[training.columns]
         self._fit(
             rows,
             training,
+            scored,
             self.smoothing,
             columns_=np.sort(np.concatenate([number_columns, used])),
             number_columns_=number_columns,
@@ -214,9 +221,39 @@ converged_, n_features_in_, feature_names_in_
         ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
             with columns of words
         """
-        beliefs = self.condition(X)
+        rows = self._open_in_memory(X)
+        beliefs = self.condition(rows)
         likeliest = [beliefs.probabilities(j).argmax(axis=1) for j in range(len(self.categories_))]
-        return self._in_units(self._side_by_side(beliefs.mean(), np.array(likeliest).T))
+        numbers = completed(beliefs, self._known_columns(rows)[0])
+        return self._in_units(self._side_by_side(numbers, np.array(likeliest).T))
+
+    def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
+        """Draw what rows could have been, with a category in each column of categories.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        size : int, optional
+            How many tables to draw.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
+            with columns of words; a list of ``size`` of them, where a size is given. Observed
+            values are the same in every draw, to the last bit.
+        """
+        rows = self._open_in_memory(X)
+        values = self._known_columns(rows)[0]
+        beliefs = self.condition(rows)
+        drawn = beliefs.sample(1 if size is None else size, random_state)
+        d = values.shape[1]
+        tables = []
+        for table in drawn:
+            numbers = beliefs.to_table_units(table[:, :d])
+            numbers = np.where(np.isnan(values), numbers, values)
+            tables.append(self._in_units(self._side_by_side(numbers, table[:, d:].astype(np.intp))))
+        return tables[0] if size is None else tables
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
         """Draw rows from the density, with a category in each column of categories.
@@ -237,7 +274,8 @@ converged_, n_features_in_, feature_names_in_
         beliefs = self.condition(Table(empty, columns_checked=True))
         drawn = beliefs.sample(random_state=check_random_state(random_state))
         d = self.prior_.n_features
-        return self._in_units(self._side_by_side(drawn[:, :d], drawn[:, d:].astype(np.intp)))
+        numbers = beliefs.to_table_units(drawn[:, :d])
+        return self._in_units(self._side_by_side(numbers, drawn[:, d:].astype(np.intp)))
 
     def _in_units(self, values: FloatArray) -> Any:
         """Return numbers as they are, and a frame's own values after training on a frame."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
+from absentia.densities.scored_rows import ScoredRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -77,6 +79,8 @@ class MixtureDensity(HasCriteria):
         more than a hundred times this in units of what a covariance leaves of a column.
     accelerate : bool, default=True
         Whether to extrapolate the steps of EM.
+    margins : "normal-scores" or None, default=None
+        As in :class:`GaussianDensity`; then ``init`` is in scores, too.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
@@ -88,7 +92,10 @@ class MixtureDensity(HasCriteria):
     means_ : ndarray of shape (n_components_, len(columns_))
     covariances_ : ndarray of shape (n_components_, len(columns_), len(columns_))
     prior_ : Prior
-        All three, as the value that beliefs and kernels work with.
+        All three, as the value that beliefs and kernels work with. In scores, where there are
+        margins.
+    margins_ : Margins or None
+        The curves from values to scores, one per column of numbers.
     n_components_ : int
     columns_ : ndarray of int
         The columns that were observed at least once, which the density describes.
@@ -157,9 +164,11 @@ class MixtureDensity(HasCriteria):
         max_iter: int = 500,
         tol: float = 1e-5,
         accelerate: bool = True,
+        margins: Literal["normal-scores"] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
+        self.margins = margins
         self.n_components = n_components
         self.max_components = max_components
         self.shrinkage = shrinkage
@@ -194,16 +203,19 @@ class MixtureDensity(HasCriteria):
         """
         self._check_parameters()
         rows = open_table_or_stream(X, sample_weight, words="indicators")
-        return self._fit(rows, training_rows(rows, sample_weight))
+        scored = scored_rows(rows, self.margins, sample_weight)
+        return self._fit(rows, training_rows(scored.rows, sample_weight), scored)
 
     def _fit(
         self,
         rows: Table | Stream,
         training: TrainingRows | StreamedRows,
+        scored: ScoredRows,
         smoothing: float = 1.0,
         **further: Any,
     ) -> Self:
         """Fit to rows that were arranged for it; ``further`` are attributes to set."""
+        training = replace(training, log_jacobian=training.log_jacobian + scored.log_jacobian)
         numbers = len(training.columns) > 0
         with one_blas_thread():
             search = MixtureSearch(
@@ -234,6 +246,7 @@ class MixtureDensity(HasCriteria):
             "means_": prior.means,
             "covariances_": prior.covariances,
             "n_components_": prior.n_components,
+            "margins_": scored.margins_of(training.columns),
             "columns_": training.columns,
             "shrinkage_": search.shrinkage,
             "bics_": bics,

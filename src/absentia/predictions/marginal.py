@@ -351,6 +351,6 @@ def _typical_row(rows: Table, unknowns: Unknowns) -> FloatArray:
     likeliest = [
         beliefs.probabilities(at).argmax(axis=1)[:, None] for at in range(len(unknowns.categories))
     ]
-    draw = np.concatenate([beliefs.mean(), *likeliest], axis=1)[:, None]
+    draw = np.concatenate([beliefs.to_table_units(beliefs.mean()), *likeliest], axis=1)[:, None]
     typical: FloatArray = unknowns.completed(nothing, draw)[0, 0]
     return typical

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.engine.slices import bounded_slices
 from absentia.parameters import check_parameters, count_from
 from absentia.tables.reading import FloatArray, TableLike
 from absentia.tables.rows import set_fitted
@@ -18,8 +19,9 @@ from absentia.tables.table import Table
 
 __all__ = ["NormalScores", "ScoreCurve"]
 
-# Of the knots of a curve, this share at each end says how the tail goes on.
+# This share of the ranks at each end says how the tail goes on.
 _TAIL = 0.1
+_END_KNOTS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +50,25 @@ class ScoreCurve(Stored):
     @classmethod
     def of(cls, column: FloatArray, n_knots: int) -> ScoreCurve:
         """Fit the curve to the observed values of a column, of which two must differ."""
-        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-        # The middle of the ranks of equal values.
-        ranks = (np.cumsum(counts) - 0.5 * counts) / counts.sum()
+        values, ranks = _mid_ranks(column, None)
         if len(values) > n_knots:
             kept = np.unique(np.linspace(0, len(values) - 1, n_knots).round().astype(np.intp))
             values, ranks = values[kept], ranks[kept]
         return cls(values, ndtri(ranks))
+
+    @classmethod
+    def smooth(cls, column: FloatArray, weights: FloatArray | None = None) -> ScoreCurve:
+        """Fit a curve whose slopes can be trusted: with some ``sqrt(n)`` of ``n`` values as knots.
+
+        The five smallest and largest values are knots, too. With all values the slopes would be
+        those of gaps between neighbours, which vary by chance. ``weights`` are positive; a value
+        of weight two counts as two.
+        """
+        values, ranks = _mid_ranks(column, weights)
+        n = len(values)
+        ends = np.arange(min(_END_KNOTS, n))
+        kept = np.unique(np.concatenate([ends, np.arange(0, n, int(np.sqrt(n))), n - 1 - ends]))
+        return cls(values[kept], ndtri(ranks[kept]))
 
     def forward(self, values: FloatArray) -> FloatArray:
         """Return the scores of values, NaN where a value is missing."""
@@ -65,11 +79,52 @@ class ScoreCurve(Stored):
         low, high = self._slopes()
         return _along(scores, self.scores, self.values, 1 / low, 1 / high)
 
+    def expected_values(self, means: FloatArray, deviations: FloatArray) -> FloatArray:
+        """Return the mean of the value of a score that is normal with these means and deviations.
+
+        The curve is a line and a bend at each knot, and ``E max(z - knot, 0) = s (phi(u) + u
+        Phi(u))`` with ``u = (mean - knot) / s``.
+        """
+        low, high = self._slopes()
+        inner = np.diff(self.values) / np.diff(self.scores)
+        bends = np.diff(np.concatenate([[1 / low], inner, [1 / high]]))
+        out = self.values[0] + (means - self.scores[0]) / low
+        flat, centres, spreads = out.reshape(-1), means.reshape(-1), deviations.reshape(-1)
+        for part in bounded_slices(len(flat), len(bends)):
+            s = spreads[part, None]
+            gaps = centres[part, None] - self.scores
+            with np.errstate(divide="ignore", invalid="ignore"):
+                u = gaps / s
+                beyond = s * np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi) + gaps * ndtr(u)
+            flat[part] += np.where(s > 0, beyond, np.maximum(gaps, 0.0)) @ bends
+        return flat.reshape(means.shape)
+
+    def slopes(self, values: FloatArray) -> FloatArray:
+        """Return how steep the curve is at values: d score / d value, never zero."""
+        inner = np.diff(self.scores) / np.diff(self.values)
+        low, high = self._slopes()
+        segments = np.searchsorted(self.values, values, side="right")
+        slopes: FloatArray = np.concatenate([[low], inner, [high]])[segments]
+        return slopes
+
     def _slopes(self) -> tuple[float, float]:
-        """Return how steep the curve is beyond its ends: as over the last tenth of its knots."""
-        step = max(1, int(_TAIL * len(self.values)))
-        rises, lengths = (knots[step:] - knots[:-step] for knots in (self.scores, self.values))
-        return float(rises[0] / lengths[0]), float(rises[-1] / lengths[-1])
+        """Return how steep the curve is beyond its ends: as over the last tenth of the ranks."""
+        ranks = ndtr(self.scores)
+        first = min(int(np.searchsorted(ranks, ranks[0] + _TAIL)), len(ranks) - 1)
+        last = max(int(np.searchsorted(ranks, ranks[-1] - _TAIL, side="right")) - 1, 0)
+        rises, lengths = (
+            (knots[first] - knots[0], knots[-1] - knots[last])
+            for knots in (self.scores, self.values)
+        )
+        return float(rises[0] / lengths[0]), float(rises[1] / lengths[1])
+
+
+def _mid_ranks(column: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return the different values of a column, and the middles of their ranks as shares of all."""
+    seen = ~np.isnan(column)
+    values, which = np.unique(column[seen], return_inverse=True)
+    counts = np.bincount(which, None if weights is None else weights[seen])
+    return values, (np.cumsum(counts) - 0.5 * counts) / counts.sum()
 
 
 def _along(

@@ -1,0 +1,82 @@
+"""Rows completed in the units of their table: conditional means and quantiles."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from absentia.beliefs.beliefs import Beliefs
+from absentia.tables import FloatArray, IntArray
+
+__all__ = ["completed", "conditional_quantiles"]
+
+# Halvings of an interval of at most some dozen deviations: to the last bit.
+_HALVINGS = 60
+
+
+def completed(beliefs: Beliefs, values: FloatArray) -> FloatArray:
+    """Return values with conditional means where one is missing.
+
+    Of beliefs about scores these are the means of the values that the scores stand for: for a
+    piecewise linear curve a sum over its knots.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    values : ndarray of shape (n_samples, n_features)
+        In the units of the table, NaN where missing.
+    """
+    if beliefs.margins is None:
+        return beliefs.mean()
+    filled = values.copy()
+    for j, curve in enumerate(beliefs.margins.curves):
+        rows = np.flatnonzero(np.isnan(values[:, j]))
+        weights, means, deviations = _one_column(beliefs, rows, j)
+        filled[rows, j] = (weights * curve.expected_values(means, deviations)).sum(axis=1)
+    return filled
+
+
+def conditional_quantiles(beliefs: Beliefs, values: FloatArray, levels: ArrayLike) -> FloatArray:
+    """Return quantiles of missing numbers, (n_levels, n_samples, n_features); see Density."""
+    asked = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
+        raise ValueError(f"levels must be numbers between 0 and 1, found {levels!r}.")
+    out = np.repeat(values[None], len(asked), axis=0)
+    for j in range(values.shape[1]):
+        rows = np.flatnonzero(np.isnan(values[:, j]))
+        found = _mixture_quantiles(*_one_column(beliefs, rows, j), asked)
+        if beliefs.margins is not None:
+            found = beliefs.margins.curves[j].backward(found)
+        out[:, rows, j] = found
+    return out
+
+
+def _one_column(
+    beliefs: Beliefs, rows: IntArray, column: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return weights, means and deviations of the components of a column, each (n_rows, k)."""
+    variances = beliefs.covariances.diagonals()[:, :, column]
+    deviations = np.sqrt(np.maximum(variances[beliefs.group_of_row[rows]], 0.0))
+    return beliefs.weights()[rows], beliefs.means[rows, :, column], deviations
+
+
+def _mixture_quantiles(
+    weights: FloatArray, means: FloatArray, deviations: FloatArray, levels: FloatArray
+) -> FloatArray:
+    """Return the quantiles of mixtures of Gaussians on a line, (n_levels, n_rows).
+
+    Between those of the lowest and of the highest component, by bisection.
+    """
+    of_components = means[None] + deviations[None] * ndtri(levels)[:, None, None]
+    if weights.shape[1] == 1:
+        single: FloatArray = of_components[:, :, 0]
+        return single
+    low, high = of_components.min(axis=2), of_components.max(axis=2)
+    safe = np.where(deviations > 0, deviations, np.finfo(float).tiny)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        reached = (weights * ndtr((middle[:, :, None] - means) / safe)).sum(axis=2)
+        below = reached < levels[:, None]
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
