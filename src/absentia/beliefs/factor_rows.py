@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.beliefs.low_rank_prior import LowRankPrior
+from absentia.engine.computed_once import computed_once
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -66,13 +67,11 @@ class FactorKnowledge:
     ----------
     precisions : ndarray of shape (n_patterns, n_factors, n_factors)
         ``G``.
-    inverses : ndarray of shape (n_patterns, n_factors, n_factors)
     log_determinants : ndarray of shape (n_patterns,)
         ``log det G``.
     """
 
     precisions: FloatArray
-    inverses: FloatArray
     log_determinants: FloatArray
 
     @classmethod
@@ -82,13 +81,23 @@ class FactorKnowledge:
         observed = (~masks).astype(np.float64)
         precisions = unpacked(observed @ (packed_products(loadings) / noise[:, None]), q)
         precisions += np.eye(q)
-        # By factors of matrices with a diagonal of ones: factors may be known to any precision.
-        scales = np.exp2(np.round(0.5 * np.log2(np.diagonal(precisions, axis1=1, axis2=2))))
-        outer = scales[:, :, None] * scales[:, None, :]
-        roots = np.linalg.cholesky(precisions / outer)
-        inverses = np.linalg.inv(precisions / outer) / outer
+        scaled, scales = _with_unit_diagonals(precisions)
+        roots = np.linalg.cholesky(scaled)
         log_determinants = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2) * scales).sum(axis=1)
-        return cls(precisions, (inverses + inverses.transpose(0, 2, 1)) / 2, log_determinants)
+        return cls(precisions, log_determinants)
+
+    @computed_once
+    def inverses(self) -> FloatArray:
+        """The inverse of each precision: the covariance of the factors."""
+        scaled, scales = _with_unit_diagonals(self.precisions)
+        inverses = np.linalg.inv(scaled) / (scales[:, :, None] * scales[:, None, :])
+        return (inverses + inverses.transpose(0, 2, 1)) / 2
+
+
+def _with_unit_diagonals(precisions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return precisions in other units: factors may be known to any precision."""
+    scales = np.exp2(np.round(0.5 * np.log2(np.diagonal(precisions, axis1=1, axis2=2))))
+    return precisions / (scales[:, :, None] * scales[:, None, :]), scales
 
 
 @dataclass(frozen=True, eq=False)

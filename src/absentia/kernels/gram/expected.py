@@ -15,6 +15,11 @@ from absentia.engine.gram.determinants import (
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
 from absentia.kernels.base import symmetrised
+from absentia.kernels.gram.factor_gram import (
+    factor_log_self_similarities,
+    fill_factors,
+    works_in_factors,
+)
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
 from absentia.kernels.gram.side import Side
@@ -84,6 +89,8 @@ def expected_gram(
     out = np.empty((len(P), len(columns_of)))
     total = None if log_factor is None else np.zeros_like(out)
     n_popular = row_ordering.n_popular
+    in_factors = all(works_in_factors(side, smoothing) for side in (P, columns_of))
+    fill_rest = fill_factors if in_factors else fill_lanes
     accumulate = False
     last = (P.n_components - 1, columns_of.n_components - 1)
     for a in range(P.n_components):
@@ -105,7 +112,7 @@ def expected_gram(
             if not symmetric:
                 regions.append((0, n_popular, column_ordering.n_popular))
             for first_row, last_row, first_column in regions:
-                fill_lanes(
+                fill_rest(
                     out,
                     rows,
                     columns,
@@ -178,6 +185,8 @@ def log_self_similarities(
     the term of components ``a`` and ``b`` is multiplied by.
     """
     P, _, smoothing = in_kernel_units(P, None, smoothing)
+    if works_in_factors(P, smoothing):
+        return _log_self_similarities_in_factors(P, smoothing, scaled, log_factor)
     table = P.covariances
     if (
         P.n_components == 1
@@ -214,6 +223,31 @@ def log_self_similarities(
                 term = log_weights[:, a] + log_weights[:, b] - 0.5 * lengths
                 if scaled:
                     term -= 0.5 * (log_dets - smoothing.log_determinant)
+                if a != b:
+                    term += np.log(2)
+                if log_factor is not None:
+                    term += log_factor(a, b)[part]
+                out[part] = np.logaddexp(out[part], term)
+    return out
+
+
+def _log_self_similarities_in_factors(
+    P: Beliefs,
+    smoothing: Smoothing,
+    scaled: bool,
+    log_factor: Callable[[int, int], FloatArray] | None,
+) -> FloatArray:
+    """Return what :func:`log_self_similarities` returns, for a density of few factors."""
+    out = np.full(len(P), -np.inf)
+    step = 6 * max(1, P.prior.low_rank.n_factors if P.prior.low_rank else 1) ** 2 + P.n_features
+    for part in bounded_slices(len(P), step):
+        some = P[part]
+        for a in range(P.n_components):
+            for b in range(a + 1):
+                log_ratios, lengths = factor_log_self_similarities(some, a, b, smoothing)
+                term = some.log_weights[:, a] + some.log_weights[:, b] - 0.5 * lengths
+                if scaled:
+                    term -= 0.5 * log_ratios
                 if a != b:
                     term += np.log(2)
                 if log_factor is not None:

@@ -36,7 +36,7 @@ __all__ = ["fill_lanes", "fill_popular", "works_from_precisions"]
 _PANEL_ROWS = 128
 
 # Pairs below which a second thread does not pay for being started.
-_PAIRS_PER_THREAD = 20_000
+PAIRS_PER_THREAD = 20_000
 
 # The lanes work from the precision of the density, and rounding grows with its variance inflation:
 # measured, entries are off by 1e-15 times the inflation on the missing side (lane_columns.py has
@@ -138,7 +138,7 @@ def fill_popular(
         for q in range(p + 1 if symmetric else len(popular_columns))
     ]
     n_pairs = rows.ordering.n_popular * columns.ordering.n_popular
-    threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
+    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
     run_single_threaded_blas(fill_panel, tasks, threads)
 
 
@@ -186,7 +186,7 @@ def fill_lanes(
         return
     d = smoothing.n_features
     n_pairs = (last_row - first_row) * (m - first_column)
-    threads = max(1, min(threads, n_pairs // _PAIRS_PER_THREAD))
+    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
     n_tiles = 1 if threads == 1 else 8 * threads
     cut = triangle_tiles if symmetric else row_tiles
     # Whole matrices, writeable and C-contiguous: each compiled function has one signature.

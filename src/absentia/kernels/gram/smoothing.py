@@ -62,6 +62,16 @@ class Smoothing:
         return 2 * self.gamma * self.metric
 
     @computed_once
+    def diagonal(self) -> FloatArray | None:
+        """The diagonal of ``C0`` where it has nothing else; None for any other metric."""
+        if self.metric is None:
+            return np.full(self.n_features, 1 / (2 * self.gamma))
+        own = np.diagonal(self.metric)
+        if np.count_nonzero(self.metric) != np.count_nonzero(own):
+            return None
+        return 1 / (2 * self.gamma * own)
+
+    @computed_once
     def covariance(self) -> FloatArray:
         """``C0``, symmetric to the last bit."""
         if self.metric is None:

@@ -1,0 +1,208 @@
+"""Expected RBFs of beliefs that are factors and noise, one row times eight columns at a time.
+
+The slow twin is ``tests/oracles/kernels.py``; ``docs/engine.md`` derives the formula. The
+covariance of a difference is ``V = D + U inv(G) U'`` with ``D`` diagonal, ``U`` the loadings on
+what either row misses and ``G = blockdiag(G_i, G_j)``, so that a pair needs one system of as many
+equations as both rows have factors::
+
+    quad    = d' inv(D) d - r' inv(M) r,   r = U' inv(D) d,   M = G + U' inv(D) U
+    log det = log det D + log det M - log det G_i - log det G_j
+
+``U' inv(D) U`` differs from sums that belong to one row by sums over the columns that both miss;
+these come as ``overlaps``, a product of matrices.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.engine.compiling import compiled
+from absentia.engine.elimination import factor, solve
+from absentia.engine.gram.output import over_root_of_determinant
+from absentia.engine.lanes import (
+    LANES,
+    add8,
+    load8,
+    multiply8,
+    multiply_add8,
+    splat8,
+    store8,
+    subtract8,
+)
+
+__all__ = ["factor_tile"]
+
+
+@compiled(error_model="numpy")
+def _project(loadings, index, size, scaled, vector, first):
+    """Write the sums of ``loadings[k]' scaled[k]`` over ``index[:size]`` to ``vector[first:]``.
+
+    Five factors at a time, as many sums as there are registers for, so that what is scaled is read
+    once for all of them.
+    """
+    q = loadings.shape[1]
+    c = 0
+    while c + 4 < q:
+        t0 = splat8(0.0)
+        t1 = splat8(0.0)
+        t2 = splat8(0.0)
+        t3 = splat8(0.0)
+        t4 = splat8(0.0)
+        for place in range(size):
+            k = index[place]
+            entry = load8(scaled, k * LANES)
+            t0 = multiply_add8(splat8(loadings[k, c]), entry, t0)
+            t1 = multiply_add8(splat8(loadings[k, c + 1]), entry, t1)
+            t2 = multiply_add8(splat8(loadings[k, c + 2]), entry, t2)
+            t3 = multiply_add8(splat8(loadings[k, c + 3]), entry, t3)
+            t4 = multiply_add8(splat8(loadings[k, c + 4]), entry, t4)
+        store8(vector, (first + c) * LANES, t0)
+        store8(vector, (first + c + 1) * LANES, t1)
+        store8(vector, (first + c + 2) * LANES, t2)
+        store8(vector, (first + c + 3) * LANES, t3)
+        store8(vector, (first + c + 4) * LANES, t4)
+        c += 5
+    while c + 1 < q:
+        t0 = splat8(0.0)
+        t1 = splat8(0.0)
+        for place in range(size):
+            k = index[place]
+            entry = load8(scaled, k * LANES)
+            t0 = multiply_add8(splat8(loadings[k, c]), entry, t0)
+            t1 = multiply_add8(splat8(loadings[k, c + 1]), entry, t1)
+        store8(vector, (first + c) * LANES, t0)
+        store8(vector, (first + c + 1) * LANES, t1)
+        c += 2
+    if c < q:
+        t0 = splat8(0.0)
+        for place in range(size):
+            k = index[place]
+            t0 = multiply_add8(splat8(loadings[k, c]), load8(scaled, k * LANES), t0)
+        store8(vector, (first + c) * LANES, t0)
+
+
+@compiled(error_model="numpy")
+def factor_tile(
+    out,
+    top,
+    left,
+    symmetric,
+    accumulate,
+    mirror,
+    scaled,
+    means,
+    constants,
+    missing,
+    n_missing,
+    weights,
+    slopes,
+    loadings,
+    precisions,
+    column_means,
+    column_masks,
+    column_constants,
+    column_loadings,
+    column_precisions,
+    n_columns,
+    overlaps,
+    own_place,
+    other_place,
+    cross_place,
+):
+    """Fill a tile of a Gram matrix of expected RBFs: a few rows, so that columns stay in the cache.
+
+    Parameters
+    ----------
+    out : array of shape (n, m)
+    top, left : int
+        Where the tile begins.
+    symmetric, accumulate, mirror, scaled
+        As in ``gram_rows``.
+    means : array of shape (h, d), of the ``h`` rows of the tile
+    constants : array of shape (h,), added to the logarithm
+    missing : int array of shape (h, d)
+        The columns of the table that a row misses, in the first ``n_missing`` entries.
+    weights, slopes : arrays of shape (h, d)
+        ``inv(D)`` of columns that the other row has, and what missing them adds to it.
+    loadings : array of shape (d, q), of the rows' density
+    precisions : array of shape (h, q, q)
+        ``G_i`` and the row's own part of ``U' inv(D) U``.
+    column_means, column_masks : arrays of shape (n_groups, d * LANES)
+        Eight columns to a group; masks as ones and zeros.
+    column_constants : array of shape (n_groups, LANES)
+    column_loadings : array of shape (d, p)
+    column_precisions : array of shape (n_groups, p (p + 1) / 2 * LANES), packed, as ``precisions``
+    n_columns : int
+    overlaps : array of shape (h, n_terms, at least n_groups * LANES)
+        Sums over what both miss; the last is twice the part of the logarithm. Not read for a
+        complete row.
+    own_place, other_place, cross_place : int arrays of shape (q, q)
+        Which of ``overlaps`` are entries of the two diagonal blocks and of the block between them.
+    """
+    n_rows, d = means.shape
+    n_terms = overlaps.shape[1]
+    most = loadings.shape[1]
+    p = column_loadings.shape[1]
+    index = np.arange(most + p)
+    everything = np.arange(d)
+    scaled_difference = np.empty(d * LANES)
+    masked = np.empty(d * LANES)
+    matrix = np.empty((most + p) * (most + p) * LANES)
+    work = np.empty((most + p) * (most + p) * LANES)
+    pivots = np.empty((most + p) * LANES)
+    vector = np.empty((most + p) * LANES)
+    determinant = np.empty(2 * LANES)
+    values = np.empty(LANES)
+    for group in range(len(column_means)):
+        j = group * LANES
+        others = column_means[group]
+        other_masks = column_masks[group]
+        for row in range(n_rows):
+            stop = min(n_columns, top + row + 1 - left) if symmetric else n_columns
+            if j >= stop:
+                continue
+            both = n_missing[row] > 0
+            q = most if both else 0
+            size = q + p
+            corner = splat8(0.0)
+            for k in range(d):
+                difference = subtract8(splat8(means[row, k]), load8(others, k * LANES))
+                mask = load8(other_masks, k * LANES)
+                weight = multiply_add8(splat8(slopes[row, k]), mask, splat8(weights[row, k]))
+                product = multiply8(difference, weight)
+                corner = multiply_add8(difference, product, corner)
+                store8(scaled_difference, k * LANES, product)
+                store8(masked, k * LANES, multiply8(product, mask))
+            own = overlaps[row]
+            if both:
+                _project(loadings, missing[row], n_missing[row], scaled_difference, vector, 0)
+                for r in range(q):
+                    for c in range(r + 1):
+                        entry = splat8(precisions[row, r, c])
+                        entry = subtract8(entry, load8(own[own_place[r, c]], j))
+                        store8(matrix, (r * size + c) * LANES, entry)
+            _project(column_loadings, everything, d, masked, vector, q)
+            for r in range(p):
+                for c in range(q):
+                    entry = load8(own[cross_place[c, r]], j)
+                    store8(matrix, ((q + r) * size + c) * LANES, entry)
+                for c in range(r + 1):
+                    entry = load8(column_precisions[group], (r * (r + 1) // 2 + c) * LANES)
+                    if both:
+                        entry = subtract8(entry, load8(own[other_place[r, c]], j))
+                    store8(matrix, ((q + r) * size + q + c) * LANES, entry)
+            factor(matrix, size, index, size, work, pivots, determinant)
+            quadratic = solve(work, pivots, size, vector, corner)
+            log_value = add8(splat8(constants[row]), load8(column_constants[group], 0))
+            log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
+            if both and scaled:
+                log_value = multiply_add8(splat8(-0.5), load8(own[n_terms - 1], j), log_value)
+            store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
+            for lane in range(min(LANES, stop - j)):
+                column = left + j + lane
+                if accumulate:
+                    out[top + row, column] += values[lane]
+                else:
+                    out[top + row, column] = values[lane]
+                if mirror:
+                    out[column, top + row] = out[top + row, column]

@@ -1,0 +1,334 @@
+"""Gram matrices of beliefs that are factors and noise, computed in the factors.
+
+For a density with covariance ``W W' + diag(p)`` what a row misses has the covariance
+``diag(p) + W inv(G) W'``, so a pair of rows needs one system of ``2 q`` equations and some sums
+over columns in place of a factorisation of ``d x d``: :mod:`absentia.engine.gram.factor_tiles`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.beliefs import Beliefs, LowRankPrior
+from absentia.beliefs.factor_rows import FactorKnowledge, packed_products, unpacked
+from absentia.engine.gram.factor_tiles import factor_tile
+from absentia.engine.lanes import LANES
+from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import row_tiles, run_single_threaded_blas
+from absentia.kernels.gram.regions import PAIRS_PER_THREAD, Side
+from absentia.kernels.gram.smoothing import Smoothing
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["factor_log_self_similarities", "fill_factors", "works_in_factors"]
+
+# Largest variance of a column in units of the RBF's own: Woodbury's identity subtracts two squared
+# distances of that ratio, and loses as many digits.
+_LARGEST_SPREAD = 1e5
+
+
+def works_in_factors(beliefs: Beliefs, smoothing: Smoothing) -> bool:
+    """Return whether the factors of a density may be used, and are fewer than pay for it."""
+    prior = beliefs.prior.low_rank
+    widths = smoothing.diagonal
+    if prior is None or widths is None or not beliefs.covariances.is_conditioned:
+        return False
+    variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
+    if not (variances / widths).max() < _LARGEST_SPREAD:
+        return False
+    q, d = prior.n_factors, prior.n_features
+    missing = float(beliefs.patterns.n_missing.mean()) if len(beliefs) else 0.0
+    side = min(missing, d - missing)
+    # Multiply-adds of a pair; those of small factorisations run at about half the speed.
+    in_factors = q * (q + 1) * missing + (2 * q + 3) * d + 2 * (2 * q) ** 3 / 6
+    in_columns = side**3 / 6 + 2 * side**2 + 0.7 * missing**2 + d
+    return in_factors < in_columns
+
+
+# A tile: what its columns need stays in the cache while its rows pass, and so do the sums of both.
+_TILE_ROWS = 8
+_TILE_COLUMNS = 128
+
+
+@dataclass(frozen=True, eq=False)
+class _FactorSide:
+    """One component of the beliefs on one side of a matrix: its factors, pattern by pattern.
+
+    Attributes
+    ----------
+    loadings, noise : ndarray of shape (d, q) and (d,)
+    masks : ndarray of bool, shape (n_groups, d)
+    precisions : ndarray of shape (n_groups, q (q + 1) / 2)
+        ``G + W[L]' inv(C0 + p)[L] W[L]``, packed.
+    log_ratios : ndarray of shape (n_groups,)
+        What a row of the group adds to ``log det V - log det C0 - log det M`` by itself.
+    """
+
+    loadings: FloatArray
+    noise: FloatArray
+    masks: BoolArray
+    precisions: FloatArray
+    log_ratios: FloatArray
+
+    @classmethod
+    def of(cls, beliefs: Beliefs, component: int, widths: FloatArray) -> _FactorSide:
+        prior = _low_rank(beliefs)
+        W, noise = prior.loadings[component], prior.noises[component]
+        masks = np.array(beliefs.patterns.masks)
+        t = prior.n_factors * (prior.n_factors + 1) // 2
+        precisions, log_ratios = np.empty((len(masks), t)), np.empty(len(masks))
+        rows, columns = np.tril_indices(prior.n_factors)
+        sums = packed_products(W) / (widths + noise)[:, None]
+        for part in bounded_slices(len(masks), len(noise) + 3 * prior.n_factors**2):
+            known = FactorKnowledge.of(W, noise, masks[part])
+            missing = masks[part].astype(np.float64)
+            precisions[part] = known.precisions[:, rows, columns] + missing @ sums
+            log_ratios[part] = missing @ np.log1p(noise / widths) - known.log_determinants
+        return cls(W, noise, masks, precisions, log_ratios)
+
+
+@dataclass(frozen=True, eq=False)
+class _Overlaps:
+    """What columns of the table add to a pair where both rows miss them.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (d, n_terms)
+    log_terms : ndarray of shape (d,)
+        Parts of twice the logarithm.
+    own, other, cross : ndarray of int, shape (q, q)
+        Which terms are the entries of the two diagonal blocks and of the block between them.
+    """
+
+    terms: FloatArray
+    log_terms: FloatArray
+    own: IntArray
+    other: IntArray
+    cross: IntArray
+
+    @classmethod
+    def of(cls, rows: _FactorSide, columns: _FactorSide, widths: FloatArray) -> _Overlaps:
+        alone, against = 1 / (widths + rows.noise), 1 / (widths + columns.noise)
+        joint = 1 / (widths + rows.noise + columns.noise)
+        # alone - joint, without the difference of two numbers that are nearly equal
+        own = packed_products(rows.loadings).T * (columns.noise * alone * joint)
+        log_part = np.log1p(-rows.noise * columns.noise * alone * against)
+        q, p = rows.loadings.shape[1], columns.loadings.shape[1]
+        own_place = _places(q)
+        if rows.loadings is columns.loadings or np.array_equal(rows.loadings, columns.loadings):
+            cross = packed_products(rows.loadings).T * joint
+            terms = np.vstack([own, cross]).T.copy()
+            return cls(terms, log_part, own_place, own_place, own_place + len(own))
+        other = packed_products(columns.loadings).T * (rows.noise * against * joint)
+        cross = packed_products(rows.loadings, columns.loadings).T * joint
+        terms = np.vstack([own, other, cross]).T.copy()
+        start = len(own) + len(other)
+        return cls(
+            terms,
+            log_part,
+            own_place,
+            _places(p) + len(own),
+            start + np.arange(q * p).reshape(q, p),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnTile:
+    """Some columns of a matrix as compiled code reads them: eight columns to a lane group."""
+
+    left: int
+    n_columns: int
+    means: FloatArray
+    masks: FloatArray
+    constants: FloatArray
+    precisions: FloatArray
+    missing: FloatArray
+
+    @classmethod
+    def of(
+        cls, side: Side, factors: _FactorSide, left: int, right: int, scaled: bool
+    ) -> _ColumnTile:
+        groups = side.ordering.groups[left:right]
+        constants = side.constants[left:right]
+        if scaled:
+            constants = constants - 0.5 * factors.log_ratios[groups]
+        masks = _in_lanes(factors.masks[groups])
+        return cls(
+            left,
+            right - left,
+            _in_lanes(side.means[left:right]),
+            masks,
+            _in_lanes(constants[:, None]),
+            _in_lanes(factors.precisions[groups]),
+            masks.reshape(len(masks), -1, LANES).transpose(1, 0, 2).reshape(len(factors.noise), -1),
+        )
+
+
+def fill_factors(
+    out: FloatArray,
+    rows: Side,
+    columns: Side,
+    smoothing: Smoothing,
+    *,
+    first_row: int,
+    last_row: int,
+    first_column: int,
+    symmetric: bool,
+    accumulate: bool,
+    mirror: bool,
+    scaled: bool,
+    threads: int,
+) -> None:
+    """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on: ``fill_lanes``."""
+    m = out.shape[1]
+    if first_row >= last_row or first_column >= m:
+        return
+    widths = smoothing.diagonal
+    assert widths is not None
+    own = _FactorSide.of(rows.beliefs, rows.component, widths)
+    other = own
+    if not (symmetric and columns.component == rows.component):
+        other = _FactorSide.of(columns.beliefs, columns.component, widths)
+    overlaps = _Overlaps.of(own, other, widths)
+    precisions = unpacked(own.precisions, own.loadings.shape[1])
+    constants = rows.constants.copy()
+    if scaled:
+        # A complete row has no block of its own in the systems, and so none to be divided by.
+        log_ratios = np.where(own.masks.any(axis=1), own.log_ratios, 0.0)
+        constants -= 0.5 * log_ratios[rows.ordering.groups]
+    # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
+    # loops would be compiled once more.
+    loadings, column_loadings = np.array(own.loadings), np.array(other.loadings)
+
+    def fill_tiles(tiles: list[_ColumnTile], begin: int, end: int) -> None:
+        groups = rows.ordering.groups[begin:end]
+        masks = own.masks[groups]
+        missed = [np.flatnonzero(mask) for mask in masks]
+        listed = np.zeros(masks.shape, dtype=np.intp)
+        for place, index in enumerate(missed):
+            listed[place, : len(index)] = index
+        noise = widths + masks * own.noise
+        weights = 1 / noise
+        slopes = 1 / (noise + other.noise) - weights
+        means, n_missing = np.array(rows.means[begin:end]), masks.sum(axis=1)
+        own_precisions = precisions[groups]
+        own_logs = masks * overlaps.log_terms
+        terms = [overlaps.terms[index].T for index in missed]
+        sums = np.empty((end - begin, overlaps.terms.shape[1] + 1, _TILE_COLUMNS))
+        for tile in tiles:
+            if symmetric and tile.left >= end:
+                break
+            width = tile.missing.shape[1]
+            if symmetric:  # as far as the lanes reach
+                width = min(width, -(-(end - tile.left) // LANES) * LANES)
+            masked = tile.missing[:, :width]
+            for place, index in enumerate(missed):
+                if len(index):
+                    np.matmul(terms[place], masked[index], out=sums[place, :-1, :width])
+            sums[:, -1, :width] = own_logs @ tile.missing[:, :width]
+            factor_tile(
+                out,
+                begin,
+                tile.left,
+                symmetric,
+                accumulate,
+                mirror,
+                scaled,
+                means,
+                constants[begin:end],
+                listed,
+                n_missing,
+                weights,
+                slopes,
+                loadings,
+                own_precisions,
+                tile.means,
+                tile.masks,
+                tile.constants,
+                column_loadings,
+                tile.precisions,
+                tile.n_columns,
+                sums,
+                overlaps.own,
+                overlaps.other,
+                overlaps.cross,
+            )
+
+    n_pairs = (last_row - first_row) * (m - first_column)
+    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
+    panels = row_tiles(first_row, last_row, -(-(last_row - first_row) // _TILE_ROWS), 1)[::-1]
+    for part in bounded_slices(m - first_column, 5 * len(widths) + other.precisions.shape[1]):
+        tiles = [
+            _ColumnTile.of(columns, other, left, min(left + _TILE_COLUMNS, stop), scaled)
+            for stop in [first_column + part.stop]
+            for left in range(first_column + part.start, stop, _TILE_COLUMNS)
+        ]
+        run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], threads)
+
+
+def factor_log_self_similarities(
+    beliefs: Beliefs, a: int, b: int, smoothing: Smoothing
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``log det V - log det C0`` and ``d' inv(V) d`` of components of each row.
+
+    ``V = C0 + A + B`` with the covariances of components ``a`` and ``b``, ``d`` the difference of
+    their means.
+    """
+    widths = smoothing.diagonal
+    assert widths is not None
+    prior = _low_rank(beliefs)
+    masks = beliefs.patterns.masks
+    missing = masks.astype(np.float64)
+    noise = prior.noises[a] + prior.noises[b]
+    inverse = 1 / (widths + noise)
+    log_ratios = missing @ np.log1p(noise / widths)
+    groups = beliefs.group_of_row
+    own = FactorKnowledge.of(prior.loadings[a], prior.noises[a], masks)
+    if a == b:
+        # Both rows have the same factors, so that their sum is one set with twice the variance.
+        sums = 2 * packed_products(prior.loadings[a]) * inverse[:, None]
+        systems = own.precisions + unpacked(missing @ sums, prior.n_factors)
+        log_ratios += _log_determinants(np.linalg.cholesky(systems)) - own.log_determinants
+        return log_ratios[groups], np.zeros(len(beliefs))
+    other = FactorKnowledge.of(prior.loadings[b], prior.noises[b], masks)
+    W, q = np.concatenate([prior.loadings[a], prior.loadings[b]], axis=1), prior.n_factors
+    systems = unpacked(missing @ (packed_products(W) * inverse[:, None]), 2 * q)
+    systems[:, :q, :q] += own.precisions
+    systems[:, q:, q:] += other.precisions
+    roots = np.linalg.cholesky(systems)
+    log_ratios += _log_determinants(roots) - own.log_determinants - other.log_determinants
+    difference = beliefs.means[:, a] - beliefs.means[:, b]
+    scaled = difference * inverse
+    solved = np.linalg.solve(roots[groups], (scaled @ W)[:, :, None])[:, :, 0]
+    lengths = np.einsum("ij,ij->i", difference, scaled) - np.einsum("ij,ij->i", solved, solved)
+    return log_ratios[groups], lengths
+
+
+def _log_determinants(roots: FloatArray) -> FloatArray:
+    log_determinants: FloatArray = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    return log_determinants
+
+
+def _low_rank(beliefs: Beliefs) -> LowRankPrior:
+    prior = beliefs.prior.low_rank
+    assert prior is not None
+    return prior
+
+
+def _places(size: int) -> IntArray:
+    """Return where the entries of a symmetric matrix are in its packed lower triangle."""
+    place = np.zeros((size, size), dtype=np.intp)
+    rows, columns = np.tril_indices(size)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    return place
+
+
+def _in_lanes(values: FloatArray | BoolArray) -> FloatArray:
+    """Return rows eight to a group, (n_groups, n_values * LANES); the last is filled with zeros."""
+    n, width = values.shape
+    out = np.zeros((-(-n // LANES) * LANES, width))
+    out[:n] = values
+    return np.ascontiguousarray(out.reshape(-1, LANES, width).transpose(0, 2, 1)).reshape(
+        -1, width * LANES
+    )
