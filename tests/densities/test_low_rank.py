@@ -217,3 +217,13 @@ def test_it_can_be_saved(tmp_path):
     save(density, tmp_path / "density.absentia")
     again = load(tmp_path / "density.absentia")
     np.testing.assert_array_equal(again.impute(X), density.impute(X))
+
+
+def test_normal_scores_of_the_columns():
+    X = np.exp(factor_table(np.random.default_rng(13), 200, 6, 2) / 10)
+    density = LowRankDensity(2, margins="normal-scores").fit(X)
+    plain = LowRankDensity(2).fit(X)
+    assert density.score(X) > plain.score(X)
+    imputed = density.impute(X)
+    np.testing.assert_array_equal(imputed[~np.isnan(X)], X[~np.isnan(X)])
+    assert (imputed > 0).all()

@@ -14,6 +14,7 @@ from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import training_rows
 from absentia.densities.factor_search import FactorSearch
 from absentia.densities.gaussian import EM_RULES
+from absentia.densities.scored_rows import scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -66,6 +67,8 @@ class LowRankDensity(HasCriteria):
         of the noise of the column.
     accelerate : bool, default=True
         Whether to extrapolate the steps of EM.
+    margins : "normal-scores" or None, default=None
+        As in :class:`GaussianDensity`.
     random_state : int, RandomState instance or None, default=None
         Draws the folds of ``n_factors="auto"`` and the starts of a mixture. One component with a
         given number of factors needs none.
@@ -79,7 +82,10 @@ class LowRankDensity(HasCriteria):
         ``p``.
     weights_ : ndarray of shape (n_components,)
     prior_ : LowRankPrior
-        All of them, as the value that beliefs and kernels work with.
+        All of them, as the value that beliefs and kernels work with. In scores, where there are
+        margins.
+    margins_ : Margins or None
+        The curves from values to scores, one per column of ``columns_``.
     n_factors_ : int
     tried_factors_ : ndarray of int
         The numbers of factors that were tried.
@@ -149,8 +155,10 @@ class LowRankDensity(HasCriteria):
         max_iter: int = 200,
         tol: float = 1e-3,
         accelerate: bool = True,
+        margins: Literal["normal-scores"] | None = None,
         random_state: RandomState = None,
     ):
+        self.margins = margins
         self.n_factors = n_factors
         self.max_factors = max_factors
         self.n_components = n_components
@@ -183,7 +191,8 @@ class LowRankDensity(HasCriteria):
         """
         check_parameters(self)
         rows = open_table_or_stream(X, sample_weight, words="indicators")
-        training = training_rows(rows, sample_weight)
+        scored = scored_rows(rows, self.margins, sample_weight)
+        training = training_rows(scored.rows, sample_weight)
         require(
             not isinstance(rows, Table) or rows.limits_of(training.columns) is None,
             "LowRankDensity does not learn from limits of values (`bounded`). Use GaussianDensity, "
@@ -225,9 +234,12 @@ class LowRankDensity(HasCriteria):
             "n_factors_": prior.n_factors,
             "tried_factors_": tried,
             "held_out_": held_out,
+            "margins_": scored.margins_of(training.columns),
             "columns_": training.columns,
             "shrinkage_": search.shrinkage,
-            "log_likelihoods_": fitted.ascent.objectives + training.log_jacobian,
+            "log_likelihoods_": fitted.ascent.objectives
+            + training.log_jacobian
+            + scored.log_jacobian,
             "n_iter_": len(fitted.ascent.objectives),
             "converged_": fitted.ascent.converged,
         }
