@@ -25,6 +25,7 @@ __all__ = [
     "FLAG",
     "FRACTION",
     "GAMMA",
+    "GAMMAS",
     "INFINITE",
     "NOT_NEGATIVE",
     "POSITIVE",
@@ -129,6 +130,16 @@ FRACTION = number_between(0, 1, expected="a number between 0 and 1", open_ends=T
 SHARE = number_between(0, 1, expected="a number from 0 to 1")
 #: Widths of RBF kernels: with room for twice the number and for one over it.
 GAMMA = number_between(1e-300, 1e300, expected="a positive number from 1e-300 to 1e300")
+
+
+def _is_gammas(value: Any) -> bool:
+    if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1 or not len(value):
+        return False
+    return all(GAMMA.admits(number) for number in value)
+
+
+#: One such number per column.
+GAMMAS = Rule(("an array of such numbers, one per column",), _is_gammas)
 FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)
 COUNT_OR_ZERO = count_from(0)

@@ -27,7 +27,7 @@ from absentia.features.frequencies import (
     mask_frequencies,
 )
 from absentia.kernels.mask import checked_weight
-from absentia.kernels.metric import resolve_gamma, resolve_metric
+from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
@@ -144,7 +144,7 @@ class FourierFeatures(BeliefFeatures):
         n_frequencies = frequencies_for(self.n_components)
         prior = prior_of(density, rows)
         rng = check_random_state(self.random_state)
-        gamma = resolve_gamma(self.gamma, prior, self.metric)
+        gamma = resolve_gammas(self.gamma, prior, self.metric)
         frequencies = gaussian_frequencies(
             (prior.n_features, n_frequencies),
             gamma,

@@ -21,7 +21,7 @@ __all__ = ["fold_last_pair", "frequencies_for", "gaussian_frequencies", "mask_fr
 
 def gaussian_frequencies(
     shape: tuple[int, int],
-    gamma: float,
+    gamma: float | FloatArray,
     metric: FloatArray | None,
     orthogonal: bool,
     rng: RandomState,
@@ -42,7 +42,7 @@ def gaussian_frequencies(
         standard = rng.standard_normal((d, n_frequencies))
     if metric is not None:
         standard = metric_root(metric).T @ standard
-    return np.sqrt(2 * gamma) * standard
+    return np.sqrt(2 * np.reshape(gamma, (-1, 1))) * standard
 
 
 def frequencies_for(n_components: Any) -> int:

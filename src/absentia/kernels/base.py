@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
@@ -105,6 +106,68 @@ class Kernel(BaseEstimator, ABC):
         _check_beliefs(P, "P")
         self._check_categories(P)
         return self._resolved_for(P, None)._diag(P)
+
+    def gradient(
+        self,
+        P: Beliefs,
+        weights: ArrayLike,
+        *,
+        K: FloatArray | None = None,
+        n_jobs: int | None = None,
+    ) -> dict[str, FloatArray]:
+        """Return the derivatives of ``(weights * kernel(P)).sum()`` by parameters of the kernel.
+
+        By the *logarithms* of the parameters, in closed form. The derivatives of single entries
+        are never stored: all columns are added up in one pass over the pairs of rows.
+
+        Parameters
+        ----------
+        P : Beliefs of n rows
+        weights : array-like of shape (n, n)
+        K : ndarray of shape (n, n), optional
+            ``kernel(P)``, where it is at hand; some kernels need it and would compute it.
+        n_jobs : int, optional
+            Threads; by default as many as BLAS would use.
+
+        Returns
+        -------
+        dict of ndarray
+            By the names that ``set_params`` takes: an array of shape () for a parameter that is
+            one number, of shape (n_columns,) for one number per column.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from absentia import Beliefs, ExpectedRBF
+        >>> P = Beliefs.from_moments([[0.0, 0.0], [1.0, 2.0]], [[0.0, 0.0], [0.5, 0.0]])
+        >>> weights = np.array([[0.0, 1.0], [0.0, 0.0]])
+        >>> ExpectedRBF(gamma=[0.5, 0.1]).gradient(P, weights)["gamma"].round(3)
+        array([-0.128, -0.17 ])
+        """
+        _check_beliefs(P, "P")
+        self._check_categories(P)
+        W: FloatArray = np.asarray(weights, dtype=np.float64)
+        if W.shape != (len(P), len(P)):
+            raise ValueError(
+                f"weights must have shape {(len(P), len(P))}, one number per entry of kernel(P), "
+                f"found {W.shape}."
+            )
+        resolved = self._resolved_for(P, None)
+        return resolved._gradient(P, W, K, n_jobs)
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether :meth:`gradient` is known in closed form."""
+        return False
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        """Return what :meth:`gradient` does; parameters are resolved, arguments checked."""
+        raise TypeError(
+            f"The derivatives of {self!r} are not known in closed form. They are for ExpectedRBF, "
+            "GenRBF, MaskKernel and their sums, products and multiples."
+        )
 
     def _check_categories(self, P: Beliefs) -> None:
         """Refuse beliefs with categories that the kernel would not look at."""
@@ -199,6 +262,18 @@ class Sum(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         return self.left._diag(P) + self.right._diag(P)
 
+    @property
+    def has_gradient(self) -> bool:
+        """Whether both have one in closed form."""
+        return self.left.has_gradient and self.right.has_gradient
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        left = self.left._gradient(P, weights, None, n_jobs)
+        right = self.right._gradient(P, weights, None, n_jobs)
+        return _prefixed("left", left) | _prefixed("right", right)
+
     def resolve(self, prior: Prior) -> Kernel:
         """Return the sum of the resolved kernels."""
         return Sum(self.left.resolve(prior), self.right.resolve(prior))
@@ -231,6 +306,19 @@ class Product(Kernel):
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return self.left._diag(P) * self.right._diag(P)
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether both have one in closed form."""
+        return self.left.has_gradient and self.right.has_gradient
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        left, right = self.left._gram(P, None, n_jobs), self.right._gram(P, None, n_jobs)
+        by_left = self.left._gradient(P, weights * right, left, n_jobs)
+        by_right = self.right._gradient(P, weights * left, right, n_jobs)
+        return _prefixed("left", by_left) | _prefixed("right", by_right)
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return the product of the resolved kernels."""
@@ -265,12 +353,26 @@ class Scaled(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         return self.factor * self.kernel._diag(P)
 
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the kernel has one in closed form."""
+        return self.kernel.has_gradient
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        return _prefixed("kernel", self.kernel._gradient(P, self.factor * weights, None, n_jobs))
+
     def resolve(self, prior: Prior) -> Kernel:
         """Return the multiple of the resolved kernel."""
         return Scaled(check_factor(self.factor), self.kernel.resolve(prior))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"{_shown(self.factor)} * {_as_factor(self.kernel)}"
+
+
+def _prefixed(prefix: str, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    return {f"{prefix}__{name}": value for name, value in found.items()}
 
 
 def check_factor(factor: Any) -> float:

@@ -10,7 +10,7 @@ columns, times the kernel of the numbers, summed over pairs of components with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,15 @@ class CategoryFactor:
     left, right : ndarray of int, shape (n, n_columns) and (m, n_columns)
         Codes of categories, -1 where missing.
     weights : ndarray of shape (n_columns,)
+    derived : int, default=-1
+        A column whose factor is replaced by minus its derivative; none by default.
     """
 
     tables: tuple[tuple[FloatArray, FloatArray], ...]
     left: IntArray
     right: IntArray
     weights: FloatArray
+    derived: int = -1
 
     @classmethod
     def of(cls, P: Beliefs, Q: Beliefs | None, weight: Any) -> CategoryFactor | None:
@@ -72,21 +75,31 @@ class CategoryFactor:
         spread = np.hstack([t[codes] for t, codes in zip(lookups, left.T, strict=True)])
         states = [np.eye(t.shape[1])[codes] for t, codes in zip(lookups, right.T, strict=True)]
         logs: FloatArray = spread @ np.hstack(states).T
-        return np.minimum(logs, 0.0)
+        return np.minimum(logs, 0.0) if self.derived < 0 else logs
 
     def diag(self, a: int, b: int) -> FloatArray:
         """Return the logarithms for two independent draws of each row of the left side."""
         pairs = zip(self._log_tables(a, b), self.left.T, strict=True)
         return np.sum([t[codes, codes] for t, codes in pairs], axis=0)
 
+    def by_weight(self, column: int) -> CategoryFactor:
+        """Return a factor whose values are minus the derivatives by ``log weight`` of a column."""
+        return replace(self, derived=column)
+
     def _log_tables(self, a: int, b: int) -> list[FloatArray]:
         """Return, by column, log-similarities of what rows can hold; the last is "missing"."""
         found = []
-        for (ours, theirs), weight in zip(self.tables, self.weights, strict=True):
+        for column, (tables, weight) in enumerate(zip(self.tables, self.weights, strict=True)):
+            ours, theirs = tables
             certain = np.eye(ours.shape[1])
             agree = np.vstack([certain, ours[a]]) @ np.vstack([certain, theirs[b]]).T
             different = np.exp(-weight)
-            found.append(np.log(different + (1 - different) * agree))
+            if column == self.derived:
+                # Certain agreement does not change with the weight: a logarithm of -700 is zero.
+                change = weight * different * np.maximum(1 - agree, 0.0)
+                found.append(np.log(np.maximum(change, 1e-304)))
+            else:
+                found.append(np.log(different + (1 - different) * agree))
         return found
 
 

@@ -41,8 +41,9 @@ class ExpectedDistanceRBF(Kernel):
 
     Parameters
     ----------
-    gamma : float or "scale", default="scale"
-        ``"scale"`` is one over the trace of the data's covariance in the metric.
+    gamma : float, "scale" or array-like of shape (n_features,), default="scale"
+        ``"scale"`` is one over the trace of the data's covariance in the metric. An array gives
+        each column a width of its own.
     metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
         The matrix of the squared distance; ``"mahalanobis"`` whitens by the density's covariance.
     diagonal : {"same", "independent"}, default="same"
@@ -68,7 +69,7 @@ class ExpectedDistanceRBF(Kernel):
 
     def __init__(
         self,
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         metric: Any = "euclidean",
         *,
         diagonal: Any = "same",
@@ -128,8 +129,9 @@ class GammaRBF(Kernel):
 
     Parameters
     ----------
-    gamma : float or "scale", default="scale"
-        ``"scale"`` is one over the trace of the data's covariance in the metric.
+    gamma : float, "scale" or array-like of shape (n_features,), default="scale"
+        ``"scale"`` is one over the trace of the data's covariance in the metric. An array gives
+        each column a width of its own.
     metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
         The matrix of the squared distance; ``"mahalanobis"`` whitens by the density's covariance.
     variance : {"exact", "independent"}, default="exact"
@@ -161,7 +163,7 @@ class GammaRBF(Kernel):
 
     def __init__(
         self,
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         metric: Any = "euclidean",
         *,
         variance: Any = "exact",
@@ -290,11 +292,10 @@ def _in_kernel_units(
     kernel: ExpectedDistanceRBF | GammaRBF, P: Beliefs, Q: Beliefs | None
 ) -> tuple[Beliefs, Beliefs | None, float, FloatArray | None]:
     """Return the beliefs in units in which no moment overflows, gamma, and the metric's root."""
-    metric = None if isinstance(kernel.metric, str) else kernel.metric
-    smoothing = Smoothing(float(kernel.gamma), metric, P.n_features)
+    smoothing = Smoothing.of(kernel.gamma, kernel.metric, P.n_features)
     P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e70)  # fourth powers are taken
     root = None if smoothing.metric is None else metric_root(smoothing.metric)
-    return P, Q, smoothing.gamma, root
+    return P, Q, float(smoothing.gamma), root
 
 
 def _moments(

@@ -89,6 +89,22 @@ class MaskKernel(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.ones(len(P))
 
+    has_gradient = True
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        K = self._gram(P, None, n_jobs) if K is None else K
+        pairs = weights * K
+        missing = P.missing_patterns.mask.astype(np.float64)
+        # A column counts where one row misses it and the other has it.
+        by_rows, by_columns = pairs.sum(axis=1), pairs.sum(axis=0)
+        differing = (by_rows + by_columns) @ missing
+        differing -= 2 * np.einsum("ij,ij->j", missing, pairs @ missing)
+        weight = np.asarray(self.weight, dtype=np.float64)
+        by_column: FloatArray = -weight * differing
+        return {"weight": by_column if weight.ndim else np.asarray(by_column.sum())}
+
 
 def checked_weight(weight: Any, n_features: int) -> float | FloatArray:
     try:

@@ -10,14 +10,20 @@ import numpy as np
 from absentia.beliefs import Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.kernels.base import Kernel, with_params
-from absentia.parameters import GAMMA, words
+from absentia.parameters import GAMMA, GAMMAS, words
 from absentia.tables import FloatArray
 
-__all__ = ["metric_root", "resolve_gamma", "resolve_metric", "with_gamma_and_metric"]
+__all__ = [
+    "metric_root",
+    "resolve_gamma",
+    "resolve_gammas",
+    "resolve_metric",
+    "with_gamma_and_metric",
+]
 
 
 def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
-    """Return a copy of a kernel with a number as ``gamma`` and a matrix as ``metric``.
+    """Return a copy of a kernel with numbers as ``gamma`` and a matrix as ``metric``.
 
     The Euclidean metric keeps its name.
     """
@@ -28,7 +34,31 @@ def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
     params = kernel.get_params(deep=False)
     metric = resolve_metric(params["metric"], prior)
     named = "euclidean" if metric is None else metric
-    return with_params(kernel, gamma=resolve_gamma(params["gamma"], prior, named), metric=named)
+    return with_params(kernel, gamma=resolve_gammas(params["gamma"], prior, named), metric=named)
+
+
+def resolve_gammas(gamma: Any, prior: Prior, metric: Any) -> float | FloatArray:
+    """Return ``gamma`` as a number, or as an array of one number per column.
+
+    With one number per column the squared distance is ``sum_j gamma_j (x_j - y_j)^2``, which takes
+    the place of a metric. Parameters are those of :func:`resolve_gamma`.
+    """
+    if not isinstance(gamma, np.ndarray | list | tuple):
+        return resolve_gamma(gamma, prior, metric)
+    (GAMMA | GAMMAS | words("scale", "auto")).check("gamma", gamma)
+    gammas: FloatArray = np.array(gamma, dtype=np.float64)
+    if len(gammas) != prior.n_features:
+        raise ValueError(
+            f"gamma must be one number, or one for each of the {prior.n_features} columns, found "
+            f"{len(gammas)}. Columns without any observed value are left out by a density: give "
+            "gamma[density.columns_] then."
+        )
+    if not (isinstance(metric, str) and metric == "euclidean"):
+        raise ValueError(
+            "gamma with one number per column is a metric of its own: keep metric='euclidean', or "
+            "multiply the rows and columns of the metric by the roots of these numbers."
+        )
+    return gammas
 
 
 def resolve_gamma(gamma: Any, prior: Prior, metric: Any) -> float:

@@ -18,7 +18,7 @@ from absentia.kernels.belief_moments import (
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.tiles import assembled, cut
-from absentia.kernels.metric import resolve_gamma
+from absentia.kernels.metric import resolve_gammas
 from absentia.parameters import FINITE, Rule, check_parameters, finite
 from absentia.tables import FloatArray
 
@@ -45,8 +45,9 @@ class ExpectedPolynomial(Kernel):
     Parameters
     ----------
     degree : {2, 3}, default=2
-    gamma : float or "scale", default="scale"
-        ``"scale"`` is one over the trace of the data's covariance.
+    gamma : float, "scale" or array-like of shape (n_features,), default="scale"
+        ``"scale"`` is one over the trace of the data's covariance. An array gives each column a
+        factor of its own in the inner product.
     coef0 : float, default=1.0
     diagonal : {"independent", "same"}, default="independent"
         What ``kernel(P)`` has on its diagonal: two independent draws of a row, or one and the
@@ -77,7 +78,7 @@ class ExpectedPolynomial(Kernel):
     def __init__(
         self,
         degree: int = 2,
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         coef0: float = 1.0,
         *,
         diagonal: Any = "independent",
@@ -95,7 +96,7 @@ class ExpectedPolynomial(Kernel):
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with ``gamma="scale"`` resolved to a number."""
         check_parameters(self)
-        return with_params(self, gamma=resolve_gamma(self.gamma, prior, "euclidean"))
+        return with_params(self, gamma=resolve_gammas(self.gamma, prior, "euclidean"))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         diagonal = self._diag(P) if Q is None else None
@@ -126,9 +127,9 @@ class ExpectedPolynomial(Kernel):
         self, P: Beliefs, Q: Beliefs | None
     ) -> tuple[Beliefs, Beliefs | None, ExpectedPolynomial]:
         """Measure columns in units in which gamma is of order one, so that no power overflows."""
-        smoothing = Smoothing(float(self.gamma), None, P.n_features)
+        smoothing = Smoothing.of(self.gamma, "euclidean", P.n_features)
         P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e45)  # to the power of six
-        return P, Q, with_params(self, gamma=smoothing.gamma)
+        return P, Q, with_params(self, gamma=float(smoothing.gamma))
 
     def _parts(
         self, *beliefs: Beliefs

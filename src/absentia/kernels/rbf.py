@@ -19,7 +19,8 @@ from absentia.kernels.category import CategoryFactor, resolve_category_weight
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
-from absentia.kernels.metric import with_gamma_and_metric
+from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
+from absentia.kernels.metric import metric_root, with_gamma_and_metric
 from absentia.parameters import FLAG, Rule, check_parameters
 from absentia.tables import FloatArray
 
@@ -37,8 +38,10 @@ class ExpectedRBF(Kernel):
 
     Parameters
     ----------
-    gamma : float or "scale", default="scale"
-        Width of the kernel; ``"scale"`` is one over the trace of the density's covariance.
+    gamma : float, "scale" or array-like of shape (n_features,), default="scale"
+        Width of the kernel; ``"scale"`` is one over the trace of the density's covariance. An
+        array gives each column a width of its own: the squared distance is
+        ``sum_j gamma_j (x_j - y_j)^2``.
     metric : {"euclidean", "mahalanobis"} or array of shape (n_features, n_features)
         ``M`` in the distance. ``"mahalanobis"`` whitens by the density's covariance (Appendix D of
         [Smieja2018]_); an array must be symmetric and positive definite.
@@ -80,7 +83,7 @@ class ExpectedRBF(Kernel):
 
     def __init__(
         self,
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         metric: Any = "euclidean",
         *,
         scaled: bool = True,
@@ -124,6 +127,35 @@ class ExpectedRBF(Kernel):
             log_self_similarities(P, smoothing, scaled=self.scaled, log_factor=log_factor)
         )
 
+    has_gradient = True
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        if self.diagonal == "same":
+            weights = weights.copy()
+            np.fill_diagonal(weights, 0.0)  # the diagonal is one whatever the width
+        mapped, smoothing = _in_euclidean_metric(self, P)
+        factor = CategoryFactor.of(P, None, self.category_weight)
+        by_widths = width_gradient(
+            mapped, smoothing, weights, scaled=self.scaled, log_factor=factor, n_jobs=n_jobs
+        )
+        found = {"gamma": _by_gamma(self, by_widths)}
+        if factor is not None:
+            derivatives = []
+            for column in range(len(factor.weights)):
+                D = expected_gram(
+                    mapped,
+                    None,
+                    smoothing,
+                    scaled=self.scaled,
+                    n_jobs=n_jobs,
+                    log_factor=factor.by_weight(column),
+                )
+                derivatives.append(-float(np.vdot(weights, D)))
+            found["category_weight"] = _by_category_weight(self, derivatives)
+        return found
+
 
 class GenRBF(Kernel):
     """The generalised RBF kernel: the expected RBF, normalised to a unit diagonal.
@@ -136,8 +168,10 @@ class GenRBF(Kernel):
 
     Parameters
     ----------
-    gamma : float or "scale", default="scale"
-        Width of the kernel; ``"scale"`` is one over the trace of the density's covariance.
+    gamma : float, "scale" or array-like of shape (n_features,), default="scale"
+        Width of the kernel; ``"scale"`` is one over the trace of the density's covariance. An
+        array gives each column a width of its own: the squared distance is
+        ``sum_j gamma_j (x_j - y_j)^2``.
     metric : {"euclidean", "mahalanobis"} or array of shape (n_features, n_features)
         As in :class:`ExpectedRBF`.
     category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
@@ -158,7 +192,7 @@ class GenRBF(Kernel):
 
     def __init__(
         self,
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         metric: Any = "euclidean",
         *,
         category_weight: Any = "scale",
@@ -200,6 +234,45 @@ class GenRBF(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.ones(len(P))
 
+    has_gradient = True
+
+    def _gradient(
+        self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
+    ) -> dict[str, FloatArray]:
+        weights = weights.copy()
+        np.fill_diagonal(weights, 0.0)  # the diagonal is one whatever the width
+        K = self._gram(P, None, n_jobs) if K is None else K
+        pairs = weights * K
+        # Half a self-similarity of either row is subtracted from the logarithm of each pair.
+        own = -0.5 * (pairs.sum(axis=0) + pairs.sum(axis=1))
+        mapped, smoothing = _in_euclidean_metric(self, P)
+        factor = CategoryFactor.of(P, None, self.category_weight)
+        diag = None if factor is None else factor.diag
+        logs = log_self_similarities(mapped, smoothing, log_factor=diag)
+        by_widths = width_gradient(
+            mapped, smoothing, weights, log_norms=0.5 * logs, log_factor=factor, n_jobs=n_jobs
+        )
+        by_widths += self_width_gradient(mapped, smoothing, own, log_factor=diag)
+        found = {"gamma": _by_gamma(self, by_widths)}
+        if factor is not None:
+            derivatives = []
+            for column in range(len(factor.weights)):
+                changed = factor.by_weight(column)
+                norms = 0.5 * logs
+                D = expected_gram(
+                    mapped,
+                    None,
+                    smoothing,
+                    log_norms_P=norms,
+                    n_jobs=n_jobs,
+                    log_factor=changed,
+                )
+                changed_logs = log_self_similarities(mapped, smoothing, log_factor=changed.diag)
+                change = float(np.vdot(weights, D) + own @ np.exp(changed_logs - logs))
+                derivatives.append(-change)
+            found["category_weight"] = _by_category_weight(self, derivatives)
+        return found
+
     def _normalised(
         self,
         factor: CategoryFactor,
@@ -238,6 +311,24 @@ def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:
     return with_params(resolved, **params)
 
 
+def _in_euclidean_metric(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> tuple[Beliefs, Smoothing]:
+    """Return beliefs and smoothing after the map that makes the metric Euclidean."""
+    smoothing = _smoothing(kernel, P)
+    if smoothing.metric is None:
+        return P, smoothing
+    root = metric_root(smoothing.metric)
+    return P.transform(root), Smoothing(smoothing.gamma, None, P.n_features)
+
+
+def _by_gamma(kernel: ExpectedRBF | GenRBF, by_widths: FloatArray) -> FloatArray:
+    """Return derivatives by ``log gamma``, for one gamma or one per column: ``c = 1/(2 gamma)``."""
+    return np.asarray(-by_widths.sum() if np.ndim(kernel.gamma) == 0 else -by_widths)
+
+
+def _by_category_weight(kernel: ExpectedRBF | GenRBF, derivatives: list[float]) -> FloatArray:
+    one = np.ndim(kernel.category_weight) == 0
+    return np.asarray(np.sum(derivatives) if one else derivatives)
+
+
 def _smoothing(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> Smoothing:
-    metric = None if isinstance(kernel.metric, str) else kernel.metric
-    return Smoothing(float(kernel.gamma), metric, P.n_features)
+    return Smoothing.of(kernel.gamma, kernel.metric, P.n_features)

@@ -145,7 +145,8 @@ def _mend_small(
 def _root(kernel: ExpectedRBF, P: Beliefs) -> FloatArray:
     """Return ``R`` with ``R'R = 2 gamma M``."""
     root = np.eye(P.n_features) if isinstance(kernel.metric, str) else metric_root(kernel.metric)
-    return np.sqrt(2 * float(kernel.gamma)) * root
+    # Of rows, which is what one gamma per column multiplies.
+    return np.sqrt(2 * np.asarray(kernel.gamma, dtype=np.float64)) * root
 
 
 def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:

@@ -20,6 +20,7 @@ from absentia.kernels.gram.factor_gram import (
     fill_factors,
     works_in_factors,
 )
+from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
 from absentia.kernels.gram.side import Side
@@ -151,8 +152,10 @@ def in_kernel_units(
     """
     units = smoothing.units
     if units is not None:
-        P, Q = P.in_units(units), None if Q is None else Q.in_units(units)
-        smoothing = smoothing.in_units(units)
+        if Q is not None:  # support vectors come back, in the same units
+            others = Q
+            Q = kept_for(others, smoothing, "units", lambda: others.in_units(units))
+        P, smoothing = P.in_units(units), smoothing.in_units(units)
     for beliefs in (P, Q) if Q is not None else (P,):
         means, variances = beliefs.means, np.diagonal(beliefs.prior.covariances, axis1=1, axis2=2)
         if not (means.max(initial=0) < farthest and means.min(initial=0) > -farthest):

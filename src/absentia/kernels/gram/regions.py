@@ -30,7 +30,14 @@ from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["fill_lanes", "fill_popular", "works_from_precisions"]
+__all__ = [
+    "PAIRS_PER_THREAD",
+    "fill_lanes",
+    "fill_popular",
+    "local_groups",
+    "takes_lanes",
+    "works_from_precisions",
+]
 
 # Rows of a popular group that make one task; twice as many where it prepares columns of its own.
 _PANEL_ROWS = 128
@@ -192,7 +199,7 @@ def fill_lanes(
     # Whole matrices, writeable and C-contiguous: each compiled function has one signature.
     target = (out, first_column, symmetric, accumulate, mirror, scaled)
     row_means = np.array(rows.means)  # writeable like all others: compiled only once
-    if not _works_from_precisions(rows, columns, smoothing):
+    if not takes_lanes(rows, columns, smoothing):
         column_means = np.array(columns.means[first_column:])
         # The row groups carry C0, so that a pair only adds.
         row_constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
@@ -206,7 +213,7 @@ def fill_lanes(
                 begin, end = first_row + part.start, first_row + part.stop
                 if symmetric and end <= first_column + left.start:
                     continue
-                groups, local = _local_groups(rows, begin, end)
+                groups, local = local_groups(rows, begin, end)
                 run_tiles(
                     explicit_rows,
                     cut(begin, end, n_tiles, LANES),
@@ -259,7 +266,7 @@ def fill_lanes(
     row_constants = rows.constants.copy()
     for part in bounded_slices(last_row - first_row, d * d):
         begin, end = first_row + part.start, first_row + part.stop
-        groups, local = _local_groups(rows, begin, end)
+        groups, local = local_groups(rows, begin, end)
         smoothed = smoothing.covariance + rows.covariances(groups)
         information = np.linalg.inv(smoothed)
         information = (information + information.transpose(0, 2, 1)) / 2
@@ -282,7 +289,7 @@ def fill_lanes(
         )
 
 
-def _works_from_precisions(rows: Side, columns: Side, smoothing: Smoothing) -> bool:
+def takes_lanes(rows: Side, columns: Side, smoothing: Smoothing) -> bool:
     """Return whether the lanes may subtract squared lengths, in the metric of the precision."""
     if not (columns.is_conditioned and works_from_precisions(columns.beliefs, smoothing)):
         return False
@@ -306,7 +313,7 @@ def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     )
 
 
-def _local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]:
+def local_groups(rows: Side, begin: int, end: int) -> tuple[IntArray, IntArray]:
     """Return the groups of some rows, and which of them each of these rows is in."""
     local = np.zeros(len(rows.means), dtype=np.intp)
     groups, local[begin:end] = np.unique(rows.ordering.groups[begin:end], return_inverse=True)

@@ -12,15 +12,15 @@ from absentia.engine.small import is_small
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["LogFactor", "small_gram"]
+__all__ = ["FEW_GROUPS", "FEW_PRODUCTS", "LogFactor", "small_gram"]
 
 #: From a pair of components, and orders of rows and columns, to a matrix of logarithms.
 LogFactor = Callable[[int, int, IntArray, IntArray], FloatArray]
 
 # Groups on either side, each pair of which has a factorisation of its own.
-_FEW_GROUPS = 64
+FEW_GROUPS = 64
 # Products of differences and roots, over all pairs: some ten milliseconds.
-_FEW_PRODUCTS = 2**21
+FEW_PRODUCTS = 2**21
 
 
 def small_gram(
@@ -43,11 +43,11 @@ def small_gram(
     d = smoothing.n_features
     # By the whole of which these are parts, so that all parts are computed alike.
     wholes = P.whole, columns_of.whole
-    if not is_small(len(wholes[0]) * len(wholes[1]) * d * d, _FEW_PRODUCTS):
+    if not is_small(len(wholes[0]) * len(wholes[1]) * d * d, FEW_PRODUCTS):
         return None
     # Counted, which is quicker than finding the groups, because most matrices end here.
     n_groups = [int(np.count_nonzero(np.bincount(each.group_of_row))) for each in wholes]
-    if max(n_groups) > _FEW_GROUPS:
+    if max(n_groups) > FEW_GROUPS:
         return None
     row_groups, local_rows = np.unique(P.group_of_row, return_inverse=True)
     column_groups, local_columns = np.unique(columns_of.group_of_row, return_inverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,33 +23,52 @@ class Smoothing:
 
     Attributes
     ----------
-    gamma : float
+    gamma : float or ndarray of shape (n_features,)
+        One number per column, ``C0 = diag(1 / (2 gamma))``, stands in the Euclidean metric only.
     metric : ndarray of shape (n_features, n_features), or None for the Euclidean metric
     n_features : int
     """
 
-    gamma: float
+    gamma: float | FloatArray
     metric: FloatArray | None
     n_features: int
 
+    @classmethod
+    def of(cls, gamma: Any, metric: Any, n_features: int) -> Smoothing:
+        """Return the smoothing of a kernel's resolved parameters; a named metric is Euclidean."""
+        number = np.asarray(gamma, dtype=np.float64)
+        matrix = None if isinstance(metric, str) else metric
+        return cls(number if number.ndim else float(number), matrix, n_features)
+
+    @property
+    def by_column(self) -> bool:
+        """Whether each column has a width of its own."""
+        return isinstance(self.gamma, np.ndarray)
+
     @computed_once
-    def key(self) -> tuple[float, bytes | None]:
+    def key(self) -> tuple[float | bytes, bytes | None]:
         """What tells this smoothing from others of as many columns; hashable."""
-        return self.gamma, None if self.metric is None else self.metric.tobytes()
+        gamma = self.gamma.tobytes() if isinstance(self.gamma, np.ndarray) else self.gamma
+        return gamma, None if self.metric is None else self.metric.tobytes()
 
     @computed_once
     def units(self) -> FloatArray | None:
         """Units of the columns in which ``C0`` has a diagonal of order one; None where it has.
 
         Powers of two, so that a change of units rounds nothing. One for all columns in the
-        Euclidean metric, which thereby stays Euclidean.
+        Euclidean metric, which thereby stays Euclidean. Where each column has a width of its own
+        the widths are the units, in which ``C0`` is the identity.
         """
+        if self.by_column:
+            return 1 / np.sqrt(2 * self.gamma)
         diagonal = np.ones(self.n_features) if self.metric is None else np.diagonal(self.metric)
         exponents = np.round(-0.5 * (1 + np.log2(self.gamma) + np.log2(diagonal)))
         return None if np.abs(exponents).max() <= _USUAL_EXPONENT else np.exp2(exponents)
 
     def in_units(self, units: FloatArray) -> Smoothing:
         """Return the same smoothing for columns that are measured in other units."""
+        if self.by_column:
+            return Smoothing(0.5, None, self.n_features)
         if self.metric is None:
             return Smoothing(float(self.gamma * units[0] * units[0]), None, self.n_features)
         metric = (self.metric * units) * units[:, None] * self.gamma
@@ -82,4 +102,4 @@ class Smoothing:
     def log_determinant(self) -> float:
         """``log det C0``."""
         log_det = 0.0 if self.metric is None else inverse_and_log_determinant(self.metric)[1]
-        return -log_det - self.n_features * float(np.log(2 * self.gamma))
+        return -log_det - float(np.broadcast_to(np.log(2 * self.gamma), self.n_features).sum())

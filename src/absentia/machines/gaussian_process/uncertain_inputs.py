@@ -64,8 +64,7 @@ class Bumps:
     def of(cls, kernel: ExpectedRBF, beliefs: Beliefs) -> Bumps:
         """Return the bumps of an expected RBF kernel around training rows."""
         beliefs.require_numbers("The uncertainty of a Gaussian process in closed form")
-        metric = None if isinstance(kernel.metric, str) else kernel.metric
-        smoothing = Smoothing(float(kernel.gamma), metric, beliefs.n_features)
+        smoothing = Smoothing.of(kernel.gamma, kernel.metric, beliefs.n_features)
         k = beliefs.n_components
         # Components of a complete row coincide: one bump of its whole weight replaces them.
         certain = beliefs.covariances.is_zero()

@@ -1,0 +1,1 @@
+"""What widths of columns do for the predictions of a Gaussian process."""

@@ -1,0 +1,360 @@
+"""Derivatives of expected RBFs by the widths of their columns, summed over pairs of rows.
+
+With ``C0 = diag(c)``, ``V = C0 + A + B`` and ``d`` the difference of the means of two beliefs::
+
+    d log k / d log c_j = (1 - c_j inv(V)[j,j] + c_j (inv(V) d)[j]^2) / 2
+
+What an optimiser needs is never the n x n x d derivatives but a weighted sum of them over pairs,
+which is added up pair by pair for all columns at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from absentia.beliefs import Beliefs
+from absentia.engine.em.inverses import invert_principal
+from absentia.engine.gram.explicit_widths import explicit_width_rows
+from absentia.engine.gram.width_tiles import width_rows
+from absentia.engine.lanes import LANES
+from absentia.engine.slices import bounded_slices
+from absentia.engine.small import is_small
+from absentia.engine.threads import n_threads, run_single_threaded_blas, run_tiles, triangle_tiles
+from absentia.kernels.gram.expected import in_kernel_units
+from absentia.kernels.gram.far_pairs import centre_of, far_pairs
+from absentia.kernels.gram.lane_columns import LaneColumns
+from absentia.kernels.gram.ordering import Ordering
+from absentia.kernels.gram.regions import (
+    PAIRS_PER_THREAD,
+    local_groups,
+    takes_lanes,
+    works_from_precisions,
+)
+from absentia.kernels.gram.side import Side
+from absentia.kernels.gram.small_gram import FEW_GROUPS, FEW_PRODUCTS, LogFactor
+from absentia.kernels.gram.smoothing import Smoothing
+from absentia.tables import FloatArray
+
+__all__ = ["self_width_gradient", "width_gradient"]
+
+_PANEL_ROWS = 256
+
+
+def width_gradient(
+    P: Beliefs,
+    smoothing: Smoothing,
+    weights: FloatArray,
+    *,
+    log_norms: FloatArray | None = None,
+    scaled: bool = True,
+    log_factor: LogFactor | None = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return ``sum_ij weights[i, j] d k_ij / d log c`` for the rows of ``P`` against each other.
+
+    Parameters
+    ----------
+    P : Beliefs of n rows
+    smoothing : Smoothing
+        In the Euclidean metric, with one width or one per column.
+    weights : ndarray of shape (n, n)
+    log_norms : ndarray of shape (n,), optional
+        Subtracted from the logarithm of the kernel in rows and columns. What *they* change by is
+        the caller's to add (:func:`self_width_gradient`).
+    scaled : bool, default=True
+        Whether the kernel has its determinants.
+    log_factor : callable, optional
+        As in :func:`~absentia.kernels.gram.expected.expected_gram`.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+    """
+    if smoothing.metric is not None:
+        raise ValueError("Widths of columns belong to the Euclidean metric.")
+    P, _, smoothing = in_kernel_units(P, None, smoothing)
+    norms = np.zeros(len(P)) if log_norms is None else log_norms
+    ordering = Ordering.of(P)
+    # Each pair once, with the weights of both orders.
+    folded = weights + weights.T
+    np.fill_diagonal(folded, np.diagonal(weights))
+    if not ordering.identity:
+        folded = folded[np.ix_(ordering.rows, ordering.rows)]
+    total = np.zeros(smoothing.n_features)
+    small = _is_small(P, smoothing)
+    threads = n_threads(n_jobs)
+    for a in range(P.n_components):
+        rows = Side.of(P, ordering, a, norms)
+        for b in range(P.n_components):
+            columns = Side.of(P, ordering, b, norms)
+            pairs = folded
+            if log_factor is not None:
+                pairs = folded * np.exp(log_factor(a, b, ordering.rows, ordering.rows))
+            sums = _Sums(rows, columns, smoothing, pairs, scaled)
+            if small and (found := sums.in_numpy()) is not None:
+                total += found
+                continue
+            total += sums.of_popular(threads)
+            total += sums.of_the_rest(threads)
+    return total
+
+
+def _is_small(P: Beliefs, smoothing: Smoothing) -> bool:
+    n_groups = np.count_nonzero(np.bincount(P.group_of_row))
+    work = len(P) ** 2 * smoothing.n_features**2
+    return bool(n_groups <= FEW_GROUPS and is_small(work, FEW_PRODUCTS))
+
+
+class _Sums:
+    """The sum of one pair of components, over pairs of rows on and below the diagonal."""
+
+    def __init__(
+        self,
+        rows: Side,
+        columns: Side,
+        smoothing: Smoothing,
+        weights: FloatArray,
+        scaled: bool,
+    ):
+        self.rows = rows
+        self.columns = columns
+        self.smoothing = smoothing
+        self.weights = weights
+        self.scaled = scaled
+        self.variances = np.diagonal(smoothing.covariance).copy()
+
+    def _of_group_pair(
+        self,
+        p: int,
+        q: int,
+        rows: slice,
+        columns: slice,
+        row_spread: FloatArray,
+        spread: FloatArray,
+    ) -> FloatArray:
+        """Sum over rows of one group against columns of one group, which share ``inv(V)``.
+
+        ``sum_ij w_ij (u_i - v_j)^2`` with ``u = inv(V) a`` and ``v = inv(V) b`` is three products.
+        Far pairs are taken from differences.
+        """
+        weights = self.weights[rows, columns]
+        if rows.stop > columns.start:
+            weights = np.where(
+                np.arange(columns.start, columns.stop) <= np.arange(rows.start, rows.stop)[:, None],
+                weights,
+                0.0,
+            )
+        V = self.smoothing.covariance + row_spread[p] + spread[q]
+        inverse = np.linalg.inv(V)
+        centre = centre_of(self.columns.means[columns])
+        a, b = self.rows.means[rows] - centre, self.columns.means[columns] - centre
+        u, v = a @ inverse, b @ inverse
+        row_squares, column_squares = np.einsum("ij,ij->i", a, u), np.einsum("ij,ij->i", b, v)
+        products = u @ b.T
+        i, j = far_pairs(products, row_squares, column_squares)
+        differences = self.rows.means[rows][i] - self.columns.means[columns][j]
+        solved = differences @ inverse
+        distances = np.maximum(row_squares[:, None] + column_squares - 2 * products, 0.0)
+        distances[i, j] = np.einsum("ij,ij->i", differences, solved)
+        logs = self.rows.constants[rows, None] + self.columns.constants[columns]
+        if self.scaled:
+            logs -= 0.5 * (np.linalg.slogdet(V)[1] - self.smoothing.log_determinant)
+        weights = weights * np.exp(logs - 0.5 * distances)
+        count = weights.sum()
+        squares = (weights[i, j, None] * solved**2).sum(axis=0)
+        weights[i, j] = 0.0
+        squares += weights.sum(axis=1) @ u**2 + weights.sum(axis=0) @ v**2
+        squares -= 2 * np.einsum("ik,ik->k", u, weights @ v)
+        derivative = self.variances * squares
+        if self.scaled:
+            derivative += count * (1 - self.variances * np.diagonal(inverse))
+        return 0.5 * derivative
+
+    def in_numpy(self) -> FloatArray | None:
+        """Return the sum of all pairs, one group of rows at a time; None where rounding is large.
+
+        From covariances and differences, as the Gram matrix of small tables.
+        """
+        groups, local = np.unique(self.rows.ordering.groups, return_inverse=True)
+        ours, theirs = self.rows.covariances(groups), self.columns.covariances(groups)
+        weights = np.tril(self.weights)
+        total = np.zeros(self.smoothing.n_features)
+        for group in range(len(groups)):
+            rows = np.flatnonzero(local == group)
+            V = self.smoothing.covariance + ours[group] + theirs
+            signs, log_dets = np.linalg.slogdet(V)
+            if (signs <= 0).any():
+                return None
+            inverses = np.linalg.inv(V)
+            differences = self.rows.means[rows] - self.columns.means[:, None]
+            solved = differences @ inverses[local]
+            logs = self.rows.constants[rows] + self.columns.constants[:, None]
+            logs -= 0.5 * np.einsum("jik,jik->ji", solved, differences)
+            if self.scaled:
+                logs -= 0.5 * (log_dets - self.smoothing.log_determinant)[local, None]
+            pairs = weights[rows].T * np.exp(np.minimum(logs, 700.0))
+            derivative = self.variances * np.einsum("ji,jik->k", pairs, solved**2)
+            if self.scaled:
+                counts = np.bincount(local, pairs.sum(axis=1), len(groups))
+                diagonals = np.diagonal(inverses, axis1=1, axis2=2)
+                derivative += counts @ (1 - self.variances * diagonals)
+            total += 0.5 * derivative
+        return total
+
+    def of_popular(self, threads: int) -> FloatArray:
+        """Return the sum of popular groups against popular groups."""
+        popular = self.rows.ordering.popular
+        total = np.zeros(self.smoothing.n_features)
+        if not popular:
+            return total
+        groups = np.array([group for group, _, _ in popular])
+        ours, theirs = self.rows.covariances(groups), self.columns.covariances(groups)
+        tasks = [
+            (p, q, slice(top, min(top + _PANEL_ROWS, row_stop)), slice(start, stop))
+            for p, (_, row_start, row_stop) in enumerate(popular)
+            for top in range(row_start, row_stop, _PANEL_ROWS)
+            for q, (_, start, stop) in enumerate(popular[: p + 1])
+        ]
+        found: list[FloatArray] = [total] * len(tasks)
+
+        def fill(number: int) -> None:
+            p, q, rows, columns = tasks[number]
+            columns = slice(columns.start, min(columns.stop, rows.stop))
+            found[number] = self._of_group_pair(p, q, rows, columns, ours, theirs)
+
+        n_pairs = self.rows.ordering.n_popular**2
+        threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
+        run_single_threaded_blas(fill, [(number,) for number in range(len(tasks))], threads)
+        return np.sum(found, axis=0)
+
+    def of_the_rest(self, threads: int) -> FloatArray:
+        """Return the sum of all other rows against the columns up to them."""
+        first, n = self.rows.ordering.n_popular, len(self.rows.means)
+        totals = np.zeros((n, self.smoothing.n_features))
+        if first >= n:
+            return totals.sum(axis=0)
+        threads = max(1, min(threads, (n - first) * n // PAIRS_PER_THREAD))
+        weights = np.ascontiguousarray(self.weights)
+        if takes_lanes(self.rows, self.columns, self.smoothing) and self.rows.is_conditioned:
+            self._lanes(totals, weights, first, threads)
+        else:
+            self._explicit(totals, weights, first, threads)
+        return totals.sum(axis=0)
+
+    def _lanes(self, totals: FloatArray, weights: FloatArray, first: int, threads: int) -> None:
+        rows, columns, n = self.rows, self.columns, len(self.rows.means)
+        prepared = LaneColumns.of(columns, 0, True, self.scaled)
+        run_tiles(
+            width_rows,
+            triangle_tiles(first, n, 1 if threads == 1 else 8 * threads, LANES),
+            threads,
+            totals,
+            weights,
+            self.scaled,
+            2 * float(self.smoothing.gamma),
+            rows.means - columns.beliefs.prior.means[columns.component],
+            rows.constants,
+            rows.ordering.groups,
+            np.array(rows.beliefs.patterns.masks),
+            rows.beliefs.prior.precisions[rows.component].copy(),
+            *prepared.arguments(columns.constants),
+        )
+
+    def _explicit(self, totals: FloatArray, weights: FloatArray, first: int, threads: int) -> None:
+        rows, columns, n = self.rows, self.columns, len(self.rows.means)
+        d = self.smoothing.n_features
+        row_constants = rows.constants + 0.5 * self.smoothing.log_determinant * self.scaled
+        column_means = np.array(columns.means)
+        for left in bounded_slices(n, d * d):
+            starts, groups = columns.ordering.runs(left.start, left.stop)
+            kept, run_groups = np.unique(groups, return_inverse=True)
+            column_covariances = np.array(columns.covariances(kept))
+            for part in bounded_slices(n - first, d * d):
+                begin, end = first + part.start, first + part.stop
+                if end <= left.start:
+                    continue
+                groups, local = local_groups(rows, begin, end)
+                run_tiles(
+                    explicit_width_rows,
+                    triangle_tiles(begin, end, 1 if threads == 1 else 8 * threads, LANES),
+                    threads,
+                    totals,
+                    weights,
+                    self.scaled,
+                    self.variances,
+                    left.start,
+                    np.array(rows.means),
+                    row_constants,
+                    local,
+                    self.smoothing.covariance + rows.covariances(groups),
+                    column_means[left],
+                    columns.constants[left].copy(),
+                    starts,
+                    run_groups,
+                    column_covariances,
+                )
+
+
+def self_width_gradient(
+    P: Beliefs,
+    smoothing: Smoothing,
+    weights: FloatArray,
+    *,
+    log_factor: Callable[[int, int], FloatArray] | None = None,
+    scaled: bool = True,
+) -> FloatArray:
+    """Return ``sum_i weights[i] d log k_ii / d log c`` of two independent draws of each row.
+
+    Parameters are those of :func:`~absentia.kernels.gram.expected.log_self_similarities`.
+    """
+    P, _, smoothing = in_kernel_units(P, None, smoothing)
+    variances = np.diagonal(smoothing.covariance)
+    total = np.zeros(smoothing.n_features)
+    if (
+        P.n_components == 1
+        and scaled
+        and P.covariances.is_conditioned
+        and works_from_precisions(P, smoothing)
+    ):
+        # Of -1/2 log det(I + 2 inv(C0) inv(G[L,L])), by the derivative of the determinant.
+        by_group = np.bincount(P.group_of_row, weights, P.covariances.n_groups)
+        masks = np.array(P.patterns.masks)
+        order = np.argsort(masks.sum(axis=1), kind="stable")
+        masks, sizes = masks[order], masks[order].sum(axis=1)
+        members = np.argsort(~masks, axis=1, kind="stable")[:, : max(1, int(sizes.max()))]
+        members = np.ascontiguousarray(members)
+        inverses = np.zeros((len(masks), members.shape[1], members.shape[1]))
+        spread = P.prior.precisions[0] + 2 * smoothing.information
+        invert_principal(spread, members, sizes, inverses, np.empty(len(masks)))
+        diagonals = np.diagonal(inverses, axis1=1, axis2=2) * by_group[order, None]
+        counted = np.arange(members.shape[1]) < sizes[:, None]
+        np.add.at(total, members[counted], diagonals[counted])
+        return total / variances
+    k = P.n_components
+    for part in bounded_slices(len(P), 4 * k * k * smoothing.n_features**2):
+        groups, group_of_row = np.unique(P.group_of_row[part], return_inverse=True)
+        dense = P.covariances.dense(groups)
+        means, log_weights = P.means[part], P.log_weights[part]
+        logs, derivatives = [], []
+        for a in range(k):
+            for b in range(k):
+                inverse = np.linalg.inv(smoothing.covariance + dense[:, a] + dense[:, b])
+                d = means[:, a] - means[:, b]
+                solved = np.einsum("nij,nj->ni", inverse[group_of_row], d) if a != b else d
+                log = log_weights[:, a] + log_weights[:, b] - 0.5 * (solved * d).sum(axis=1)
+                derivative = variances * solved**2
+                if scaled:
+                    log = log + 0.5 * np.linalg.slogdet(inverse)[1][group_of_row]
+                    diagonals = np.diagonal(inverse, axis1=1, axis2=2)
+                    derivative = derivative + (1 - variances * diagonals)[group_of_row]
+                if log_factor is not None:
+                    log = log + log_factor(a, b)[part]
+                logs.append(log)
+                derivatives.append(derivative)
+        shares = np.exp(np.array(logs) - np.max(logs, axis=0))
+        shares *= weights[part] / shares.sum(axis=0)
+        total += 0.5 * np.einsum("tn,tnk->k", shares, np.array(derivatives))
+    return total

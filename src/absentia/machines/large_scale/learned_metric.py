@@ -1,0 +1,175 @@
+"""A metric learned from the gradients of a fitted machine, for Fourier features.
+
+The directions in which a good prediction changes are those along which rows should be far apart.
+With ``f`` the scores of a machine, the average outer product of gradients ``mean(grad f grad f')``
+is a metric that says so; a machine fitted in that metric has better gradients, and so on
+(recursive feature machines, Radhakrishnan et al., Science 383, 2024). Rows that were left out judge
+the rounds.
+
+For Fourier features the gradients are in closed form: ``f = sum_k a_k r_k cos(w_k'm) + b_k r_k
+sin(w_k'm)`` at a belief with mean ``m``, whose covariance is in ``r`` alone, has the gradient
+``sum_k w_k (b_k r_k cos(w_k'm) - a_k r_k sin(w_k'm))``, a product of matrices of the features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
+
+from absentia.beliefs import Beliefs
+from absentia.densities.believing import fit_density
+from absentia.kernels.metric import resolve_gamma
+from absentia.progress import report
+from absentia.tables import FloatArray
+
+__all__ = ["LearnedMetric", "average_gradient_product", "learn_metric"]
+
+#: Rows that the metric is learned from, at most, and the share of them that judges.
+MOST_ROWS = 20_000
+_HELD_OUT = 0.25
+_MOST_FEATURES = 1024
+_ROUNDS = 4
+# Multiples of gamma that are tried in every round: fewer directions that count want narrower
+# kernels.
+_GAMMA_STEPS = (0.5, 1.0, 2.0, 4.0)
+# What every direction keeps, as a share of the average one.
+_FLOOR = 1e-3
+
+
+@dataclass(frozen=True)
+class LearnedMetric:
+    """What was learned, and how each round did.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (n_features, n_features)
+        Scaled to the trace that the Euclidean metric has in the data's covariance.
+    gamma : float
+        The width that did best in it.
+    losses : tuple of float
+        The loss of the rows left out, by round; the first is that of the Euclidean metric.
+    """
+
+    metric: FloatArray
+    gamma: float
+    losses: tuple[float, ...]
+
+
+def average_gradient_product(features: Any, coef: FloatArray, Z: FloatArray) -> FloatArray:
+    """Return the average outer product of the gradients of linear scores of Fourier features.
+
+    By the means of the beliefs; of mixtures, by a common shift of the means of all components.
+
+    Parameters
+    ----------
+    features : FourierFeatures
+        Fitted, with an even number of components.
+    coef : ndarray of shape (n_scores, n_components)
+    Z : ndarray of shape (n_samples, n_components)
+        The features of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+    """
+    frequencies = features.frequencies_
+    half = frequencies.shape[1]
+    total = np.zeros((len(frequencies), len(frequencies)))
+    for of_cosines, of_sines in zip(coef[:, :half], coef[:, half:], strict=True):
+        gradients = (Z[:, :half] * of_sines - Z[:, half:] * of_cosines) @ frequencies.T
+        total += gradients.T @ gradients
+    return total / len(Z)
+
+
+def learn_metric(
+    machine: Any, rows: Any, y: np.ndarray, sample_weight: FloatArray | None
+) -> LearnedMetric:
+    """Return the metric of the round whose machine predicts rows that were left out best.
+
+    Parameters
+    ----------
+    machine : large-scale machine
+        Its features are Fourier features; it is cloned.
+    rows : Table, Beliefs or array
+    y : ndarray
+    sample_weight : ndarray of shape (n_samples,), optional
+    """
+    order = np.random.RandomState(0).permutation(len(rows))[:MOST_ROWS]
+    n_held = max(1, int(_HELD_OUT * len(order)))
+    train, held = order[n_held:], order[:n_held]
+    if is_classifier(machine) and len(np.unique(y[train])) < len(np.unique(y)):
+        raise ValueError(
+            "metric='learned' holds out a quarter of the rows, and a class has too few rows for "
+            "that. Use metric='euclidean'."
+        )
+    known = isinstance(rows, Beliefs)
+    density = machine.density
+    if not known:
+        density = FrozenEstimator(fit_density(density, rows[np.sort(train)]))
+    prior = rows.prior if known else density.prior_
+    covariance = prior.covariance()
+    unit = float(np.trace(covariance))
+    d = prior.n_features
+    metric, gamma = np.eye(d), resolve_gamma(machine.gamma, prior, "euclidean")
+    n_components = min(int(machine.n_components), _MOST_FEATURES)
+    n_components += n_components % 2
+
+    def fitted(metric: FloatArray, gamma: float) -> tuple[float, Any]:
+        own = clone(machine).set_params(
+            metric=metric, gamma=gamma, density=density, n_components=n_components
+        )
+        weights = None if sample_weight is None else sample_weight[train]
+        own.fit(rows[train], y[train], sample_weight=weights)
+        return _loss(own, rows[held], y[held]), own
+
+    loss, own = fitted(metric, gamma)
+    best = LearnedMetric(metric, gamma, (loss,))
+    losses = [loss]
+    for number in range(_ROUNDS):
+        product = average_gradient_product(
+            own.features_, own.coef_, own.features_.of_rows(rows[train])
+        )
+        if not np.isfinite(product).all() or not np.trace(product) > 0:
+            break
+        product /= np.sum(product * covariance)
+        metric = product + _FLOOR * np.eye(d) / unit
+        metric *= unit / np.sum(metric * covariance)
+        trials = [(*fitted(metric, gamma * step), gamma * step) for step in _GAMMA_STEPS]
+        loss, own, gamma = min(trials, key=lambda trial: trial[0])
+        losses.append(loss)
+        report(
+            "%s: round %d of the metric, loss %.6g",
+            type(machine).__name__,
+            number + 1,
+            loss,
+            verbose=False,
+        )
+        if loss >= min(losses[:-1]):
+            break
+        best = LearnedMetric(metric, gamma, ())
+    metric = best.metric if known else _for_all_columns(best.metric, density, rows)
+    return LearnedMetric(metric, best.gamma, tuple(losses))
+
+
+def _for_all_columns(metric: FloatArray, density: Any, rows: Any) -> FloatArray:
+    """Return the metric with a place for columns that only rows outside the sample have."""
+    seen = np.flatnonzero(~rows.mask.all(axis=0))
+    if len(seen) == len(metric):
+        return metric
+    whole = np.eye(len(seen)) * np.trace(metric) / len(metric)
+    places = np.searchsorted(seen, density.columns_)
+    whole[np.ix_(places, places)] = metric
+    return whole
+
+
+def _loss(machine: Any, rows: Any, y: np.ndarray) -> float:
+    if not is_classifier(machine):
+        return float(np.mean((np.asarray(machine.predict(rows)) - y) ** 2))
+    if hasattr(machine, "predict_proba"):
+        return float(log_loss(y, machine.predict_proba(rows), labels=machine.classes_))
+    return float(np.mean(machine.predict(rows) != y))

@@ -1,0 +1,157 @@
+"""How much each column counts in a kernel with widths of columns, and a picture of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.beliefs import Prior
+from absentia.kernels.base import Kernel
+from absentia.parameters import COUNT
+from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
+from absentia.tables import FloatArray, plan_of
+from absentia.tables.column_plan import ColumnPlan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["RelevantColumns", "column_relevance", "draw_relevance"]
+
+
+class RelevantColumns:
+    """What machines with widths of columns can say about the columns."""
+
+    kernel_: Kernel
+    beliefs_: Any
+    density_: Any
+    n_features_in_: int
+
+    @property
+    def relevance_(self) -> FloatArray:
+        """How much each column counts, where the kernel has a width per column; the sum is one.
+
+        The column's share of the expected squared distance between two rows, shape
+        (n_features_in_,). Columns in which rows hardly differ, in units of the learned widths,
+        are near zero.
+        """
+        check_is_fitted(self, "kernel_")
+        found = None
+        if self.beliefs_ is not None:
+            found = column_relevance(
+                self.kernel_,
+                self.beliefs_.prior,
+                self.density_,
+                self.n_features_in_,
+                plan_of(self),
+            )
+        if found is None:
+            raise AttributeError(
+                f"This {type(self).__name__} has one width for all columns, so that no column is "
+                "more relevant than another. Fit it with gamma='loo-ard' (Gaussian processes: "
+                "gamma='ard'), or with one gamma per column."
+            )
+        return found
+
+    def plot_relevance(self, max_columns: int = 30) -> Figure:
+        """Draw :attr:`relevance_`, the most relevant columns first.
+
+        Parameters
+        ----------
+        max_columns : int, default=30
+            How many columns to show.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        COUNT.check("max_columns", max_columns)
+        relevance = self.relevance_
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(relevance))])
+        return draw_relevance(relevance, [str(name) for name in names], int(max_columns))
+
+
+def column_relevance(
+    kernel: Kernel, prior: Prior, density: Any, n_columns: int, plan: ColumnPlan | None
+) -> FloatArray | None:
+    """Return each column's share of the expected squared distance between two rows of the table.
+
+    ``2 gamma_j var_j`` for a number and ``w_j P(different)`` for a category, divided by their sum.
+    A column of words that became indicators has the sum of theirs; columns that were left out, or
+    that no training row has, have none.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Fitted. None is returned unless it has a width per column.
+    prior : Prior
+        Of the training rows.
+    density : density or None
+        None where training rows came as beliefs.
+    n_columns : int
+        Columns of the user.
+    plan : ColumnPlan or None
+        How the user's frame is read, where it has columns of words.
+    """
+    params = kernel.get_params(deep=True)
+    paths = [name for name, value in params.items() if _is_widths(name, value)]
+    if not paths:
+        return None
+    widths = np.sum([params[name] for name in paths], axis=0)
+    numbers = 2 * widths * np.diagonal(prior.covariance())
+    behind = np.zeros(n_columns if plan is None else len(plan.labels))
+    kept = getattr(density, "columns_", None)
+    if prior.probabilities:
+        shares = [prior.weights @ table for table in prior.probabilities]
+        weight = params.get(paths[0].removesuffix("gamma") + "category_weight", 0.0)
+        differing = np.array([1.0 - float(share @ share) for share in shares])
+        behind[np.asarray(density.category_columns_)] = np.asarray(weight) * differing
+        if prior.n_numbers:
+            behind[np.asarray(density.number_columns_)] = numbers
+    elif kept is not None and len(kept) == len(numbers):
+        behind[np.asarray(kept)] = numbers
+    else:
+        behind[:] = numbers
+    if plan is not None:
+        counts = [
+            len(r.names(n, plan.codes)) for n, r in zip(plan.names, plan.readings, strict=True)
+        ]
+        owner = np.repeat(np.arange(len(counts)), counts)
+        behind = np.bincount(owner, behind, len(counts))
+    total = behind.sum()
+    return behind / total if total > 0 else behind
+
+
+def _is_widths(name: str, value: Any) -> bool:
+    return name.split("__")[-1] == "gamma" and np.ndim(value) == 1
+
+
+def draw_relevance(relevance: FloatArray, names: list[str], max_columns: int) -> Figure:
+    """Draw a dot per column, the most relevant first, and the share that all alike would have."""
+    plt = pyplot()
+    order = np.argsort(-relevance, kind="stable")[:max_columns]
+    figure, axes = plt.subplots(figsize=(6.0, 0.9 + 0.26 * len(order)), layout="constrained")
+    places = np.arange(len(order))[::-1]
+    axes.hlines(places, 0, relevance[order], color=FAINT, linewidth=1.5)
+    axes.plot(relevance[order], places, "o", color=MODEL, markersize=6)
+    alike = 1 / len(relevance)
+    axes.axvline(alike, color=INK, linestyle=":", linewidth=1)
+    axes.annotate(
+        "all alike",
+        (alike, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, -2),
+        textcoords="offset points",
+        va="top",
+        fontsize="x-small",
+        color=INK,
+    )
+    axes.set_yticks(places, [names[j] for j in order], parse_math=False)
+    axes.set_xlim(left=0)
+    axes.set_ylim(-0.7, len(order) - 0.3)
+    axes.set_xlabel("share of the squared distance between two rows")
+    if len(order) < len(relevance):
+        axes.set_title(f"the {len(order)} most relevant of {len(relevance)} columns")
+    tidy(axes)
+    return figure

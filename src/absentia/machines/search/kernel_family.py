@@ -1,0 +1,266 @@
+"""The hyperparameters of a kernel that are chosen by an optimiser, as one vector of logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.utils import check_random_state
+
+from absentia.beliefs import Beliefs, Prior
+from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.metric import resolve_gamma
+from absentia.parameters import RandomState
+from absentia.tables import FloatArray
+
+__all__ = ["KernelFamily", "is_by_column", "is_free", "maximise"]
+
+#: Weights of the mask kernel that are looked at: from no effect to patterns that never meet.
+_WEIGHT_BOUNDS = (1e-3, 30.0)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFamily:
+    """A kernel as a function of the logarithms of some of its parameters.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Resolved; its values of the free parameters are where a search starts.
+    names : tuple of str
+        The free parameters, as ``kernel.set_params`` names them; ``"gamma[0]"`` is the first of
+        one number per column.
+    bounds : ndarray of shape (n_parameters, 2)
+        Of the logarithms.
+    deviation : float, default=1.0
+        Of the normal prior on the logarithms of one number per column, around their mean.
+    """
+
+    kernel: Kernel
+    names: tuple[str, ...]
+    bounds: FloatArray
+    deviation: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        prior: Prior,
+        *,
+        free_gamma: bool,
+        free_mask_weight: bool,
+        gamma_bounds: tuple[float, float],
+    ) -> KernelFamily:
+        """Find the free parameters of a resolved kernel, also inside of sums and products.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        prior : Prior
+            ``gamma_bounds`` are multiples of its ``gamma="scale"``, in the metric of the kernel.
+        free_gamma : bool
+            Whether every ``gamma`` in the kernel is free.
+        free_mask_weight : bool
+            Whether the weight of the mask kernel is; it is the last factor.
+        gamma_bounds : pair of float
+        """
+        params = kernel.get_params(deep=True)
+        bounds: dict[str, tuple[float, float]] = {}
+        if free_gamma:
+            for name in sorted(params):
+                *path, last = name.split("__")
+                if last == "gamma" and isinstance(params[name], float):
+                    start = params[name]
+                    metric = params.get("__".join([*path, "metric"]), "euclidean")
+                    unit = resolve_gamma("scale", prior, metric)
+                    low, high = gamma_bounds[0] * unit, gamma_bounds[1] * unit
+                    bounds[name] = min(low, start), max(high, start)
+        if free_mask_weight:
+            bounds["right__weight"] = _WEIGHT_BOUNDS
+        limits = np.array(list(bounds.values())).reshape(len(bounds), 2)
+        return cls(kernel, tuple(bounds), np.log(limits))
+
+    def by_column(self, prior: Prior, deviation: float) -> KernelFamily:
+        """Return the family in which each column has a width of its own.
+
+        Weights of categories become free as well, one per column of categories. Parameters that
+        have one number stay as they are.
+
+        Parameters
+        ----------
+        prior : Prior
+        deviation : float
+            Of the normal prior on the logarithms around their mean.
+        """
+        params = self.kernel.get_params(deep=True)
+        names: list[str] = []
+        bounds: list[FloatArray] = []
+        for name, limits in zip(self.names, self.bounds, strict=True):
+            *path, last = name.split("__")
+            metric = params.get("__".join([*path, "metric"]), "euclidean")
+            if last != "gamma":
+                names.append(name)
+                bounds.append(limits)
+                continue
+            if not (isinstance(metric, str) and metric == "euclidean"):
+                raise ValueError(
+                    "Widths of columns are learned in the Euclidean metric only. Leave out the "
+                    "metric of the kernel, or gamma='ard' and gamma='loo-ard'."
+                )
+            names += [f"{name}[{j}]" for j in range(prior.n_features)]
+            bounds += [limits] * prior.n_features
+            weight = "__".join([*path, "category_weight"])
+            if prior.probabilities and weight in params:
+                n_columns = len(prior.probabilities)
+                names += [f"{weight}[{j}]" for j in range(n_columns)]
+                bounds += [np.log(_WEIGHT_BOUNDS)] * n_columns
+        if not self.kernel.has_gradient or not any(name.endswith("]") for name in names):
+            raise ValueError(
+                "Widths of columns are learned for ExpectedRBF and GenRBF (and their products "
+                f"with MaskKernel), found {self.kernel!r}. Use kernel='genrbf' or "
+                "kernel='expected-rbf', or one gamma."
+            )
+        return KernelFamily(self.kernel, tuple(names), np.array(bounds), float(deviation))
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether some parameter has one number per column."""
+        return any(name.endswith("]") for name in self.names)
+
+    @property
+    def start(self) -> FloatArray:
+        """The logarithms of the kernel's own values of the free parameters."""
+        params = self.kernel.get_params(deep=True)
+        found = []
+        for name in self.names:
+            base, column = _place(name)
+            value = np.asarray(params[base], dtype=np.float64)
+            found.append(float(value if column is None or not value.ndim else value[column]))
+        return np.log(np.maximum(found, np.exp(self.bounds[:, 0]) if len(found) else 0.0))
+
+    def at(self, logarithms: FloatArray) -> Kernel:
+        """Return the kernel with these values of its free parameters."""
+        if not self.names:
+            return self.kernel
+        new: dict[str, Any] = {}
+        for name, value in zip(self.names, np.exp(logarithms), strict=True):
+            base, column = _place(name)
+            if column is None:
+                new[base] = float(value)
+            else:
+                new.setdefault(base, []).append(float(value))
+        new = {name: np.array(v) if isinstance(v, list) else v for name, v in new.items()}
+        return with_params(self.kernel, **new)
+
+    def log_prior(self, logarithms: FloatArray) -> tuple[float, FloatArray]:
+        """Return the log-density of the prior on numbers of columns, and its derivatives.
+
+        ``-sum_j (l_j - mean l)^2 / (2 deviation^2)``, up to a constant. The common mean is free.
+        """
+        gradient = np.zeros(len(logarithms))
+        value = 0.0
+        bases = [_place(name)[0] if name.endswith("]") else "" for name in self.names]
+        for base in set(bases) - {""}:
+            columns = [j for j, other in enumerate(bases) if other == base]
+            offsets = logarithms[columns] - logarithms[columns].mean()
+            value -= 0.5 * float(offsets @ offsets) / self.deviation**2
+            gradient[columns] = -offsets / self.deviation**2
+        return value, gradient
+
+    def gradient(
+        self,
+        logarithms: FloatArray,
+        beliefs: Beliefs,
+        weights: FloatArray,
+        K: FloatArray | None = None,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Return the derivatives of ``(weights * K).sum()`` by all free parameters.
+
+        In closed form where each column has a number, by differences of Gram matrices where there
+        are one or two parameters, which is quicker.
+        """
+        if not self.has_columns:
+            derivatives = self.derivatives(logarithms, beliefs, K, n_jobs)
+            return np.array([float(np.vdot(weights, D)) for D in derivatives])
+        found = self.at(logarithms).gradient(beliefs, weights, K=K, n_jobs=n_jobs)
+        gradient = np.empty(len(self.names))
+        for j, name in enumerate(self.names):
+            base, column = _place(name)
+            gradient[j] = found[base] if column is None else found[base][column]
+        return gradient
+
+    def derivatives(
+        self,
+        logarithms: FloatArray,
+        beliefs: Beliefs,
+        K: FloatArray | None = None,
+        n_jobs: int | None = None,
+    ) -> Iterator[FloatArray]:
+        """Yield the derivative of the Gram matrix by each free parameter, one at a time.
+
+        By finite differences, for any kernel: with the Gram matrix ``K`` at this point forward
+        ones (one further matrix per parameter, six digits: enough for the search), without it
+        central ones (two matrices, nine digits).
+        """
+        step = 1e-4 if K is None else 1e-6
+        for j in range(len(self.names)):
+            direction = np.zeros(len(self.names))
+            direction[j] = step
+            D = self.at(logarithms + direction)(beliefs, n_jobs=n_jobs)
+            if K is None:
+                D -= self.at(logarithms - direction)(beliefs, n_jobs=n_jobs)
+                D /= 2 * step
+            else:
+                D -= K
+                D /= step
+            yield D
+
+
+def _place(name: str) -> tuple[str, int | None]:
+    """Take ``"gamma[3]"`` apart into parameter and column; other names have no column."""
+    if not name.endswith("]"):
+        return name, None
+    base, column = name[:-1].split("[")
+    return base, int(column)
+
+
+def is_by_column(gamma: Any) -> bool:
+    """Return whether ``gamma`` asks for widths of columns by the evidence."""
+    return isinstance(gamma, str) and gamma == "ard"
+
+
+def is_free(parameter: Any) -> bool:
+    """Return whether a parameter is to be chosen by the evidence."""
+    return isinstance(parameter, str) and parameter == "optimize"
+
+
+def maximise(
+    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    bounds: FloatArray,
+    n_restarts: int,
+    random_state: RandomState,
+) -> FloatArray:
+    """Return where an objective with its gradient is highest, by L-BFGS-B from several starts.
+
+    The first start is given, the others are drawn evenly within the bounds.
+    """
+
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = objective(point)
+        return -value, -gradient
+
+    rng = check_random_state(random_state)
+    starts = [np.clip(start, bounds[:, 0], bounds[:, 1])]
+    starts += [rng.uniform(bounds[:, 0], bounds[:, 1]) for _ in range(n_restarts)]
+    options = {"ftol": 1e-9, "gtol": 1e-4, "maxiter": 100}
+    ends = [
+        minimize(loss, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+        for x in starts
+    ]
+    best: FloatArray = min(ends, key=lambda end: end.fun).x
+    return best
