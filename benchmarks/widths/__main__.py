@@ -21,10 +21,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("cells", type=Path)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="number of the first repetition")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     known = pd.read_csv(options.cells, dtype={"prior": str}) if options.cells.exists() else None
-    for repetition in range(options.repetitions):
+    for repetition in range(options.first, options.first + options.repetitions):
         for table in TABLES:
             if known is not None and len(
                 known[(known["table"] == table) & (known["repetition"] == repetition)]

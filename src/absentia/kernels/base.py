@@ -139,10 +139,10 @@ class Kernel(BaseEstimator, ABC):
         --------
         >>> import numpy as np
         >>> from absentia import Beliefs, ExpectedRBF
-        >>> P = Beliefs.from_moments([[0.0, 0.0], [1.0, 2.0]], [[0.0, 0.0], [0.5, 0.0]])
+        >>> P = Beliefs.from_moments([[0.0, 0.0], [1.0, 2.0]], variances=[[0.0, 0.0], [0.5, 0.0]])
         >>> weights = np.array([[0.0, 1.0], [0.0, 0.0]])
         >>> ExpectedRBF(gamma=[0.5, 0.1]).gradient(P, weights)["gamma"].round(3)
-        array([-0.128, -0.17 ])
+        array([-0.153, -0.157])
         """
         _check_beliefs(P, "P")
         self._check_categories(P)

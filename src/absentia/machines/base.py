@@ -42,9 +42,21 @@ from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
 from absentia.kernels.repair import check_psd
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.missingness_shift import Shift, check_shift
+from absentia.machines.relevance import RelevantColumns
+from absentia.machines.search.kernel_family import is_free
 from absentia.machines.search.leave_one_out import choose_gamma
+from absentia.machines.search.leave_one_out_widths import kernel_with_widths
+from absentia.machines.search.width_prior import WIDTH_PRIOR, choose_width_prior
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
-from absentia.parameters import GAMMA, THREADS, Rule, check_parameters, words
+from absentia.parameters import (
+    GAMMA,
+    GAMMAS,
+    THREADS,
+    Rule,
+    check_parameters,
+    require,
+    words,
+)
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -81,6 +93,9 @@ COMMON: dict[str, Any] = {
 # compiled loops find their rows in groups as they do in the whole matrix.
 _TILE_FLOATS = 2**23
 _TILE_ROWS = 256
+
+#: Where a search for the weight of the mask kernel starts.
+FIRST_MASK_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +137,7 @@ class GramRows:
         return n, m
 
 
-class KernelMachine(ShowsColumns):
+class KernelMachine(RelevantColumns, ShowsColumns):
     """Base of all machines: density, beliefs, kernel and the checks around them.
 
     Fitted attributes that all machines have: ``density_``, ``kernel_``, ``beliefs_`` (the training
@@ -132,7 +147,7 @@ class KernelMachine(ShowsColumns):
 
     density: DensityLike
     kernel: KernelLike
-    gamma: float | str
+    gamma: Any
     mask_weight: MaskWeight
     n_jobs: int | None
     shift: Shift
@@ -145,7 +160,8 @@ class KernelMachine(ShowsColumns):
 
     #: What parameters may be; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {
-        "gamma": GAMMA | words("scale", "auto", "loo"),
+        "gamma": GAMMA | GAMMAS | words("scale", "auto", "loo", "loo-ard"),
+        "width_prior": WIDTH_PRIOR,
         "shift": words("ignore", "warn", "error"),
         "n_jobs": THREADS,
     }
@@ -280,7 +296,8 @@ class KernelMachine(ShowsColumns):
         gamma = self.gamma
         machine = copy(self)  # the same one, but for mask weights of columns that no row has
         machine.mask_weight = weight_of_kept(self.mask_weight, density)
-        if isinstance(gamma, str) and gamma == "loo":
+        by_column = isinstance(gamma, str) and gamma == "loo-ard"
+        if by_column or (isinstance(gamma, str) and gamma == "loo"):
             known, targets, weights = beliefs, y, sample_weight
             if weights is not None and not weights.all():
                 counting = np.flatnonzero(weights)
@@ -293,7 +310,22 @@ class KernelMachine(ShowsColumns):
                 start=resolve_gamma("scale", beliefs.prior, "euclidean"),
                 sample_weight=weights,
             )
-        return Training(density, beliefs, machine._make_kernel(gamma).resolve(beliefs.prior))
+        kernel = machine._make_kernel(weight_of_kept(gamma, density)).resolve(beliefs.prior)
+        if by_column:
+            deviation: Any = getattr(self, "width_prior", 0.3)
+            if isinstance(deviation, str):
+                deviation = choose_width_prior(self, rows, y, sample_weight)
+            if deviation > 0:
+                kernel = kernel_with_widths(
+                    kernel,
+                    known,
+                    self._target_codes(targets),
+                    float(deviation),
+                    sample_weight=weights,
+                    free_mask_weight=is_free(self.mask_weight),
+                    n_jobs=self.n_jobs,
+                )
+        return Training(density, beliefs, kernel)
 
     def _believe_training(
         self, rows: MemoryRows, sample_weight: FloatArray | None = None
@@ -309,7 +341,14 @@ class KernelMachine(ShowsColumns):
 
     def _make_kernel(self, gamma: Any) -> Kernel:
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
-        return make_kernel(self.kernel, gamma, self.mask_weight)
+        return make_kernel(self.kernel, gamma, self._first_mask_weight())
+
+    def _may_optimize_mask_weight(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "loo-ard"
+
+    def _first_mask_weight(self) -> Any:
+        """Return the weight of the mask kernel, or where a search for it starts."""
+        return FIRST_MASK_WEIGHT if is_free(self.mask_weight) else self.mask_weight
 
     def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
         """Set the fitted attributes: the last step of ``fit``, which cannot fail any more."""
@@ -387,8 +426,14 @@ class KernelMachine(ShowsColumns):
     def _check_parameters(self) -> None:
         """Raise for invalid parameters before anything is computed."""
         check_parameters(self)
-        if not self._is_precomputed():
-            self._kernel_before_fit()
+        if self._is_precomputed():
+            return
+        require(
+            not is_free(self.mask_weight) or self._may_optimize_mask_weight(),
+            "mask_weight='optimize' is chosen along with the widths of columns: use it with "
+            "gamma='loo-ard', or give a number.",
+        )
+        self._kernel_before_fit()
 
     def _check_weights(
         self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int

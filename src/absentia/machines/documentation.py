@@ -22,11 +22,12 @@ kernel : str or Kernel, default="genrbf"
     ``"expected-polynomial"``, ``"esd"`` or ``"egk"``; scikit-learn's ``"rbf"``, ``"linear"`` or
     ``"poly"`` for those that equal them on complete rows; or an object, which then brings its
     own ``gamma``.
-gamma : float, "scale" or "loo", default="scale"
-    Width of the kernel: a positive number; ``"scale"``, one over the trace of the data's
-    covariance (the ``"scale"`` of scikit-learn also counts the differences between the means of
-    the columns: the two agree on standardised columns only); ``"loo"``, where there are targets,
-    chosen on the training rows by the closed-form leave-one-out error of kernel ridge regression.
+gamma : float, array-like of shape (n_features,), "scale", "loo" or "loo-ard", default="scale"
+    Width of the kernel: a positive number, or one per column; ``"scale"``, one over the trace of
+    the data's covariance (the ``"scale"`` of scikit-learn also counts the differences between the
+    means of the columns: the two agree on standardised columns only); ``"loo"``, where there are
+    targets, chosen on the training rows by the closed-form leave-one-out error of kernel ridge
+    regression; ``"loo-ard"``, one width per column by the same error.
 mask_weight : float, array-like of shape (n_features,) or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random. None and 0
@@ -35,6 +36,13 @@ n_jobs : int, default=None
     Threads for the Gram matrix; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
     What to do when new rows miss a column that no training row missed.""",
+    "width_prior": """\
+width_prior : float or "cv", default=0.3
+    With ``gamma="loo-ard"``: the deviation of the normal prior on the logarithms of the widths,
+    around their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly
+    better in five folds, in each of which the widths are fitted anew. Columns should be in
+    comparable units. With ``mask_weight="optimize"`` the weight of the mask kernel is chosen along
+    with the widths.""",
     "process_parameters": """\
 n_restarts_optimizer : int, default=0
     Further searches for the highest evidence, from random points within the bounds.
@@ -52,10 +60,18 @@ kernel : str or Kernel, default="expected_rbf"
     The covariance of beliefs, by name or as an object. The name ``"expected-rbf"`` stands for
     ``ExpectedRBF(diagonal="same")`` here. An object brings its own ``gamma``: with
     ``gamma="optimize"`` the place where the search starts, with ``gamma="scale"`` kept as it is.
-gamma : float, "optimize", "scale" or "loo", default="optimize"
-    Width of the kernel: a positive number; ``"optimize"``, chosen by the evidence, wherever the
-    kernel has a ``gamma``; ``"scale"``, one over the trace of the data's covariance; ``"loo"``,
-    chosen by the closed-form leave-one-out error of kernel ridge regression.
+gamma : float, array-like of shape (n_features,), "optimize", "ard", "scale" or "loo", \
+        default="optimize"
+    Width of the kernel: a positive number, or one per column; ``"optimize"``, chosen by the
+    evidence, wherever the kernel has a ``gamma``; ``"ard"``, one width per column by the evidence
+    (automatic relevance determination), which ``width_prior`` holds together; ``"scale"``, one
+    over the trace of the data's covariance; ``"loo"``, chosen by the closed-form leave-one-out
+    error of kernel ridge regression.
+width_prior : float or "cv", default=0.3
+    With ``gamma="ard"``: the deviation of the normal prior on the logarithms of the widths, around
+    their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly better
+    in five folds, in each of which the widths are fitted anew. Columns should be in comparable
+    units.
 mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random.
@@ -134,8 +150,13 @@ n_components : int, default=512
     The number of features, for those given by name.
 density : "gaussian", "mixture" or density estimator, default="gaussian"
     What the rows could have been, for features given by name.
-gamma : float or "scale", default="scale"
-    Width of the kernel, for features given by name.
+gamma : float, array of shape (n_features,) or "scale", default="scale"
+    Width of the kernel, for features given by name; an array has one per column.
+metric : {"euclidean", "mahalanobis", "learned"} or array of shape (n_features, n_features), \
+        default="euclidean"
+    In which Fourier features measure distances. ``"learned"``: by the average outer product of
+    the gradients of machines fitted to at most 20 000 rows, of which a quarter is held out to
+    choose the best of up to four rounds, and the width along with it.
 mask_weight : float, array of shape (n_features,) or None
     Multiplies the kernel with :class:`MaskKernel`, for features given by name.""",
     "lbfgs_parameters": """\

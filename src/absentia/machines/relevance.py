@@ -100,7 +100,7 @@ def column_relevance(
         return None
     widths = np.sum([params[name] for name in paths], axis=0)
     numbers = 2 * widths * np.diagonal(prior.covariance())
-    behind = np.zeros(n_columns if plan is None else len(plan.labels))
+    behind: FloatArray = np.zeros(n_columns if plan is None else len(plan.labels))
     kept = getattr(density, "columns_", None)
     if prior.probabilities:
         shares = [prior.weights @ table for table in prior.probabilities]
@@ -118,7 +118,7 @@ def column_relevance(
             len(r.names(n, plan.codes)) for n, r in zip(plan.names, plan.readings, strict=True)
         ]
         owner = np.repeat(np.arange(len(counts)), counts)
-        behind = np.bincount(owner, behind, len(counts))
+        behind = np.asarray(np.bincount(owner, behind, len(counts)), dtype=np.float64)
     total = behind.sum()
     return behind / total if total > 0 else behind
 

@@ -17,6 +17,7 @@ from absentia import (
     GaussianDensity,
     GaussianProcessClassifier,
     GaussianProcessRegressor,
+    GenRBF,
     Kernel,
     LogisticRegression,
     NotPositiveDefiniteWarning,
@@ -440,3 +441,74 @@ def test_a_search_that_begins_with_some_rows_ends_where_that_of_all_rows_does(
     )
     # Searches end where the evidence is flat: gradients of 1e-4, from forward differences.
     np.testing.assert_allclose(begun.predict(X[:20]), whole.predict(X[:20]), atol=0.01)
+
+
+class TestWidthsOfColumns:
+    @staticmethod
+    def table(n=70, d=4):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, d))
+        y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=n)
+        X[rng.random(X.shape) < 0.15] = np.nan
+        return X, y
+
+    @pytest.mark.parametrize("kernel", ["expected_rbf", "genrbf"])
+    @pytest.mark.parametrize("make", [GaussianProcessRegressor, GaussianProcessClassifier])
+    def test_the_gradient_is_exact(self, make, kernel):
+        X, y = self.table()
+        y = y if make is GaussianProcessRegressor else np.digitize(y, [-0.5, 0.5])
+        machine = make(gamma="ard", kernel=kernel, mask_weight="optimize").fit(X, y)
+        theta = machine.theta_ + 0.1
+        _, gradient = machine.log_marginal_likelihood(theta, eval_gradient=True)
+        step = 1e-4
+        for j, derivative in enumerate(gradient):
+            direction = step * np.eye(len(theta))[j]
+            around = [machine.log_marginal_likelihood(theta + s * direction) for s in (1, -1)]
+            # Expectation propagation stops at sites that are right to 1e-6.
+            assert derivative == pytest.approx(
+                (around[0] - around[1]) / (2 * step), rel=1e-4, abs=1e-4
+            )
+
+    def test_the_widths_are_where_evidence_and_prior_are_highest(self):
+        X, y = self.table()
+        machine = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
+        _, gradient = machine.log_marginal_likelihood(machine.theta_, eval_gradient=True)
+        widths = machine.theta_[:4]
+        pull = (widths - widths.mean()) / 0.5**2
+        np.testing.assert_allclose(gradient[:4], pull, atol=0.05)
+        assert machine.hyperparameter_names_[:2] == ["gamma[0]", "gamma[1]"]
+        assert machine.relevance_.argmax() == 0
+
+    def test_no_deviation_is_one_width(self):
+        X, y = self.table()
+        one = GaussianProcessRegressor().fit(X, y)
+        none = GaussianProcessRegressor(gamma="ard", width_prior=0).fit(X, y)
+        assert none.kernel_ == one.kernel_
+        assert none.width_prior_ == 0
+
+    def test_many_rows_begin_with_some(self, monkeypatch):
+        monkeypatch.setattr(regression, "_MANY_ROWS", 50)
+        monkeypatch.setattr(regression, "_SOME_ROWS", 40)
+        X, y = self.table()
+        machine = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
+        monkeypatch.setattr(regression, "_MANY_ROWS", 500)
+        whole = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
+        np.testing.assert_allclose(machine.theta_, whole.theta_, atol=0.05)
+
+    def test_uncertainty_in_closed_form_knows_the_widths(self):
+        X, y = self.table()
+        machine = GaussianProcessRegressor(gamma="ard").fit(X, y)
+        metric = ExpectedRBF(1.0, np.diag(machine.kernel_.gamma), diagonal="same")
+        given = GaussianProcessRegressor(
+            kernel=metric, gamma="scale", scale=machine.scale_, noise=machine.noise_
+        ).fit(X, y)
+        ours, theirs = machine.predict_uncertainty(X[:5]), given.predict_uncertainty(X[:5])
+        np.testing.assert_allclose(ours.total, theirs.total, rtol=1e-6)
+        np.testing.assert_allclose(ours.missing, theirs.missing, rtol=1e-5, atol=1e-9)
+
+    def test_kernels_without_widths_are_refused(self):
+        X, y = self.table(n=20)
+        with pytest.raises(ValueError, match="ExpectedRBF and GenRBF"):
+            GaussianProcessRegressor(gamma="ard", kernel="esd").fit(X, y)
+        with pytest.raises(ValueError, match="Euclidean metric only"):
+            GaussianProcessRegressor(gamma="ard", kernel=GenRBF(metric="mahalanobis")).fit(X, y)

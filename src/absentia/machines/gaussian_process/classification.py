@@ -21,11 +21,11 @@ from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
-from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import class_signs
+from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import COUNT, RandomState, Rule
@@ -70,6 +70,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         The free hyperparameters: those of the kernel, then ``"scale"``.
     theta_ : ndarray of shape (n_hyperparameters,)
         Their logarithms.
+    width_prior_ : float
+        The deviation of the prior on log-widths, as given or chosen; zero for one width.
     log_marginal_likelihood_value_ : float
         The approximate evidence there, summed over the problems of two classes.
     dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
@@ -117,6 +119,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     scale_: float
     hyperparameter_names_: list[str]
     theta_: FloatArray
+    width_prior_: float
     log_marginal_likelihood_value_: float
     dual_coef_: FloatArray
     root_curvatures_: FloatArray
@@ -134,7 +137,8 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         verbose: bool = False,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "expected_rbf",
-        gamma: float | str = "optimize",
+        gamma: Any = "optimize",
+        width_prior: float | str = 0.3,
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
@@ -149,6 +153,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         self.density = density
         self.kernel = kernel
         self.gamma = gamma
+        self.width_prior = width_prior
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
@@ -171,22 +176,36 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         classes, signs = class_signs(y)
         training = self._prepare(rows, y)
         family = self._family(training)
+        deviation = self._resolved_width_prior(rows, y)
         problems = _Problems(
             family, training.beliefs, signs.T > 0, int(self.max_iter_predict), self.n_jobs
         )
+        limits = np.log(np.asarray(self.scale_bounds, dtype=np.float64))
 
-        start, bounds = family.start, family.bounds
-        if is_free(self.scale):
-            limits = np.log(np.asarray(self.scale_bounds, dtype=np.float64))
-            start = np.append(start, np.clip(0.0, *limits))
-            bounds = np.vstack([bounds, limits])
+        def searched(log_scale: float, n_restarts: int | None = None) -> FloatArray:
+            family = problems.family
+            start, bounds = family.start, family.bounds
+            if is_free(self.scale):
+                start = np.append(start, np.clip(log_scale, *limits))
+                bounds = np.vstack([bounds, limits])
 
-        def evidence(theta: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = problems.evidence(*self._split(theta, family))
-            return value, gradient[: len(theta)]
+            def evidence(theta: FloatArray) -> tuple[float, FloatArray]:
+                logarithms, log_scale = self._split(theta, family)
+                value, gradient = problems.evidence(logarithms, log_scale)
+                prior_value, by_prior = family.log_prior(logarithms)
+                gradient[: len(by_prior)] += by_prior
+                return value + prior_value, gradient[: len(theta)]
 
-        theta = self._search(evidence, start, bounds, len(training.beliefs))
+            return self._search(evidence, start, bounds, len(training.beliefs), n_restarts)
+
+        theta = searched(0.0)
         logarithms, log_scale = self._split(theta, family)
+        if deviation > 0:
+            # From the best common width: every column may now leave it.
+            family = replace(family, kernel=family.at(logarithms))
+            problems.family = family = family.by_column(training.beliefs.prior, deviation)
+            theta = searched(log_scale, 0)
+            logarithms, log_scale = self._split(theta, family)
         K, approximations = problems.approximate(logarithms, log_scale)
         check_psd(K, family.kernel)
         if not all(approximation.ending.converged for approximation in approximations):
@@ -207,6 +226,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
             "root_curvatures_": np.stack([a.root for a in approximations]),
             "L_": np.stack([a.factor for a in approximations]),
             "_positive": signs.T > 0,
+            "width_prior_": deviation,
         }
         kernel = family.at(logarithms)
         self._keep(rows, replace(training, kernel=kernel), solution)
@@ -375,11 +395,9 @@ class _Problems:
         """Return the evidence, and its derivatives by the kernel's parameters and the scale."""
         # The evidence is stationary in the sites: its error is the square of theirs.
         K, approximations = self.approximate(logarithms, log_scale, 1e-6 if central else 1e-4)
-        scale = np.exp(log_scale)
-        by_kernel = self.family.derivatives(
-            logarithms, self.beliefs, None if central else K, self.n_jobs
+        weights = np.exp(log_scale) * np.sum([a.kernel_weights() for a in approximations], axis=0)
+        by_kernel = self.family.gradient(
+            logarithms, self.beliefs, weights, None if central else K, self.n_jobs
         )
-        derivatives = [scale * dK for dK in by_kernel]
-        derivatives.append(scale * K)
-        gradients = [a.gradient(derivatives) for a in approximations]
-        return sum(a.log_evidence for a in approximations), np.sum(gradients, axis=0)
+        by_scale = float(np.vdot(weights, K))
+        return sum(a.log_evidence for a in approximations), np.append(by_kernel, by_scale)

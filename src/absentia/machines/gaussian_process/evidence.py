@@ -130,8 +130,15 @@ class Spectrum:
         rotated = inverse[:, None] * self.targets
         spread = (rotated**2).sum(axis=1) - self.targets.shape[1] * inverse
         by_levels = 0.5 * np.array([scale * (spread @ self.values), noise * spread.sum()])
-        weights = self.vectors @ rotated
-        G = weights @ weights.T
-        G -= self.targets.shape[1] * (self.vectors * inverse) @ self.vectors.T
-        by_kernel = [0.5 * scale * float(np.vdot(G, dK)) for dK in derivatives]
+        G = self.kernel_weights(scale, noise)
+        by_kernel = [float(np.vdot(G, dK)) for dK in derivatives]
         return np.append(by_kernel, by_levels)
+
+    def kernel_weights(self, scale: float, noise: float) -> FloatArray:
+        """Return the derivatives of the log marginal likelihood by the entries of ``K``."""
+        inverse = 1.0 / (scale * self.values + noise)
+        weights = self.vectors @ (inverse[:, None] * self.targets)
+        G: FloatArray = weights @ weights.T
+        G -= self.targets.shape[1] * (self.vectors * inverse) @ self.vectors.T
+        G *= 0.5 * scale
+        return G

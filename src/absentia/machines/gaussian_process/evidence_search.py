@@ -10,17 +10,30 @@ import numpy as np
 
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
-from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free, maximise
-from absentia.parameters import BOUNDS, COUNT_OR_ZERO, GAMMA, POSITIVE, RandomState, Rule, words
+from absentia.machines.search.kernel_family import (
+    KernelFamily,
+    is_by_column,
+    is_free,
+    maximise,
+)
+from absentia.machines.search.width_prior import WIDTH_PRIOR, choose_width_prior
+from absentia.parameters import (
+    BOUNDS,
+    COUNT_OR_ZERO,
+    GAMMA,
+    GAMMAS,
+    POSITIVE,
+    RandomState,
+    Rule,
+    words,
+)
 from absentia.progress import report
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, MemoryRows
 
 __all__ = ["GaussianProcess"]
 
-_FIRST_MASK_WEIGHT = 0.1
 _SMALL = 2000
 
 
@@ -28,6 +41,7 @@ class GaussianProcess(KernelMachine):
     """Base of the Gaussian processes: ``"optimize"`` as a value of kernel parameters."""
 
     scale: Any
+    width_prior: float | str
     n_restarts_optimizer: int
     gamma_bounds: Bounds
     scale_bounds: Bounds
@@ -35,7 +49,8 @@ class GaussianProcess(KernelMachine):
     verbose: bool
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "gamma": GAMMA | words("scale", "loo", "optimize"),
+        "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),
+        "width_prior": WIDTH_PRIOR,
         "scale": POSITIVE | words("optimize"),
         "n_restarts_optimizer": COUNT_OR_ZERO,
         "gamma_bounds": BOUNDS,
@@ -48,24 +63,32 @@ class GaussianProcess(KernelMachine):
         By the name ``"expected-rbf"`` the diagonal is that of one draw: the covariance of the
         process at the true, unknown rows, whose variance does not shrink by not knowing them.
         """
-        gamma = "scale" if is_free(gamma) else gamma
-        if is_free(self.mask_weight):
-            kernel = make_kernel(self.kernel, gamma, _FIRST_MASK_WEIGHT)
-        else:
-            kernel = super()._make_kernel(gamma)
+        gamma = "scale" if is_free(gamma) or is_by_column(gamma) else gamma
+        kernel = super()._make_kernel(gamma)
         if not isinstance(self.kernel, str) or self.kernel.replace("_", "-") != "expected-rbf":
             return kernel
         inner = "left__diagonal" if isinstance(kernel, Product) else "diagonal"
         return with_params(kernel, **{inner: "same"})
 
+    def _may_optimize_mask_weight(self) -> bool:
+        return True
+
     def _family(self, training: Training) -> KernelFamily:
         return KernelFamily.of(
             training.kernel,
             training.beliefs.prior,
-            free_gamma=is_free(self.gamma),
+            free_gamma=is_free(self.gamma) or is_by_column(self.gamma),
             free_mask_weight=is_free(self.mask_weight),
             gamma_bounds=self.gamma_bounds,
         )
+
+    def _resolved_width_prior(self, rows: MemoryRows, y: Any) -> float:
+        """Return the deviation of the prior on log-widths; zero for one width."""
+        if not is_by_column(self.gamma):
+            return 0.0
+        if isinstance(self.width_prior, str):
+            return choose_width_prior(self, rows, y)
+        return float(self.width_prior)
 
     def _search(
         self,

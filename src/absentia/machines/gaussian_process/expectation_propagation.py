@@ -140,10 +140,15 @@ class Propagation:
         The evidence is stationary in the sites, so that only the explicit part is left:
         ``1/2 c' dK c - 1/2 tr(R dK)`` with ``R = T^(1/2) inv(B) T^(1/2)``.
         """
+        G = self.kernel_weights()
+        return np.array([float(np.vdot(G, dK)) for dK in derivatives])
+
+    def kernel_weights(self) -> FloatArray:
+        """Return the derivatives of the evidence by the entries of ``K``."""
         R = cho_solve((self.factor, True), np.diag(self.root), check_finite=False)
         R *= self.root[:, None]
         c = self.coefficients
-        return np.array([float(0.5 * c @ dK @ c - 0.5 * np.vdot(R, dK)) for dK in derivatives])
+        return 0.5 * (np.outer(c, c) - R)
 
 
 class _Mixing:

@@ -63,6 +63,15 @@ class FactoredEvidence:
         quadratic = np.vdot(self.targets, self.weights)
         return float(-0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi))))
 
+    def kernel_weights(self) -> FloatArray:
+        """Return the derivatives of the log marginal likelihood by the entries of ``K``."""
+        half, _ = dpotri(self.root, lower=1)
+        lower = np.tril(half)
+        G: FloatArray = self.weights @ self.weights.T
+        G -= self.targets.shape[1] * (lower + np.tril(lower, -1).T)
+        G *= 0.5 * self.scale
+        return G
+
     def gradient(self, derivatives: Iterable[FloatArray] = ()) -> FloatArray:
         """Return the derivatives of the log marginal likelihood, as ``Spectrum.gradient`` does.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +19,9 @@ from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
-from absentia.machines.gaussian_process.hyperparameters import KernelFamily, is_free
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.missingness_shift import Shift
+from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, words
 from absentia.tables import FloatArray, TableLike
@@ -72,6 +73,8 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         The free hyperparameters: those of the kernel, then ``"scale"`` and ``"noise"``.
     theta_ : ndarray of shape (n_hyperparameters,)
         Their logarithms.
+    width_prior_ : float
+        The deviation of the prior on log-widths, as given or chosen; zero for one width.
     log_marginal_likelihood_value_ : float
         The evidence there.
     dual_coef_ : ndarray of shape (n_samples, n_targets)
@@ -128,6 +131,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     scale_: float
     hyperparameter_names_: list[str]
     theta_: FloatArray
+    width_prior_: float
     log_marginal_likelihood_value_: float
     dual_coef_: FloatArray
     L_: FloatArray
@@ -147,7 +151,8 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         verbose: bool = False,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "expected_rbf",
-        gamma: float | str = "optimize",
+        gamma: Any = "optimize",
+        width_prior: float | str = 0.3,
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
@@ -164,6 +169,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         self.density = density
         self.kernel = kernel
         self.gamma = gamma
+        self.width_prior = width_prior
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
@@ -188,6 +194,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         targets = ((y - centre) / spread).reshape(n_samples, -1)
         training = self._prepare(rows, y)
         family = self._family(training)
+        deviation = self._resolved_width_prior(rows, y)
         mean_square = float(np.mean(targets**2)) or 1.0
         scale_bounds = _multiplied(self.scale_bounds, mean_square)
         noise_bounds = _multiplied(self.noise_bounds, mean_square)
@@ -199,20 +206,30 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             some = np.arange(n_samples)
         beliefs = training.beliefs if len(some) == n_samples else training.beliefs[some]
 
-        def settled(logarithms: FloatArray) -> tuple[FloatArray, Spectrum, float, float]:
+        def settled(
+            family: KernelFamily, logarithms: FloatArray
+        ) -> tuple[FloatArray, Spectrum, float, float]:
             K = family.at(logarithms)(beliefs, n_jobs=self.n_jobs)
             spectrum = Spectrum.of(K, targets[some])
             scale, noise = spectrum.settle(given_scale, given_noise, scale_bounds, noise_bounds)
             return K, spectrum, scale, noise
 
-        def evidence(logarithms: FloatArray) -> tuple[float, FloatArray]:
-            K, spectrum, scale, noise = settled(logarithms)
-            derivatives = family.derivatives(logarithms, beliefs, K, self.n_jobs)
-            gradient = spectrum.gradient(scale, noise, derivatives)
-            return float(spectrum.log_likelihood(scale, noise)), gradient[: len(family.names)]
+        def evidence(family: KernelFamily, logarithms: FloatArray) -> tuple[float, FloatArray]:
+            K, spectrum, scale, noise = settled(family, logarithms)
+            value, gradient = family.log_prior(logarithms)
+            weights = spectrum.kernel_weights(scale, noise)
+            gradient += family.gradient(logarithms, beliefs, weights, K, self.n_jobs)
+            return value + float(spectrum.log_likelihood(scale, noise)), gradient
 
-        best = self._search(evidence, family.start, family.bounds, len(some))
-        K, _, scale, noise = settled(best)
+        best = self._search(partial(evidence, family), family.start, family.bounds, len(some))
+        if deviation > 0:
+            # From the best common width: every column may now leave it.
+            family = replace(family, kernel=family.at(best))
+            family = family.by_column(training.beliefs.prior, deviation)
+            best = self._search(
+                partial(evidence, family), family.start, family.bounds, len(some), n_restarts=0
+            )
+        K, _, scale, noise = settled(family, best)
         chosen = {"scale": scale} if is_free(self.scale) else {}
         chosen |= {"noise": noise} if is_free(self.noise) else {}
         if len(some) < n_samples:
@@ -229,9 +246,12 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
                 except ValueError:  # not positive definite: rounding, where there is no noise
                     return -np.inf, np.zeros(len(theta))
                 logarithms = theta[: len(family.names)]
-                derivatives = family.derivatives(logarithms, training.beliefs, K, self.n_jobs)
-                free = [True] * len(logarithms) + [name in chosen for name in ("scale", "noise")]
-                return found.log_likelihood, found.gradient(derivatives)[free]
+                value, by_kernel = family.log_prior(logarithms)
+                weights = found.kernel_weights()
+                by_kernel += family.gradient(logarithms, training.beliefs, weights, K, self.n_jobs)
+                free = [name in chosen for name in ("scale", "noise")]
+                gradient = np.append(by_kernel, found.gradient()[free])
+                return value + found.log_likelihood, gradient
 
             level_bounds = {"scale": scale_bounds, "noise": noise_bounds}
             limits = np.log([level_bounds[name] for name in chosen]).reshape(-1, 2)
@@ -264,6 +284,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             "targets_": targets,
             "_centre": centre,
             "_spread": spread,
+            "width_prior_": deviation,
         }
         self._keep(rows, replace(training, kernel=family.at(best)), solution)
         return self
@@ -374,7 +395,8 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` by default.
         eval_gradient : bool, default=False
             Whether to return the derivatives by ``theta`` as well. Those by scale and noise are
-            exact; those by parameters of the kernel use central differences of Gram matrices.
+            exact, as are those by widths of columns; those by other parameters of the kernel use
+            central differences of Gram matrices.
 
         Returns
         -------
@@ -397,10 +419,11 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         found = FactoredEvidence.of(K, self.targets_, scale, noise)
         if not eval_gradient:
             return found.log_likelihood
-        derivatives = family.derivatives(logarithms, self.beliefs_, n_jobs=self.n_jobs)
-        gradient = found.gradient(derivatives)
-        free = [*by_name, "scale", "noise"]
-        return found.log_likelihood, gradient[[name in self.hyperparameter_names_ for name in free]]
+        by_kernel = family.gradient(
+            logarithms, self.beliefs_, found.kernel_weights(), n_jobs=self.n_jobs
+        )
+        free = [name in self.hyperparameter_names_ for name in ("scale", "noise")]
+        return found.log_likelihood, np.append(by_kernel, found.gradient()[free])
 
     def _explained(self, K: FloatArray) -> FloatArray:
         """Return ``inv(L) scale k'``, whose squares sum to what the training rows explain."""

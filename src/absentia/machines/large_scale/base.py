@@ -15,6 +15,7 @@ from absentia.densities.believing import words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.named_kernels import MaskWeight
+from absentia.machines.large_scale.learned_metric import learn_metric
 from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
     SLICE_ROWS,
@@ -32,6 +33,7 @@ from absentia.parameters import (
     Rule,
     check_parameters,
     number_between,
+    require,
 )
 from absentia.tables import (
     FloatArray,
@@ -67,7 +69,8 @@ class LargeScaleMachine(ShowsColumns):
     features: Any
     n_components: int
     density: DensityLike
-    gamma: float | str
+    gamma: Any
+    metric: Any
     mask_weight: MaskWeight
     fit_intercept: bool
     tol: float
@@ -206,11 +209,23 @@ class LargeScaleMachine(ShowsColumns):
         features = self._make_features()
         if features is None:
             return None
+        if self._learns_metric():
+            if not isinstance(chunks, MemoryStream):
+                raise ValueError(
+                    "metric='learned' needs rows in memory. Learn it from some of them, and give "
+                    "machine.features_.metric and machine.features_.gamma to the machine for all "
+                    "rows."
+                )
+            learned = learn_metric(self, chunks.X, chunks.y, chunks.sample_weight)
+            features.set_params(metric=learned.metric, gamma=learned.gamma)
         if not isinstance(chunks, MemoryStream):
             return features.fit(chunks)
         if not hasattr(features, "of_rows"):  # not of this library: it takes arrays
             return features.fit(np.asarray(chunks.X))
         return features.fit(chunks.X, sample_weight=chunks.sample_weight)
+
+    def _learns_metric(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "learned"
 
     def _make_features(self) -> Any:
         shared: dict[str, Any] = {
@@ -222,16 +237,25 @@ class LargeScaleMachine(ShowsColumns):
         }
         if isinstance(self.features, str):
             if self.features == "fourier":
-                return FourierFeatures(self.n_components, **shared)
+                metric = "euclidean" if self._learns_metric() else self.metric
+                return FourierFeatures(self.n_components, metric=metric, **shared)
+            require(
+                isinstance(self.metric, str) and self.metric == "euclidean",
+                f"metric is for Fourier features, found features={self.features!r}. Leave it out, "
+                "or use features='fourier'.",
+            )
             if self.features == "nystroem":
                 return Nystroem(self.n_components, **shared)
             if self.features == "passthrough":
                 return None
         elif hasattr(self.features, "fit") and hasattr(self.features, "transform"):
-            if self.mask_weight is not None or self.gamma != "scale":
+            defaults = (self.gamma, "scale"), (self.metric, "euclidean")
+            if self.mask_weight is not None or any(
+                not isinstance(given, str) or given != default for given, default in defaults
+            ):
                 raise ValueError(
-                    f"gamma or mask_weight was given besides features={self.features!r}, which has "
-                    "parameters of its own. Set them there."
+                    f"gamma, metric or mask_weight was given besides features={self.features!r}, "
+                    "which has parameters of its own. Set them there."
                 )
             return clone(self.features)
         raise ValueError(

@@ -143,6 +143,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     features_ : fitted feature map
+        A learned metric is its parameter ``metric``.
     coef_ : ndarray of shape (1 or n_classes, n_components)
     intercept_ : ndarray of shape (1 or n_classes,)
     n_iter_ : int
@@ -174,7 +175,8 @@ class LargeScaleSVC(_LargeScaleClassifier):
         n_components: int = 512,
         *,
         density: DensityLike = "gaussian",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
+        metric: Any = "euclidean",
         mask_weight: MaskWeight = None,
         C: float = 1.0,
         loss: Literal["squared_hinge", "least_squares"] = "squared_hinge",
@@ -189,6 +191,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
         self.n_components = n_components
         self.density = density
         self.gamma = gamma
+        self.metric = metric
         self.mask_weight = mask_weight
         self.C = C
         self.loss = loss
@@ -222,6 +225,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     features_ : fitted feature map
+        A learned metric is its parameter ``metric``.
     coef_ : ndarray of shape (1 or n_classes, n_components)
     intercept_ : ndarray of shape (1 or n_classes,)
     n_iter_ : int
@@ -250,7 +254,8 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         n_components: int = 512,
         *,
         density: DensityLike = "gaussian",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
+        metric: Any = "euclidean",
         mask_weight: MaskWeight = None,
         C: float = 1.0,
         fit_intercept: bool = True,
@@ -264,6 +269,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         self.n_components = n_components
         self.density = density
         self.gamma = gamma
+        self.metric = metric
         self.mask_weight = mask_weight
         self.C = C
         self.fit_intercept = fit_intercept

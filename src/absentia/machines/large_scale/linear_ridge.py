@@ -48,6 +48,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     Attributes
     ----------
     features_ : fitted feature map
+        A learned metric is its parameter ``metric``.
     coef_ : ndarray of shape (n_outputs, n_components)
     intercept_ : ndarray of shape (n_outputs,)
     n_iter_ : int
@@ -79,7 +80,8 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         n_components: int = 512,
         *,
         density: DensityLike = "gaussian",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
+        metric: Any = "euclidean",
         mask_weight: MaskWeight = None,
         alpha: float = 1.0,
         fit_intercept: bool = True,
@@ -91,6 +93,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
         self.n_components = n_components
         self.density = density
         self.gamma = gamma
+        self.metric = metric
         self.mask_weight = mask_weight
         self.alpha = alpha
         self.fit_intercept = fit_intercept

@@ -57,6 +57,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit, if it had as many rows.
     {common_parameters}
+    {width_prior}
 
     Attributes
     ----------
@@ -115,10 +116,11 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         warm_start: bool = False,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
+        width_prior: float | str = 0.3,
     ):
         self.C = C
         self.fit_intercept = fit_intercept
@@ -132,6 +134,7 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.width_prior = width_prior
 
     def fit(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None

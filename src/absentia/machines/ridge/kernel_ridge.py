@@ -110,6 +110,7 @@ class KernelRidge(KernelRidgeSolver):
     alpha : float or array-like of shape (n_targets,), default=1.0
         The penalty, non-negative; one for all targets, or one per target.
     {common_parameters}
+    {width_prior}
 
     Attributes
     ----------
@@ -141,10 +142,11 @@ class KernelRidge(KernelRidgeSolver):
         alpha: Any = 1.0,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
+        width_prior: float | str = 0.3,
     ):
         self.alpha = alpha
         self.density = density
@@ -153,6 +155,7 @@ class KernelRidge(KernelRidgeSolver):
         self.mask_weight = mask_weight
         self.n_jobs = n_jobs
         self.shift = shift
+        self.width_prior = width_prior
 
 
 def _ridge(K: FloatArray, targets: FloatArray, alphas: FloatArray) -> FloatArray:

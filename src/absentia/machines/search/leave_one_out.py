@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from absentia.beliefs import Beliefs
 from absentia.tables import FloatArray
 
-__all__ = ["choose_gamma", "leave_one_out_error"]
+__all__ = ["choose_gamma", "leave_one_out_error", "searched_rows"]
 
 #: At most this many rows are used: the best gamma changes slowly with their number, and the
 #: factorisations would soon cost more than the Gram matrix that training needs.
@@ -102,13 +102,7 @@ def choose_gamma(
     -------
     float
     """
-    n_samples, weights = len(beliefs), sample_weight
-    if n_samples > MOST_ROWS:
-        sample = np.sort(np.random.RandomState(0).permutation(n_samples)[:MOST_ROWS])
-        beliefs, codes = beliefs[sample], codes[sample]
-        weights = None if weights is None else weights[sample]
-    if weights is not None:
-        weights = weights / weights.mean()  # so the ridge starts where it would without them
+    beliefs, codes, weights = searched_rows(beliefs, codes, sample_weight)
     best_ridge = 0.0  # in steps; carried from one gamma to the next, where it is seldom far
 
     def error(position: float) -> float:
@@ -129,6 +123,19 @@ def choose_gamma(
         errors[nearby] = error(nearby)
     best = min(errors, key=errors.__getitem__)
     return start * _GAMMA_STEP ** (best + _lowest_offset(errors, best))
+
+
+def searched_rows(
+    beliefs: Beliefs, codes: FloatArray, weights: FloatArray | None
+) -> tuple[Beliefs, FloatArray, FloatArray | None]:
+    """Return the rows that a search looks at, always the same ones, with weights of mean one."""
+    if len(beliefs) > MOST_ROWS:
+        sample = np.sort(np.random.RandomState(0).permutation(len(beliefs))[:MOST_ROWS])
+        beliefs, codes = beliefs[sample], codes[sample]
+        weights = None if weights is None else weights[sample]
+    if weights is not None:
+        weights = weights / weights.mean()  # so the ridge starts where it would without them
+    return beliefs, codes, weights
 
 
 def _walk(function: Callable[[float], float], start: float, farthest: float) -> dict[float, float]:

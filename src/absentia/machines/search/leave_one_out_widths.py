@@ -48,8 +48,8 @@ def leave_one_out_gradient(
     >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
     >>> error, by_kernel, _ = leave_one_out_gradient(K, np.array([[1.0], [0.0]]), ridge=1.0)
     >>> error, by_kernel.round(3)
-    (0.53125, array([[ 0.   ,  0.   ],
-           [-0.25 , -0.031]]))
+    (0.53125, array([[-0.031,  0.   ],
+           [ 0.125,  0.   ]]))
     """
     n, n_codes = codes.shape
     counts = np.ones(n) if sample_weight is None else sample_weight

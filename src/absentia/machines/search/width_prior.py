@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.parameters import number_between, words
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows
 
-__all__ = ["WIDTH_PRIOR", "WIDTH_PRIORS", "choose_width_prior"]
+__all__ = ["WIDTH_PRIOR", "WIDTH_PRIORS", "choose_width_prior", "recommended"]
 
 #: The deviations that cross-validation chooses from; zero is one width for all columns.
 WIDTH_PRIORS = (0.0, 0.3, 1.0, 3.0)
+#: The deviation that stays unless another is clearly better.
+DEFAULT = 0.3
 #: What the parameter ``width_prior`` may be.
 WIDTH_PRIOR = number_between(0, 100, expected="a number from 0 to 100") | words("cv")
 
@@ -31,10 +32,12 @@ _FOLDS = 5
 def choose_width_prior(
     machine: Any, rows: MemoryRows, y: Any, sample_weight: FloatArray | None = None
 ) -> float:
-    """Return the deviation of the prior on log-widths with the least loss in five folds.
+    """Return the deviation of the prior on log-widths that five folds recommend.
 
-    The loss is the logarithmic one for classifiers with probabilities, the share of errors for
-    those without, and the squared error for regressors.
+    The deviation with the least loss replaces the default, 0.3, only if it is better by more than
+    the standard error of their difference over rows: a looser prior can lose much, and few rows
+    cannot tell. The loss is the logarithmic one for classifiers with probabilities, the share of
+    errors for those without, and the squared error for regressors.
 
     Parameters
     ----------
@@ -60,31 +63,61 @@ def choose_width_prior(
         )
     splitter = StratifiedKFold if is_classifier(machine) else KFold
     folds = list(splitter(n_folds, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
-    losses = []
-    for deviation in WIDTH_PRIORS:
-        loss = 0.0
+    losses = np.empty((len(WIDTH_PRIORS), len(y)))
+    for number, deviation in enumerate(WIDTH_PRIORS):
         for train, test in folds:
             own = clone(machine).set_params(width_prior=deviation)
             weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
             own.fit(rows[train], y[train], **weights)
-            counts = None if sample_weight is None else sample_weight[test]
-            loss += _loss(own, rows[test], y[test], counts) * len(test)
-        losses.append(loss / len(y))
+            losses[number, test] = _losses(own, rows[test], y[test])
         report(
             "%s: loss %.6g in folds at width_prior=%g",
             type(machine).__name__,
-            losses[-1],
+            np.average(losses[number], weights=sample_weight),
             deviation,
             verbose=bool(getattr(machine, "verbose", False)),
         )
-    return WIDTH_PRIORS[int(np.argmin(losses))]
+    return WIDTH_PRIORS[recommended(losses, WIDTH_PRIORS.index(DEFAULT), sample_weight)]
 
 
-def _loss(machine: Any, rows: MemoryRows, y: np.ndarray, weights: FloatArray | None) -> float:
+def recommended(losses: FloatArray, default: int, sample_weight: FloatArray | None = None) -> int:
+    """Return the candidate with the least loss where it is clearly better than the default.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_candidates, n_samples)
+        Of every row when it was left out.
+    default : int
+        The candidate that stays unless another is better by more than one standard error of the
+        difference.
+    sample_weight : ndarray of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.machines.search.width_prior import recommended
+    >>> recommended(np.array([[1.0, 1.1, 0.9, 1.0], [0.5, 0.6, 0.4, 0.6]]), default=0)
+    1
+    >>> recommended(np.array([[1.0, 1.1, 0.9, 1.0], [0.0, 2.5, 0.1, 1.3]]), default=0)
+    0
+    """
+    shares = np.ones(losses.shape[1]) if sample_weight is None else sample_weight
+    shares = shares / shares.sum()
+    best = int(np.argmin(losses @ shares))
+    gains = losses[default] - losses[best]
+    gain = float(gains @ shares)
+    error = float(np.sqrt(shares**2 @ (gains - gain) ** 2))
+    return best if gain > error else default
+
+
+def _losses(machine: Any, rows: MemoryRows, y: np.ndarray) -> FloatArray:
+    """Return the loss of each row."""
     if not is_classifier(machine):
         squares = (np.asarray(machine.predict(rows)) - y) ** 2
-        return float(np.average(squares.reshape(len(y), -1).mean(axis=1), weights=weights))
+        by_row: FloatArray = squares.reshape(len(y), -1).mean(axis=1)
+        return by_row
     if hasattr(machine, "predict_proba"):
         probabilities = machine.predict_proba(rows)
-        return float(log_loss(y, probabilities, labels=machine.classes_, sample_weight=weights))
-    return float(np.average(machine.predict(rows) != y, weights=weights))
+        own = probabilities[np.arange(len(y)), np.searchsorted(machine.classes_, y)]
+        return -np.log(np.maximum(own, np.finfo(float).tiny))
+    return (machine.predict(rows) != y).astype(np.float64)

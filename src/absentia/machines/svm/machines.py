@@ -46,6 +46,7 @@ class SVC(SupportVectorClassifier):
     {common_parameters}
     {polynomial_parameters}
     {seed_parameters}
+    {width_prior}
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class SVC(SupportVectorClassifier):
         max_iter: int = -1,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
@@ -99,6 +100,7 @@ class SVC(SupportVectorClassifier):
         coef0: float = 0.0,
         random_state: RandomState = None,
         probability: bool = False,
+        width_prior: float | str = 0.3,
     ):
         self.C = C
         self.class_weight = class_weight
@@ -119,6 +121,7 @@ class SVC(SupportVectorClassifier):
         self.coef0 = coef0
         self.random_state = random_state
         self.probability = probability
+        self.width_prior = width_prior
 
     _fitted_names = (*SupportVectorClassifier._fitted_names, "class_weight_")
 
@@ -158,6 +161,7 @@ class NuSVC(SupportVectorClassifier):
     {common_parameters}
     {polynomial_parameters}
     {seed_parameters}
+    {width_prior}
 
     Attributes
     ----------
@@ -189,7 +193,7 @@ class NuSVC(SupportVectorClassifier):
         max_iter: int = -1,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
@@ -197,6 +201,7 @@ class NuSVC(SupportVectorClassifier):
         coef0: float = 0.0,
         random_state: RandomState = None,
         probability: bool = False,
+        width_prior: float | str = 0.3,
     ):
         self.nu = nu
         self.decision_function_shape = decision_function_shape
@@ -216,6 +221,7 @@ class NuSVC(SupportVectorClassifier):
         self.coef0 = coef0
         self.random_state = random_state
         self.probability = probability
+        self.width_prior = width_prior
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVC(
@@ -261,6 +267,7 @@ class SVR(SupportVectorRegressor):
     {solver_parameters}
     {common_parameters}
     {polynomial_parameters}
+    {width_prior}
 
     Attributes
     ----------
@@ -293,12 +300,13 @@ class SVR(SupportVectorRegressor):
         max_iter: int = -1,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
+        width_prior: float | str = 0.3,
     ):
         self.C = C
         self.epsilon = epsilon
@@ -315,6 +323,7 @@ class SVR(SupportVectorRegressor):
         self.shift = shift
         self.degree = degree
         self.coef0 = coef0
+        self.width_prior = width_prior
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.SVR(**self._solver_parameters("C", "epsilon"))
@@ -336,6 +345,7 @@ class NuSVR(SupportVectorRegressor):
     {solver_parameters}
     {common_parameters}
     {polynomial_parameters}
+    {width_prior}
 
     Attributes
     ----------
@@ -368,12 +378,13 @@ class NuSVR(SupportVectorRegressor):
         max_iter: int = -1,
         density: DensityLike = "gaussian",
         kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
+        gamma: Any = "scale",
         mask_weight: MaskWeight = None,
         n_jobs: int | None = None,
         shift: Shift = "ignore",
         degree: int = 3,
         coef0: float = 0.0,
+        width_prior: float | str = 0.3,
     ):
         self.nu = nu
         self.C = C
@@ -390,6 +401,7 @@ class NuSVR(SupportVectorRegressor):
         self.shift = shift
         self.degree = degree
         self.coef0 = coef0
+        self.width_prior = width_prior
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

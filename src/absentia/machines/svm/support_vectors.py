@@ -68,7 +68,7 @@ class SupportVectorMachine(KernelMachine):
 
     def _make_kernel(self, gamma: Any) -> Kernel:
         return make_kernel(
-            self.kernel, gamma, self.mask_weight, degree=self.degree, coef0=self.coef0
+            self.kernel, gamma, self._first_mask_weight(), degree=self.degree, coef0=self.coef0
         )
 
     def _open_new(self, X: TableLike) -> MemoryRows:
