@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -31,9 +31,10 @@ from absentia.parameters import (
     finite,
     words,
 )
-from absentia.tables import FloatArray, Table, set_fitted
+from absentia.tables import FloatArray, Table, open_known, open_memory, set_fitted
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.reading import is_frame
+from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.reading import has_columns_of_words, is_frame
 
 __all__ = ["AutoMachine"]
 
@@ -50,7 +51,7 @@ def _is_shares(value: Any) -> bool:
     return increasing and all(share is not None and 0 < share < 1 for share in shares)
 
 
-class AutoMachine(BaseEstimator):
+class AutoMachine(ShowsColumns):
     """What both automatic machines share: reading, assembling, answering."""
 
     members: Any
@@ -174,6 +175,7 @@ class AutoMachine(BaseEstimator):
         if encoder is not None:  # the columns are those of the frame, not of the numbers
             names = np.asarray(encoder.columns_, dtype=object)
             learned |= {"n_features_in_": len(names), "feature_names_in_": names}
+            learned["columns_"] = encoder.plan_
         set_fitted(self, opened, learned)
         return self
 
@@ -211,7 +213,9 @@ class AutoMachine(BaseEstimator):
     def _table(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         if self.encoder_ is None:
-            return Table.of(X).checked(self).array
+            rows = open_known(X, self)
+            assert isinstance(rows, Table)
+            return rows.array
         return self.encoder_.transform(X)
 
     def _answers(self, table: FloatArray) -> FloatArray:
@@ -247,10 +251,12 @@ class AutoMachine(BaseEstimator):
 
 def _encoded(X: Any) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
-    try:
-        return None, Table.of(X)
-    except (TypeError, ValueError):
-        if not is_frame(X):
-            raise
+    if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder().fit(X)
         return encoder, Table(encoder.transform(X))
+    opened = open_memory(X, words="indicators")
+    if not isinstance(opened, Table):
+        raise TypeError(
+            "The automatic machines take rows, not beliefs: their members differ in it."
+        )
+    return None, opened

@@ -11,14 +11,18 @@ import typer
 
 from absentia.cli.bench import bench
 from absentia.cli.terminal import (
+    CategoriesOption,
+    DatesOption,
     FileArgument,
     ForceOption,
     IgnoreOption,
     JobsOption,
     KeepIdsOption,
+    NumbersOption,
     QuietOption,
     TargetOption,
     TaskOption,
+    kinds_of,
     say,
     stop,
     words_of,
@@ -81,6 +85,9 @@ def describe(
         Path | None, typer.Option(metavar="PAGE", help="Write a page with pictures into a .html.")
     ] = None,
     ignore: IgnoreOption = None,
+    categories: CategoriesOption = None,
+    numbers: NumbersOption = None,
+    dates: DatesOption = None,
     test: Annotated[
         bool | None,
         typer.Option(
@@ -100,7 +107,8 @@ def describe(
     if html is not None:
         check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
     frame = without_columns(read_table(file, say), words_of(ignore) or ())
-    report = describe_missingness(frame, mcar_test="auto" if test is None else test)
+    kinds = kinds_of(categories, numbers, dates)
+    report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
     # The report addresses people who write Python.
     reason = report.why_no_test.replace("pass mcar_test=True to wait", "--test waits")
     print(replace(report, why_no_test=reason))
@@ -134,6 +142,9 @@ def train(
     ] = None,
     task: TaskOption = None,
     ignore: IgnoreOption = None,
+    categories: CategoriesOption = None,
+    numbers: NumbersOption = None,
+    dates: DatesOption = None,
     keep_ids: KeepIdsOption = False,
     calibrate: Annotated[
         float,
@@ -164,14 +175,20 @@ def train(
     from absentia.evaluation.learning_table import split_target
 
     check_output(output, inputs=[file], force=force, endings=())
+    kinds = kinds_of(categories, numbers, dates)
     frame = read_table(file, say)
     table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
     table, held = table.held_out(calibrate)
     progress = not quiet and sys.stderr.isatty()
     model = new_model(
-        table.task, method, keep_ids=keep_ids, progress=progress, time_budget=time_budget
+        table.task,
+        method,
+        keep_ids=keep_ids,
+        kinds=kinds,
+        progress=progress,
+        time_budget=time_budget,
     )
-    fit(model, table, keep_ids=keep_ids)
+    fit(model, table)
     machine = machine_of(model)
     if table.task == "classification" and not hasattr(machine, "predict_proba"):
         model = with_probabilities(model, table.features, table.target)
@@ -318,6 +335,9 @@ def compare(
         float | None, typer.Option(help="Time limit in seconds for a method on a fold.")
     ] = None,
     ignore: IgnoreOption = None,
+    categories: CategoriesOption = None,
+    numbers: NumbersOption = None,
+    dates: DatesOption = None,
     keep_ids: KeepIdsOption = False,
     jobs: JobsOption = 1,
     seed: Annotated[int, typer.Option(help="Another seed gives other folds.")] = 0,
@@ -344,7 +364,8 @@ def compare(
     check_folder(folder, force=force)
     table = split_target(read_table(file, say), target, task, ignore=words_of(ignore) or ())
     rows = max_rows or (QUICK_ROWS if quick else 1000)
-    data = as_dataset(table, name, rows, keep_ids=keep_ids)
+    kinds = kinds_of(categories, numbers, dates)
+    data = as_dataset(table, name, rows, keep_ids=keep_ids, kinds=kinds)
     if not quiet:
         for note in data.notes:
             say(note)
@@ -421,7 +442,12 @@ def _model_and_rows(model: Path, file: str) -> tuple[Any, Any]:
 
     fitted = load_model(model, say)
     frame = read_table(file, say)
-    absent = pipeline_of(fitted).named_steps["encode"].absent_columns(frame)
+    encoder = pipeline_of(fitted).named_steps["encode"]
+    absent = encoder.absent_columns(frame)
     if absent:
         say(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
+    new = encoder.new_words(frame)
+    if new:
+        more = f" and in {len(new) - 5} more columns" * (len(new) > 5)
+        say(f"Not known from training, so missing: {', '.join(new[:5])}{more}.")
     return fitted, frame

@@ -33,7 +33,7 @@ def with_calibration(model: Any, features: Any, target: np.ndarray) -> Any:
     """Return a fitted model that keeps rows it was not trained on, for intervals and label sets."""
     pipeline = pipeline_of(model)
     machine = pipeline[-1]
-    rows = pipeline[:-1].transform(features)
+    rows = _rows(pipeline, features)
     kind = ConformalClassifier if is_classifier(machine) else ConformalRegressor
     if model is not pipeline:
         target = model.transformer_.transform(target[:, None]).ravel()
@@ -54,7 +54,7 @@ def doubts(model: Any, frame: Any) -> dict[str, np.ndarray]:
     what the row misses. Both: ``due_to_missing``, which share of the doubt measuring all missing
     values would remove.
     """
-    rows = pipeline_of(model)[:-1].transform(frame)
+    rows = _rows(pipeline_of(model), frame)
     doubt = _uncertainty(model, rows)
     if doubt.unit == "entropy":
         own = entropy(model.predict_proba(frame))
@@ -82,7 +82,7 @@ def regions(model: Any, frame: Any, coverage: float) -> tuple[dict[str, np.ndarr
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage is a share between 0 and 1, found {coverage:g}.")
     machine = pipeline_of(model)[-1]
-    rows = pipeline_of(model)[:-1].transform(frame)
+    rows = _rows(pipeline_of(model), frame)
     if isinstance(machine, ConformalRegressor):
         found = _interval(model, rows, coverage)
         return found, int(np.isinf(found["lower"]).sum())
@@ -106,7 +106,7 @@ def next_measurements(model: Any, frame: Any, costs: dict[str, float], top: int)
     import pandas as pd
 
     pipeline = pipeline_of(model)
-    rows = pipeline[:-1].transform(frame)
+    rows = _rows(pipeline, frame)
     sources = pipeline.named_steps["encode"].source_columns()
     gains = measure_next(pipeline[-1], rows).gain * _scale(model) ** 2
     ranked = rank_source_columns(gains, list(sources), costs)
@@ -131,6 +131,11 @@ def costs_from(frame: Any, source: str) -> dict[str, float]:
     if len(costs) < len(frame):
         raise ValueError(f"{source} names a column twice; give each one cost.")
     return costs
+
+
+def _rows(pipeline: Any, frame: Any) -> FloatArray:
+    """Return rows as numbers: what is drawn, hidden or measured next has no limits."""
+    return np.asarray(pipeline[:-1].transform(frame), dtype=np.float64)
 
 
 def _uncertainty(model: Any, rows: FloatArray) -> Uncertainty:

@@ -37,10 +37,10 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
     source : str
         A path, or ``-`` for CSV from the standard input.
     note : callable
-        Called with a sentence about anything that was not read.
+        Called with a sentence about anything that was not read, or was read otherwise.
     """
     if source == "-":
-        return read_delimited(sys.stdin.buffer.read(), "the standard input")
+        return read_delimited(sys.stdin.buffer.read(), "the standard input", note)
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{source} is a folder; give the file inside it.")
@@ -61,7 +61,7 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
             content = gzip.decompress(content)
         except (OSError, EOFError) as error:
             raise ValueError(f"{source} cannot be unpacked: {error}.") from error
-    return read_delimited(content, source)
+    return read_delimited(content, source, note)
 
 
 def check_output(

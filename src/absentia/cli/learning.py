@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import InconsistentVersionWarning
@@ -47,10 +48,15 @@ AUTOMATIC = "automatic"
 
 
 def as_dataset(
-    table: LearningTable, name: str, max_rows: int | None, *, keep_ids: bool = False
+    table: LearningTable,
+    name: str,
+    max_rows: int | None,
+    *,
+    keep_ids: bool = False,
+    kinds: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Encode a table for a comparison of methods, and take a sample if it is large."""
-    encoder = TableEncoder(keep_ids=keep_ids).fit(table.features)
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds).fit(table.features)
     data = Dataset(
         name,
         table.task,
@@ -66,9 +72,15 @@ def as_dataset(
 
 
 def reading_notes(encoder: TableEncoder) -> list[str]:
-    """Return how the columns were read, and how to keep those that were left out as ids."""
-    hint = f"{', '.join(encoder.ids_)}: --keep-ids learns from such columns as well"
-    return [*encoder.notes_, *([hint] if encoder.ids_ else [])]
+    """Return how the columns were read, and which options read them otherwise."""
+    hints = []
+    if encoder.ids_:
+        hints.append(f"{', '.join(encoder.ids_)}: --keep-ids learns from such columns as well")
+    readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
+    coded = [name for name, reading in readings if reading.sentinels]
+    if coded:
+        hints.append(f"{', '.join(coded)}: --numbers {','.join(coded)} takes such codes as numbers")
+    return [*encoder.notes_, *hints]
 
 
 def new_model(
@@ -76,19 +88,21 @@ def new_model(
     method: str,
     *,
     keep_ids: bool = False,
+    kinds: Mapping[str, str] | None = None,
     progress: bool = False,
     seed: int = 0,
     time_budget: float | None = None,
 ) -> Any:
     """Return an unfitted model that takes the raw table.
 
-    The encoder, the scaler and a machine that tunes itself, in one pipeline, so that one file
-    holds all that a prediction needs. A quantity is learned in units of its own spread.
+    The encoder and a machine that tunes itself, in one pipeline, so that one file holds all that a
+    prediction needs. A single machine learns from limits ("<0.5") as well; for the members of the
+    automatic one they are missing. A quantity is learned in units of its own spread.
     """
     if method not in TRAINABLE:
         raise ValueError(f"There is no method {method!r}; there are {', '.join(TRAINABLE)}.")
     entry = registry()[method]
-    encoder = TableEncoder(keep_ids=keep_ids)
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=method != AUTOMATIC)
     if method == AUTOMATIC:
         automatic = entry.make(task, seed).set_params(progress=progress, time_budget=time_budget)
         return Pipeline([("encode", encoder), ("machine", automatic)])
@@ -103,18 +117,19 @@ def new_model(
         mask_weights=grid.get("mask_weight"),
         progress=progress,
     )
-    pipeline = Pipeline([("encode", encoder), ("scale", StandardScaler()), ("machine", machine)])
+    pipeline = Pipeline([("encode", encoder), ("machine", machine)])
     if task == "classification":
         return pipeline
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
 
 
-def fit(model: Any, table: LearningTable, *, keep_ids: bool = False) -> None:
+def fit(model: Any, table: LearningTable) -> None:
     """Fit a model to a table; errors name its columns."""
     try:
         model.fit(table.features, table.target)
     except ValueError as error:
-        encoder = TableEncoder(keep_ids=keep_ids).fit(table.features)
+        pipeline = getattr(model, "regressor", model)
+        encoder = clone(pipeline.named_steps["encode"]).fit(table.features)
         names = list(encoder.get_feature_names_out())
         raise ValueError(with_names(str(error), names)) from error
 

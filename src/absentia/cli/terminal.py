@@ -11,14 +11,18 @@ import typer
 from absentia.reports.safe_text import printable
 
 __all__ = [
+    "CategoriesOption",
+    "DatesOption",
     "FileArgument",
     "ForceOption",
     "IgnoreOption",
     "JobsOption",
     "KeepIdsOption",
+    "NumbersOption",
     "QuietOption",
     "TargetOption",
     "TaskOption",
+    "kinds_of",
     "say",
     "stop",
     "words_of",
@@ -41,6 +45,18 @@ TaskOption = Annotated[
 IgnoreOption = Annotated[
     str | None, typer.Option(metavar="A,B,...", help="Columns to leave out, such as ids.")
 ]
+CategoriesOption = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Columns of categories, such as postcodes."),
+]
+NumbersOption = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Columns of numbers, taken as they are, also -999."),
+]
+DatesOption = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Columns of dates, taken as days alone."),
+]
 KeepIdsOption = Annotated[
     bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
 ]
@@ -55,6 +71,19 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and n
 def words_of(text: str | None) -> list[str] | None:
     """Return the words of a list that is written with commas."""
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def kinds_of(
+    categories: str | None, numbers: str | None, dates: str | None
+) -> dict[str, str] | None:
+    """Return how columns are to be read, by their names; None where nothing was said."""
+    said: dict[str, str] = {}
+    for kind, text in (("category", categories), ("number", numbers), ("date", dates)):
+        for name in words_of(text) or ():
+            if said.get(name, kind) != kind:
+                raise ValueError(f"{name} cannot be a {said[name]} and a {kind}: name it once.")
+            said[name] = kind
+    return said or None
 
 
 def say(text: str) -> None:

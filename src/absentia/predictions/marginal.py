@@ -36,12 +36,13 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
+from absentia.tables.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 
 
-class MarginalModel(BaseEstimator):
+class MarginalModel(ShowsColumns):
     """What both wrappers share: fit a density, predict draws with a model, average.
 
     Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),

@@ -6,7 +6,7 @@ hundred patterns cost as little as a hundred rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ from absentia.reports.little import LittleTest, little_test
 from absentia.reports.missingness_page import missingness_page, notebook_table
 from absentia.reports.safe_text import printable
 from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
-from absentia.tables.column_guesses import read_column
+from absentia.tables.column_guesses import read_as, read_column
 from absentia.tables.frames import as_frame
-from absentia.tables.phrases import counted, infinite_note
+from absentia.tables.phrases import counted, infinite_note, listed
+from absentia.tables.sentinels import find_sentinels, sentinel_note, without_sentinels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -254,18 +255,23 @@ class MissingnessReport:
         return names if len(columns) <= 5 else f"{names} and {len(columns) - 5} more"
 
 
-def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> MissingnessReport:
+def describe_missingness(
+    X: Any, *, mcar_test: bool | str = "auto", kinds: Mapping[str, str] | None = None
+) -> MissingnessReport:
     """Describe what is missing from a table, where, and whether it looks random.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
         NaN, ``None`` or ``pd.NA`` where a value is missing. Frames may hold words and dates. In
-        columns of numbers and dates what cannot be read ("-", "<0.5", an infinity) counts as
-        missing, and ``notes`` says so.
+        columns of numbers and dates what cannot be read ("-", "<0.5", an infinity) and codes such
+        as -999 far outside the rest count as missing, and ``notes`` says so.
     mcar_test : {"auto", True, False}, default="auto"
         Whether to run Little's test of "missing completely at random", which fits a Gaussian by
         EM. "auto" runs it unless the table is so wide and ragged that it would take minutes.
+    kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
+        What some of the columns of a frame are, whatever they look like; numbers that are asked
+        for are taken as they are, also -999.
 
     Returns
     -------
@@ -294,7 +300,7 @@ def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> Missingne
     """
     if mcar_test not in ("auto", True, False):
         raise ValueError(f'mcar_test must be "auto", True or False, found {mcar_test!r}.')
-    table, tested, notes = _as_numbers(X)
+    table, tested, notes = _as_numbers(X, kinds)
     n, d = table.shape
     patterns = Patterns.of_mask(np.isnan(table))
     column_rates = patterns.counts @ patterns.masks / n
@@ -325,31 +331,50 @@ def describe_missingness(X: Any, *, mcar_test: bool | str = "auto") -> Missingne
     )
 
 
-def _as_numbers(X: Any) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
-    """Return a table with NaN where a value is missing, which columns are numbers, and notes.
-
-    Of a column of words only what is missing counts; its values are zeros.
-    """
+def _as_numbers(
+    X: Any, kinds: Mapping[str, str] | None
+) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
+    """Return a table as numbers, which columns may be tested, and notes on how it was read."""
+    framed = hasattr(X, "columns")
+    if framed and kinds:
+        return _frame_as_numbers(X, kinds)
     try:
         table = as_table(X)
     except ValueError:
-        if hasattr(X, "columns"):
-            return _frame_as_numbers(X)
+        if framed:
+            return _frame_as_numbers(X, {})
         values = np.asarray(X)
         if values.dtype.kind != "f" or not np.isinf(values).any():
             raise
         table = as_table(np.where(np.isinf(values), np.nan, values))
         number = int(np.isinf(values).sum())
         return table, np.ones(table.shape[1], dtype=bool), (infinite_note(number),)
-    return table, np.ones(table.shape[1], dtype=bool), ()
+    notes: list[str] = []
+    for j, name in enumerate(X.columns if framed else ()):
+        codes = find_sentinels(table[:, j])
+        if codes:
+            notes.append(f"{name}: {sentinel_note(table[:, j], codes)}.")
+            table = np.array(table)
+            table[:, j] = without_sentinels(table[:, j], codes)
+    return table, np.ones(table.shape[1], dtype=bool), tuple(notes)
 
 
-def _frame_as_numbers(X: Any) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
+def _frame_as_numbers(
+    X: Any, kinds: Mapping[str, str]
+) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
     frame = as_frame(X)
     if not frame.size or not frame.columns.is_unique:
         as_table(X)  # which says what is wrong with it
+    unknown = [name for name in kinds if name not in frame.columns]
+    if unknown:
+        raise ValueError(
+            f"There is no column {unknown[0]!r}; there are {listed([*frame.columns])}."
+        )
     columns = [frame[name] for name in frame.columns]
-    readings = [read_column(column) for column in columns]
+    readings = [
+        read_as(column, kinds[str(column.name)]) if column.name in kinds else read_column(column)
+        for column in columns
+    ]
     numbers = [
         np.where(reading.missing(column), np.nan, 0.0)
         if reading.left_out or reading.kind == "category"
@@ -360,7 +385,7 @@ def _frame_as_numbers(X: Any) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
     notes = [
         f"{name}: {reading.note}."
         for name, reading in zip(frame.columns, readings, strict=True)
-        if reading.counts.bounds + reading.counts.unreadable and not reading.left_out
+        if reading.note and reading.kind in ("number", "ordered", "date") and not reading.left_out
     ]
     words = list(frame.columns[~tested])
     if words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
@@ -12,99 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
-from absentia.tables.column_guesses import read_as, read_column
+from absentia.tables.bounded_table import with_limits
 from absentia.tables.columns import ColumnReading
+from absentia.tables.frame_readings import fill_columns, plan_readings
 from absentia.tables.frames import as_frame
 from absentia.tables.number_guesses import number_notes
-from absentia.tables.phrases import counted, listed
+from absentia.tables.plan_warnings import warn_of_codes, warn_of_new_words
 from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame
 from absentia.tables.sentinels import find_sentinels, without_sentinels
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
-from absentia.tables.words import Words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ColumnPlan",
-    "fill_columns",
-    "plan_readings",
-    "read_planned",
-    "warn_of_codes",
-]
-
-
-def plan_readings(
-    frame: Any,
-    *,
-    max_categories: int = 30,
-    keep_ids: bool = False,
-    kinds: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, ColumnReading], list[str]]:
-    """Decide how each column of a pandas frame is read; columns that name rows are left out.
-
-    ``kinds`` are readings by column that the user asked for.
-
-    Returns
-    -------
-    readings : dict of str to ColumnReading
-    ids : list of str
-        The columns that were left out because they only name the rows.
-    """
-    columns = list(frame.columns)
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
-    if repeated:
-        raise ValueError(
-            f"Every column needs a name of its own, but {repeated[0]!r} appears more than "
-            "once: rename one of them."
-        )
-    if not len(frame) or not columns:
-        raise ValueError(
-            f"A table needs at least one row and one column, found "
-            f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
-        )
-    asked = kinds or {}
-    unknown = [name for name in asked if name not in columns]
-    if unknown:
-        raise ValueError(
-            f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
-            f"are {listed(columns)}."
-        )
-    readings = {
-        name: read_as(frame[name], asked[name], max_categories=max_categories)
-        if name in asked
-        else read_column(frame[name], max_categories=max_categories)
-        for name in columns
-    }
-    found = [name for name in columns if readings[name].is_id and name not in asked]
-    ids = [] if keep_ids else found
-    for name in ids:
-        words = readings[name].kind == "category"
-        what = "it has a different word in each row" if words else "it only numbers the rows"
-        readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
-    if all(reading.left_out for reading in readings.values()):
-        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
-        raise ValueError("No column carries anything to learn from. " + "; ".join(notes) + ".")
-    return readings, ids
-
-
-def fill_columns(
-    frame: Any, readings: dict[str, ColumnReading], absent: list[str], *, codes: bool = False
-) -> FloatArray:
-    """Return the columns of a frame as numbers, NaN where missing and in columns that it lacks.
-
-    With ``codes`` a column of words is one column of codes, otherwise indicator columns.
-    """
-    widths = [reading.width_of(codes) for reading in readings.values()]
-    # Filled column by column: a table of words is many times its size as indicators.
-    out = np.full((len(frame), sum(widths)), np.nan)
-    start = 0
-    for (name, reading), width in zip(readings.items(), widths, strict=True):
-        if name not in absent and width:
-            out[:, start : start + width] = reading.values(frame[name], codes=codes)
-        start += width
-    return out
+__all__ = ["ColumnPlan", "read_planned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,23 +246,28 @@ optional
         if new:
             absent = absent_columns(set(frame.columns), readings)
             warn_of_absent_columns(absent)
-            _warn_of_new_words(frame, readings, absent)
-        values = fill_columns(frame, readings, absent, codes=self.codes)
-        values -= self.centres
-        values /= self.scales
-        lower, upper = self._limits(frame, readings, values)
-        return Table(
-            values,
-            lower=lower,
-            upper=upper,
+            warn_of_new_words(frame, readings, absent)
+        return replace(
+            self.values(frame, absent),
             names=tuple(self.labels),
             category_columns=self.category_columns,
             plan=self,
         )
 
+    def values(self, frame: Any, absent: list[str]) -> Table:
+        """Return the numbers of a pandas frame in the units of the plan, with their limits."""
+        readings = dict(zip(self.names, self.readings, strict=True))
+        values = fill_columns(frame, readings, absent, codes=self.codes)
+        values -= self.centres
+        values /= self.scales
+        lower, upper = self._limits(frame, readings, values)
+        # "5-5" is a value.
+        values, low, high = with_limits(values, lower, upper, self.labels)
+        return Table(values, lower=low, upper=high)
+
     def _limits(
         self, frame: Any, readings: dict[str, ColumnReading], values: FloatArray
-    ) -> tuple[FloatArray | None, FloatArray | None]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the limits of numbers that are written as such, as in ``<0.5``."""
         lower, upper = np.full(values.shape, -np.inf), np.full(values.shape, np.inf)
         place = {label: j for j, label in enumerate(self.labels)}
@@ -351,11 +277,10 @@ optional
             if frame[name].dtype.kind not in "iufb":
                 j = place[name]
                 low, high = reading.bounds(frame[name])
-                unknown = np.isnan(values[:, j]) & (low < high)
+                unknown = np.isnan(values[:, j])
                 lower[unknown, j] = (low[unknown] - self.centres[j]) / self.scales[j]
                 upper[unknown, j] = (high[unknown] - self.centres[j]) / self.scales[j]
-        limited = np.isfinite(lower).any() or np.isfinite(upper).any()
-        return (lower, upper) if limited else (None, None)
+        return lower, upper
 
     def restored(self, values: FloatArray, columns: Any = None) -> Any:
         """Return numbers and codes behind the door as a pandas frame of the user's own values.
@@ -418,18 +343,6 @@ def _with_limits(reading: ColumnReading) -> ColumnReading:
     return replace(reading, note=said)
 
 
-def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
-    """Warn of numbers that are taken for codes of missing values: a guess that changes values."""
-    found = [f"{name!r} has {r.note}" for name, r in readings.items() if r.sentinels]
-    if found:
-        some = "; ".join(found[:5]) + f"; and {len(found) - 5} more columns" * (len(found) > 5)
-        warnings.warn(
-            f"Codes for missing values: {some}. To use them as numbers, say so: "
-            "ColumnPlan.of(X, kinds={column: 'number'}).read(X), or pass an array.",
-            stacklevel=4,
-        )
-
-
 def read_planned(X: Any, *, codes: bool) -> Table:
     """Read a table of training: a frame by the plan that is made of it, any other as it is."""
     if not is_frame(X):
@@ -439,26 +352,3 @@ def read_planned(X: Any, *, codes: bool) -> Table:
     table = Table.of(X)
     plan = ColumnPlan.of_numbers(table)
     return replace(table, array=plan.without_codes(table.array), plan=plan)
-
-
-def _warn_of_new_words(frame: Any, readings: dict[str, ColumnReading], absent: list[str]) -> None:
-    found = []
-    for name, reading in readings.items():
-        if reading.left_out or name in absent or frame[name].dtype.kind in "iufbmM":
-            continue
-        words = Words(frame[name])
-        if reading.categories:
-            new = [word for word in words.distinct if word not in reading.categories]
-        elif reading.kind == "number":
-            lower, upper = words.bounds(reading.decimal)
-            unread = ~np.isfinite(lower) & ~np.isfinite(upper) & ~words.says_nothing()
-            new = [word for word, other in zip(words.distinct, unread, strict=True) if other]
-        else:
-            continue
-        if new:
-            found.append(f"{new[0]!r} in {name!r}" + f" and {len(new) - 1} more" * (len(new) > 1))
-    if found:
-        warnings.warn(
-            f"Words that training never saw count as missing: {', '.join(found[:8])}.",
-            stacklevel=4,
-        )

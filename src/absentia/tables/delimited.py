@@ -7,10 +7,12 @@ one, text in UTF-16 is read as one column of noise. So the reader looks before i
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import os
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from absentia.tables.phrases import counted
@@ -31,7 +33,9 @@ _EXCEL_LINE = re.compile(r'^"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
-def read_delimited(content: bytes, source: str) -> Any:
+def read_delimited(
+    content: bytes, source: str, note: Callable[[str], None] = lambda text: None
+) -> Any:
     """Read the bytes of a delimited text, whatever its encoding and its separator.
 
     Parameters
@@ -42,10 +46,13 @@ def read_delimited(content: bytes, source: str) -> Any:
         semicolon, tab and bar in the header.
     source : str
         What to call it in messages.
+    note : callable
+        Called with a sentence about names that come more than once.
 
     Returns
     -------
     pandas.DataFrame
+        Names of columns have no blanks around them.
 
     Examples
     --------
@@ -65,7 +72,19 @@ def read_delimited(content: bytes, source: str) -> Any:
     frame = read_csv(io.StringIO(text), source=source, sep=separator)
     if not len(frame):
         raise ValueError(f"{source} has a header and no rows.")
+    _note_repeated(header, separator, note)
+    names = [str(name).strip() for name in frame.columns]
+    if len(set(names)) == len(names):
+        frame.columns = names
     return frame
+
+
+def _note_repeated(header: str, separator: str, note: Callable[[str], None]) -> None:
+    """Say which names came more than once; pandas adds a number to the later ones."""
+    names = [name.strip() for name in next(csv.reader([header.strip()], delimiter=separator), [])]
+    repeated = list(dict.fromkeys(name for name in names if name and names.count(name) > 1))
+    for name in repeated:
+        note(f"The name {name!r} comes {names.count(name)} times: the later ones are '{name}.1'...")
 
 
 def read_csv(file: str | os.PathLike[str] | io.StringIO, *, source: str, sep: str = ",") -> Any:

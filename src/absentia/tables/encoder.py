@@ -13,19 +13,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
-from absentia.tables.column_plan import ColumnPlan, fill_columns, plan_readings
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.columns import ColumnReading
+from absentia.tables.frame_readings import fill_columns, plan_readings
 from absentia.tables.frames import as_frame
-from absentia.tables.reading import FloatArray
+from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.plan_warnings import new_words
 
 __all__ = ["TableEncoder"]
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, ShowsColumns):
     """Turn a table of numbers, dates and words into numbers that a machine accepts.
 
     Each column of the training table gets one of these readings, and later tables are read the
@@ -55,6 +57,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How to read some of the columns, whatever they look like, such as postcodes as categories.
         Numbers that are asked for are taken as they are, also such as -999; a date that is asked
         for has no cyclic parts, a cyclic date has all of them.
+    limits : bool, default=False
+        Whether ``transform`` returns rows for the densities and machines of this library instead of
+        an array: in standard units, with limits of values that are written as such ("<0.5").
 
     Attributes
     ----------
@@ -69,6 +74,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How dates are spelled.
     ids_ : list of str
         The columns that were left out because they only name the rows.
+    plan_ : ColumnPlan
+        The same as a small table.
     notes_ : list of str
         What was done, in sentences for the user.
     n_features_in_, n_features_out_ : int
@@ -109,23 +116,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_categories: int = 30,
         keep_ids: bool = False,
         kinds: Mapping[str, str] | None = None,
+        limits: bool = False,
     ):
         self.max_categories = max_categories
         self.keep_ids = keep_ids
         self.kinds = kinds
+        self.limits = limits
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
         frame = as_frame(X)
-        readings, ids = plan_readings(
-            frame,
-            max_categories=self.max_categories,
-            keep_ids=self.keep_ids,
-            kinds=dict(self.kinds or {}),
-        )
+        how: dict[str, Any] = {
+            "max_categories": self.max_categories,
+            "keep_ids": self.keep_ids,
+            "kinds": dict(self.kinds or {}),
+        }
+        readings, ids = plan_readings(frame, **how)
+        if self.limits:
+            plan = ColumnPlan.of(frame, **how)
+            readings = dict(zip(plan.names, plan.readings, strict=True))
+        else:
+            width = sum(reading.width for reading in readings.values())
+            units = (np.zeros(width), np.ones(width))  # numbers stay in their own units
+            plan = ColumnPlan(tuple(readings), tuple(readings.values()), False, *units)
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        self.plan_ = plan
         self.columns_ = list(readings)
-        self.readings_ = tuple(readings.values())
         self.kinds_ = ["left out" if r.left_out else str(r.kind) for r in readings.values()]
         used = {name: reading for name, reading in readings.items() if not reading.left_out}
         self.categories_ = {n: list(r.categories) for n, r in used.items() if r.categories}
@@ -136,12 +152,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any) -> Any:
         """Return the table as numbers, shape (n_samples, n_features_out_), NaN where missing."""
         check_is_fitted(self)
         frame = as_frame(X)
         absent = self.absent_columns(frame)
         warn_of_absent_columns(absent)
+        if self.limits:
+            return self.plan_.values(frame, absent)
         return fill_columns(frame, self._readings(), absent)
 
     def absent_columns(self, X: Any) -> list[str]:
@@ -151,6 +169,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return absent_columns({str(name) for name in as_frame(X).columns}, self._readings())
+
+    def new_words(self, X: Any) -> list[str]:
+        """Return what in a table training never saw, such as ``'violet' in 'colour'``.
+
+        Words of categories, and words in columns where training had numbers alone; both count as
+        missing.
+        """
+        check_is_fitted(self)
+        frame = as_frame(X)
+        return new_words(frame, self._readings(), self.absent_columns(frame))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
@@ -167,13 +195,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def plan(self) -> ColumnPlan:
-        """Return the same readings as a plan of the columns, in units as they are."""
+        """Return the plan of the columns, in the units of what ``transform`` returns."""
         check_is_fitted(self)
-        readings, n = self._readings(), self.n_features_out_
-        return ColumnPlan(tuple(readings), tuple(readings.values()), False, np.zeros(n), np.ones(n))
+        return self.plan_
 
     def _readings(self) -> dict[str, ColumnReading]:
-        return dict(zip(self.columns_, self.readings_, strict=True))
+        return dict(zip(self.plan_.names, self.plan_.readings, strict=True))
 
     def __sklearn_tags__(self) -> Any:
         """Declare that text and missing values are accepted."""

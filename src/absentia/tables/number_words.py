@@ -146,6 +146,6 @@ def limits_of_word(word: str, decimal: str = ".") -> tuple[float, float]:
     found = _BRACKETED.match(word) or _BETWEEN.match(bare)
     if found:
         low, high = number_of(found[1].strip(), decimal), number_of(found[2].strip(), decimal)
-        if low < high:
+        if low <= high:
             return low, high
     return -np.inf, np.inf
