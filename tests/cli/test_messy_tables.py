@@ -169,8 +169,7 @@ def test_messages_name_the_columns(capsys):
     table["weight"] = table["a"] * 1e160
     table["y"] = np.where(table["b"] > 0, "yes", "no")
     table.to_csv("t.csv", index=False)
-    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 1
-    assert "Column 'weight' has a standard deviation of about 1e+160" in capsys.readouterr().err
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0  # any unit
     assert main(["compare", "t.csv", "-t", "y", "--methods", "genrbf", "-q"]) == 1
     assert "Column 'weight' has" in capsys.readouterr().err
 

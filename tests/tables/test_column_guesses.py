@@ -129,3 +129,10 @@ def test_the_encoder_reads_as_the_plan_does():
     read = plan.read(frame).array * plan.scales + plan.centres
     np.testing.assert_allclose(read, encoder.transform(frame), rtol=1e-12, atol=1e-9)
     assert np.isnan(read[:3, -1]).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_a_plan_has_standard_units_whatever_the_units_were(unit):
+    frame = pd.DataFrame({"a": unit * NUMBERS, "ward": ["a", "b"] * 30})
+    found = ColumnPlan.of(frame).read(frame).array[:, 0]
+    np.testing.assert_allclose(found, (NUMBERS - NUMBERS.mean()) / NUMBERS.std(), rtol=1e-9)

@@ -143,8 +143,12 @@ optional
             np.ones(values.shape[1]),
         )
         numbers = [j for j in range(values.shape[1]) if j not in plan.category_columns]
-        plan.centres[numbers] = np.nanmean(values[:, numbers], axis=0)
-        spreads = np.nanstd(values[:, numbers], axis=0)
+        # In units of the largest value, whose square need not be a number any more.
+        largest = np.nanmax(np.abs(values[:, numbers]), axis=0)
+        largest[largest == 0] = 1.0
+        centres = np.nanmean(values[:, numbers] / largest, axis=0)
+        spreads = np.nanstd(values[:, numbers] / largest, axis=0) * largest
+        plan.centres[numbers] = centres * largest
         plan.scales[numbers] = np.where(spreads > 0, spreads, 1.0)
         return plan
 
