@@ -66,7 +66,7 @@ REGRESSORS = [
     absentia.SVRCV(density=QUICK, gammas=2, Cs=[1.0], cv=2),
     absentia.KernelRidge(density=QUICK),
     absentia.KernelRidgeCV(density=QUICK, gammas=2, alphas=[1.0], cv=2),
-    absentia.ConjugateGradientRidge(density=QUICK, n_landmarks=20),
+    absentia.ConjugateGradientRidge(density=QUICK, n_landmarks=20, random_state=0),
     absentia.GaussianProcessRegressor(density=QUICK, gamma=0.1),
     absentia.LargeScaleRidge(density=QUICK, n_components=32, random_state=0),
 ]

@@ -66,6 +66,10 @@ def test_a_bound_lies_between_a_value_and_nothing(answers):
 
     nothing = score(FieldValue())
     assert score(FieldValue("at most", "-1")) < nothing < score(FieldValue("at least", "1"))
+    # Written as in a file it is the same.
+    assert score(FieldValue("value", "< -1")) == score(FieldValue("at most", "-1"))
+    assert nothing < score(FieldValue("value", "1-2"))
+    assert answers.answer({**KNOWN, "a": FieldValue("value", "<1")})["unread"] == []
 
 
 def test_a_bound_far_away_says_nothing_and_an_impossible_one_is_ignored(answers):

@@ -135,6 +135,8 @@ class RowAnswers:
             name for name in known if name in self._widths and np.isnan(self._part(row, name)).all()
         ]
         bounds, unread_bounds = self._bounds(values)
+        limited = {self.names[self._owner[j]] for j in bounds}
+        unread = [name for name in unread if name not in limited]
         found = self._bounded(row, bounds) if bounds else self._unbounded(row)
         return {
             **found,
@@ -202,15 +204,33 @@ class RowAnswers:
         ends: dict[int, tuple[float, float]] = {}
         unread = []
         for name, value in values.items():
-            if name not in self._widths or not value.is_bound or not value.text.strip():
+            if name not in self._widths or not value.text.strip():
                 continue
             j = int(np.flatnonzero(self._owner == self.names.index(name))[0])
+            if not value.is_bound:
+                written = self._written_limits(name, value.text)
+                if written is not None:
+                    mean, scale = self._scaler.mean_[j], self._scaler.scale_[j]
+                    ends[j] = ((written[0] - mean) / scale, (written[1] - mean) / scale)
+                continue
             end = float(self._encoded({name: value.text})[0, j])
             if np.isnan(end):
                 unread.append(name)
             else:
                 ends[j] = (-np.inf, end) if value.state == "at most" else (end, np.inf)
         return ends, unread
+
+    def _written_limits(self, name: str, text: str) -> tuple[float, float] | None:
+        """Return the limits that a text such as "<0.5" or "5-10" gives a number, if it does."""
+        import pandas as pd
+
+        plan = self._encoder.plan_
+        reading = plan.readings[plan.names.index(name)]
+        if reading.kind != "number":
+            return None
+        lower, upper = reading.bounds(pd.Series([text], dtype=object))
+        limits = np.isfinite(lower[0]) or np.isfinite(upper[0])
+        return (float(lower[0]), float(upper[0])) if limits and lower[0] < upper[0] else None
 
     def _unbounded(self, row: FloatArray) -> dict[str, Any]:
         doubt = predict_uncertainty(self._model, row, by_column=False)

@@ -103,7 +103,7 @@ async function readColumns() {
     const select = el("select", {"aria-label": `How to read ${column.name}`, onchange: guarded(async event => {
       if (event.target.value) state.kinds[column.name] = event.target.value; else delete state.kinds[column.name];
       await readColumns();
-    })}, ...[["", "automatic"], ["number", "number"], ["category", "category"], ["left out", "leave out"]]
+    })}, ...[["", "automatic"], ["number", "number"], ["category", "category"], ["date", "date"], ["cyclic date", "date with cycles"], ["left out", "leave out"]]
       .map(([value, text]) => el("option", {value, selected: value === column.asked}, text)));
     return [column.name, column.kind, el("td", {}, select), el("td", {class: "long"}, column.note)];
   });
