@@ -304,6 +304,31 @@ def test_parts_of_different_sizes_are_refused_when_they_meet(tmp_path):
             (again.predict if hasattr(again, "predict") else again.transform)(X)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        absentia.KernelRidge(gamma="loo-ard"),
+        GaussianProcessRegressor(gamma="ard"),
+        absentia.LargeScaleRidge(n_components=20, metric="learned", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_learned_widths_and_metrics_come_back(model, tmp_path):
+    X = table()
+    model.fit(X, targets_of("numbers"))
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_widths_of_other_columns_are_refused(tmp_path):
+    X = table()
+    machine = absentia.KernelRidge(gamma="loo-ard").fit(X, targets_of("numbers"))
+    machine.kernel_.gamma = machine.kernel_.gamma[:-1]
+    save(machine, tmp_path / "model")
+    with pytest.raises(ValueError, match="one for each of the"):
+        load(tmp_path / "model").predict(X)
+
+
 def test_a_process_with_a_factor_of_other_rows_is_refused(tmp_path):
     process = GaussianProcessRegressor().fit(table(), targets_of("numbers"))
     process.L_ = process.L_[:2, :2]
