@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -143,6 +145,15 @@ GAMMAS = Rule(("an array of such numbers, one per column",), _is_gammas)
 FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)
 COUNT_OR_ZERO = count_from(0)
+#: How much to print; True is 1.
+VERBOSITY = FLAG | COUNT_OR_ZERO
+#: A model that something is wrapped around, not its class.
+ESTIMATOR = Rule(
+    ("an estimator with fit and predict",),
+    lambda value: (
+        hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
+    ),
+)
 
 
 def _is_bounds(value: Any) -> bool:
@@ -173,13 +184,24 @@ THREADS = Rule(
 def check_parameters(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator against the rules of its class and its bases.
 
-    A base may have rules for parameters that only some of its leaves have.
+    A base may have rules for parameters that only some of its leaves have. A parameter without a
+    rule whose default is True or False is a flag.
     """
-    rules: dict[str, Rule] = {}
-    for cls in reversed(type(estimator).__mro__):
-        rules |= vars(cls).get("_rules", {})
+    rules = _rules_of(type(estimator))
     for name in estimator.get_params(deep=False).keys() & rules.keys():
         rules[name].check(name, getattr(estimator, name))
+
+
+@cache
+def _rules_of(kind: type) -> dict[str, Rule]:
+    rules = {
+        name: VERBOSITY if name == "verbose" else FLAG
+        for name, parameter in signature(kind).parameters.items()
+        if isinstance(parameter.default, bool)
+    }
+    for cls in reversed(kind.__mro__):
+        rules |= vars(cls).get("_rules", {})
+    return rules
 
 
 def require(condition_holds: object, sentence: str) -> None:

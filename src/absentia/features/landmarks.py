@@ -10,6 +10,7 @@ from sklearn.cluster import kmeans_plusplus
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
 from absentia.missingness import Patterns
+from absentia.parameters import words
 from absentia.tables import IntArray
 
 __all__ = ["LANDMARK_RULES", "candidate_rows", "choose_landmarks"]
@@ -55,9 +56,7 @@ def choose_landmarks(
     n_landmarks : int
     rng : RandomState
     """
-    if rule not in LANDMARK_RULES:
-        known = ", ".join(repr(name) for name in LANDMARK_RULES)
-        raise ValueError(f"landmarks must be one of {known}, found {rule!r}.")
+    words(*LANDMARK_RULES).check("landmarks", rule)
     if n_landmarks >= len(candidates):
         return np.arange(len(candidates))
     if rule == "kmeans++":

@@ -10,7 +10,7 @@ import numpy as np
 from absentia.beliefs import Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.kernels.base import Kernel, with_params
-from absentia.parameters import GAMMA, GAMMAS, words
+from absentia.parameters import GAMMA, GAMMAS, shown, words
 from absentia.tables import FloatArray
 
 __all__ = [
@@ -106,7 +106,12 @@ def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
         raise ValueError(
             f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {metric!r}."
         )
-    M: FloatArray = np.asarray(metric, dtype=np.float64)
+    try:
+        M: FloatArray = np.asarray(metric, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {shown(metric)}."
+        ) from None
     d = prior.n_features
     if M.shape != (d, d):
         raise ValueError(

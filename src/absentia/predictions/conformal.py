@@ -12,7 +12,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.parameters import COUNT, FRACTION, RandomState, Rule, count_from, words
+from absentia.parameters import COUNT, ESTIMATOR, FRACTION, RandomState, Rule, count_from, words
 from absentia.predictions.conformal_scores import (
     Fitted,
 )
@@ -43,6 +43,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
     _splitters: tuple[Any, Any]
 
     _rules: ClassVar[dict[str, Rule]] = {
+        "estimator": ESTIMATOR,
         "method": words("nested*", "nested", "exact", "split", "cross"),
         "coverage": FRACTION,
         "calibration_size": FRACTION,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.targets import RegressorTargets
 from absentia.parameters import (
+    ESTIMATOR,
     RandomState,
     Rule,
     check_parameters,
@@ -30,6 +31,14 @@ from absentia.predictions.prediction_regions import PredictionIntervals
 from absentia.tables import FloatArray, TableLike, set_fitted
 
 __all__ = ["ConformalRegressor"]
+
+
+_TWO_ESTIMATORS = Rule(
+    ("two of them, for quantiles",),
+    lambda value: (
+        isinstance(value, tuple | list) and len(value) == 2 and all(map(ESTIMATOR.admits, value))
+    ),
+)
 
 
 class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
@@ -106,7 +115,10 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
     PredictionIntervals of 1 row, coverage 0.999, 1 infinite
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"conformity_score": words(*BANDS)}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "estimator": ESTIMATOR | _TWO_ESTIMATORS,
+        "conformity_score": words(*BANDS),
+    }
     _splitters = (ShuffleSplit, KFold)
 
     def __init__(

@@ -20,7 +20,15 @@ from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
-from absentia.parameters import THREADS, RandomState, Rule, check_parameters, count_from, words
+from absentia.parameters import (
+    ESTIMATOR,
+    THREADS,
+    RandomState,
+    Rule,
+    check_parameters,
+    count_from,
+    words,
+)
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
 from absentia.predictions.row_format import RowFormat
 from absentia.predictions.training_draws import TrainingTable, fit_on_draws, fit_weighted
@@ -63,6 +71,7 @@ class MarginalModel(ShowsColumns):
     n_features_in_: int
 
     _rules: ClassVar[dict[str, Rule]] = {
+        "estimator": ESTIMATOR,
         "n_draws": count_from(2),
         "known": words("average", "model"),
         "n_jobs": THREADS,

@@ -188,7 +188,8 @@ class LargeScaleMachine(ShowsColumns):
 
     def _words(self) -> WordsAs:
         """Return what columns of words become: codes where density and features know them."""
-        return words_for(self.density) if self.features == "nystroem" else "indicators"
+        named = isinstance(self.features, str)
+        return words_for(self.density) if named and self.features == "nystroem" else "indicators"
 
     def _chunks(
         self, rows: MemoryRows | Stream, y: ArrayLike, sample_weight: ArrayLike | None
@@ -323,7 +324,8 @@ class LargeScaleMachine(ShowsColumns):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.features != "passthrough"
+        named = isinstance(self.features, str)
+        tags.input_tags.allow_nan = not (named and self.features == "passthrough")
         return tags
 
 

@@ -41,7 +41,7 @@ from absentia.machines.search.gram_grid import (
     Scores,
     prepared_folds,
 )
-from absentia.parameters import count_from
+from absentia.parameters import check_parameters, count_from, require, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray, IntArray, TableLike, open_memory, set_fitted
 
@@ -91,6 +91,7 @@ class GramSearch(KernelMachine):
         -------
         self
         """
+        check_parameters(self)
         rows = open_memory(X, words=self._plain()._words())
         check_matrix_size(len(rows), type(self).__name__)
         plain = self._plain()
@@ -102,6 +103,7 @@ class GramSearch(KernelMachine):
         weights = self._check_weights(sample_weight, targets, len(rows))
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = list(splitter.split(np.empty((len(rows), 1)), targets, groups))
+        require(splits, f"cv gives no split of the rows, found {shown(self.cv)}: use cv=5.")
         for fold, (train, _) in enumerate(splits):
             try:
                 self._check_targets(targets[train], len(targets[train]))

@@ -1,0 +1,100 @@
+"""Parameters that make no sense: one sentence of ours that names the parameter."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import absentia
+from absentia.kernels import Kernel
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(24, 3))
+X[rng.random(X.shape) < 0.2] = np.nan
+X[0] = 0.0
+y = np.arange(24) % 2
+
+
+def made(name):
+    """Make an estimator with defaults, or around a tree."""
+    cls = getattr(absentia, name)
+    try:
+        return cls()
+    except TypeError:
+        tree = DecisionTreeRegressor if "Regress" in name else DecisionTreeClassifier
+        return cls(tree(max_depth=2))
+
+
+def is_public_estimator(name):
+    cls = getattr(absentia, name)
+    return (
+        inspect.isclass(cls)
+        and issubclass(cls, BaseEstimator)
+        and not issubclass(cls, Kernel)
+        and name != "TableEncoder"  # a transformer of frames, with rules of its own
+    )
+
+
+NAMES = [name for name in absentia.__all__ if is_public_estimator(name)]
+FLAGS = [
+    (name, parameter.name)
+    for name in NAMES
+    for parameter in inspect.signature(getattr(absentia, name)).parameters.values()
+    if isinstance(parameter.default, bool)
+]
+
+
+def fit(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        name = type(estimator).__name__
+        return estimator.fit(X, 1.0 * y if "Regress" in name and "Logistic" not in name else y)
+
+
+@pytest.mark.parametrize(("name", "flag"), FLAGS)
+def test_a_flag_is_true_or_false(name, flag):
+    for value in ("two", None, np.array([1.0, 2.0]), float("nan")):
+        with pytest.raises(ValueError, match=rf"'?{flag}'? "):
+            fit(made(name).set_params(**{flag: value}))
+
+
+ODD = [None, [], {}, "two", 10**400, DecisionTreeClassifier]
+WRAPPERS = ("ConformalClassifier", "ConformalRegressor", "MarginalClassifier", "MarginalRegressor")
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+@pytest.mark.parametrize(
+    "value",
+    [None, [], {}, "two", 10**400, DecisionTreeClassifier],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_is_wrapped_is_an_estimator(name, value):
+    with pytest.raises(ValueError, match="estimator must be an estimator with fit and predict"):
+        fit(getattr(absentia, name)(value))
+
+
+@pytest.mark.parametrize("value", [10**400, b"x", object(), [], {"a": 1}], ids=repr)
+def test_a_metric_is_a_word_or_a_matrix(value):
+    with pytest.raises(ValueError, match="metric"):
+        fit(absentia.FourierFeatures(metric=value))
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), None, 3], ids=repr)
+def test_landmarks_are_chosen_by_a_rule(value):
+    with pytest.raises(ValueError, match="landmarks must be"):
+        fit(absentia.Nystroem(landmarks=value))
+
+
+def test_features_are_named_or_a_transformer():
+    with pytest.raises(ValueError, match="features must be"):
+        fit(absentia.LargeScaleRidge(features=np.array([1.0, 2.0])))
+
+
+def test_folds_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="cv gives no split of the rows"):
+        fit(absentia.KernelRidgeCV(cv=[]))
