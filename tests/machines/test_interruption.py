@@ -10,17 +10,35 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
 from absentia import (
     SVC,
     SVCCV,
+    ConformalClassifier,
+    ConformalRegressor,
+    ConjugateGradientRidge,
     FourierFeatures,
     GaussianDensity,
+    GaussianProcessClassifier,
     GaussianProcessRegressor,
+    KernelKMeans,
+    KernelPCA,
+    KernelRidge,
+    LabelSpreading,
     LargeScaleRidge,
+    LargeScaleSVC,
+    LogisticRegression,
+    LowRankDensity,
+    MarginalClassifier,
     MaskFeatures,
+    MixedDensity,
     MixtureDensity,
+    NormalScores,
+    Nystroem,
+    OneClassSVM,
     RobustSVC,
+    SpectralClustering,
 )
 
 
@@ -69,6 +87,23 @@ def state(estimator):
     "estimator",
     [
         SVC(),
+        OneClassSVM(),
+        KernelRidge(),
+        ConjugateGradientRidge(random_state=0),
+        LogisticRegression(),
+        LabelSpreading(),
+        KernelPCA(2),
+        KernelKMeans(2, n_init=1, random_state=0),
+        SpectralClustering(2, n_init=1, random_state=0),
+        GaussianProcessClassifier(scale=1.0, gamma=0.3),
+        MixedDensity(1, n_init=1, max_iter=5),
+        LowRankDensity(1, max_iter=5, random_state=0),
+        Nystroem(4, random_state=0),
+        NormalScores(),
+        LargeScaleSVC(n_components=4, random_state=0),
+        MarginalClassifier(DecisionTreeClassifier(random_state=0), n_draws=4, random_state=0),
+        ConformalClassifier(LogisticRegression(), random_state=0),
+        ConformalRegressor(KernelRidge(), random_state=0),
         SVCCV(Cs=(1.0,), gammas=(0.1,), cv=2, n_jobs=1),
         RobustSVC(tau=0.1),
         GaussianProcessRegressor(scale=1.0, noise=0.1, gamma=0.3),

@@ -13,6 +13,7 @@ from absentia import (
     ConjugateGradientRidge,
     GaussianProcessClassifier,
     GaussianProcessRegressor,
+    GenRBF,
     KernelKMeans,
     KernelPCA,
     KernelRidge,
@@ -20,6 +21,7 @@ from absentia import (
     LogisticRegression,
     OneClassSVM,
 )
+from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.machines import base
 
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
@@ -107,3 +109,26 @@ def test_memory_does_not_grow_with_the_matrix(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < matrix / 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "linear"},
+        {"kernel": "esd"},
+        {"kernel": "egk"},
+        {"mask_weight": 0.5},
+        {"density": "mixture"},
+        {"kernel": GenRBF(metric="mahalanobis")},
+        {"kernel": ExpectedPolynomial(2)},
+    ],
+    ids=str,
+)
+def test_a_machine_without_support_vectors_answers_with_its_constant(options):
+    X = rows(40)
+    y = np.random.default_rng(0).normal(size=40)
+    machine = SVR(epsilon=100.0, **options).fit(X, y)
+    assert len(machine.support_) == 0
+    # That of scikit-learn on complete rows: half-way between the extremes.
+    np.testing.assert_allclose(machine.predict(X), (y.min() + y.max()) / 2, atol=1e-12)

@@ -407,7 +407,9 @@ class KernelMachine(RelevantColumns, ShowsColumns):
         is changes no bit of an expected RBF or genRBF, and none of what is made of a tile, because
         tiles begin at the same rows and have the same height.
         """
-        step = max(_TILE_ROWS, _TILE_FLOATS // len(self.beliefs_) // _TILE_ROWS * _TILE_ROWS)
+        # Without support vectors, which a wide tube leaves, there are rows of no entries.
+        n_kept = max(1, len(self.beliefs_))
+        step = max(_TILE_ROWS, _TILE_FLOATS // n_kept // _TILE_ROWS * _TILE_ROWS)
         for rows in cut(len(beliefs), step) or [slice(0, 0)]:
             whole = len(beliefs) <= step
             K = self._gram(beliefs if whole else beliefs.tile(rows))
