@@ -149,9 +149,11 @@ COUNT_OR_ZERO = count_from(0)
 VERBOSITY = FLAG | COUNT_OR_ZERO
 #: A model that something is wrapped around, not its class.
 ESTIMATOR = Rule(
-    ("an estimator with fit and predict",),
+    ("an estimator with fit and predict or predict_proba",),
     lambda value: (
-        hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
+        hasattr(value, "fit")
+        and (hasattr(value, "predict") or hasattr(value, "predict_proba"))
+        and not isinstance(value, type)
     ),
 )
 

@@ -96,7 +96,7 @@ def test_the_inverse_root_leaves_out_what_is_not_there():
 
 
 def test_bad_parameters_are_refused():
-    with pytest.raises(ValueError, match="landmarks must be one of"):
+    with pytest.raises(ValueError, match="landmarks must be"):
         Nystroem(5, landmarks="best").fit(table())
     with pytest.raises(ValueError, match="n_components must be an integer from 1"):
         Nystroem(0).fit(table())

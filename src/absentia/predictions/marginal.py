@@ -21,7 +21,6 @@ from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
 from absentia.parameters import (
-    ESTIMATOR,
     THREADS,
     RandomState,
     Rule,
@@ -71,7 +70,6 @@ class MarginalModel(ShowsColumns):
     n_features_in_: int
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "estimator": ESTIMATOR,
         "n_draws": count_from(2),
         "known": words("average", "model"),
         "n_jobs": THREADS,
