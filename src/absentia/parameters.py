@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -194,8 +194,9 @@ def check_parameters(estimator: BaseEstimator) -> None:
         rules[name].check(name, getattr(estimator, name))
 
 
-@cache
 def _rules_of(kind: type) -> dict[str, Rule]:
+    if kind in _known_rules:  # signatures take longer to read than a row to predict
+        return _known_rules[kind]
     rules = {
         name: VERBOSITY if name == "verbose" else FLAG
         for name, parameter in signature(kind).parameters.items()
@@ -203,7 +204,10 @@ def _rules_of(kind: type) -> dict[str, Rule]:
     }
     for cls in reversed(kind.__mro__):
         rules |= vars(cls).get("_rules", {})
-    return rules
+    return _known_rules.setdefault(kind, rules)
+
+
+_known_rules: WeakKeyDictionary[type, dict[str, Rule]] = WeakKeyDictionary()
 
 
 def require(condition_holds: object, sentence: str) -> None:
