@@ -172,6 +172,13 @@ def test_frames_of_numbers_show_their_columns_too(model):
     np.testing.assert_array_equal(new, answers(machine, numbers.assign(smokes=np.nan)))
 
 
+def test_clusters_of_a_frame():
+    frame, _ = people()
+    found = absentia.SpectralClustering(n_clusters=2, density=QUICK, random_state=0).fit(frame)
+    assert set(found.labels_) == {0, 1}
+    assert found.columns_.names == tuple(frame.columns)
+
+
 def test_codes_for_missing_values_in_a_frame_of_numbers():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.random(50), "b": rng.random(50)})

@@ -118,7 +118,7 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
         return _read_typed(column, max_categories)
     if column.dtype.kind in "iufb":
         return replace(typed_numbers(column, find_codes=False), is_id=False)
-    lower, upper = words.bounds(words.decimal_sign())
+    lower, upper = words.bounds(words.decimal_sign)
     return numbers_of_words(words, lower, upper, "", n_empty, find_codes=False)
 
 
@@ -157,7 +157,7 @@ def _read_as_keys(column: Any, n_empty: int, max_categories: int) -> ColumnReadi
 
 def _read_as_ranges(words: Words, n_empty: int, max_categories: int) -> ColumnReading | None:
     """Read a column of ranges, such as age groups, as ordered words."""
-    lower, upper = words.bounds(words.decimal_sign())
+    lower, upper = words.bounds(words.decimal_sign)
     is_range = (lower < upper) & (np.isfinite(lower) | np.isfinite(upper))
     known = lower <= upper
     known &= np.isfinite(lower) | np.isfinite(upper)

@@ -62,7 +62,7 @@ def number_notes(values: FloatArray, sentinels: tuple[float, ...], n_infinite: i
 def read_as_numbers(
     words: Words, name: str, n_empty: int, max_categories: int
 ) -> ColumnReading | None:
-    lower, upper = words.bounds(words.decimal_sign())
+    lower, upper = words.bounds(words.decimal_sign)
     is_number = lower == upper
     is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
     counts = counts_of(words, is_number, n_empty, is_bound)
@@ -93,7 +93,7 @@ def numbers_of_words(
     sentinels = find_sentinels(values) if find_codes else ()
     is_code = is_number & np.isin(lower, sentinels)
     counts = counts_of(words, is_number & ~is_code, n_empty, is_bound)
-    decimal = words.decimal_sign()
+    decimal = words.decimal_sign
     notes = ["numbers written as text" + ", with decimal commas" * (decimal == ",")]
     notes += _mark_notes(words.marks())
     if counts.bounds:

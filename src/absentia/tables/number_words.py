@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import isfinite
 
 import numpy as np
 
@@ -17,6 +18,8 @@ __all__ = ["decimal_sign", "limits_of_word", "mark_of", "number_of"]
 _CURRENCY = (
     r"[$€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|ZAR|kr\.?|zł|Kč"
 )
+#: Which no number with a currency begins with; "kr", "USD" and their like do.
+_LETTERS = frozenset("abdfghilmnopqrtvwxyFHLMOQTVWXY")
 _SPACES = " \u00a0\u202f"
 #: A number with what may stand around it: a sign, money or a percent sign, accountants' brackets.
 _MARKED = re.compile(
@@ -33,6 +36,10 @@ _ONE_COMMA = re.compile(r"^\d*,\d+$|^\d+,\d*$")
 _COMMA_SHOWS = re.compile(r"^(0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|\d{1,3}(\.\d{3})+,\d+)$")
 _POINT_SHOWS = re.compile(r"^(0?\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{4,}\.\d+|\d{1,3}(,\d{3})+\.\d+)$")
 
+#: What every limit has, so that most words are told apart by one search.
+_LIMIT = re.compile(
+    r"[<>≤≥+\-–—\[(]|\.\.|\b(to|than|under|below|most|more|over|above|least)\b", re.I
+)
 _BELOW = re.compile(r"^(?:<=?|≤|less than|fewer than|under|below|at most|up to)\s*(\S.*)$", re.I)
 _ABOVE = re.compile(r"^(?:>=?|≥|more than|greater than|over|above|at least)\s*(\S.*)$", re.I)
 _OR_MORE = re.compile(r"^(.*\d[^\d+]*?)\s*(?:\+|or more|and more|and over|or over)$", re.I)
@@ -62,7 +69,7 @@ def number_of(word: str, decimal: str = ".") -> float:
     if "_" in word:  # which Python takes for a separator of digits
         return np.nan
     value = _plain(word, decimal)
-    if np.isnan(value):
+    if value != value and word[:1] not in _LETTERS:
         marked = _MARKED.match(word)
         if marked and bool(marked["open"]) == bool(marked["close"]):
             value = _plain(marked["body"].strip(), decimal)
@@ -72,13 +79,20 @@ def number_of(word: str, decimal: str = ".") -> float:
             if sum(signs) > 1:
                 return np.nan
             value = -value if any(signs) else value
-    if np.isnan(value) and word.lower() in ("true", "false"):
+    if value != value and word.lower() in ("true", "false"):
         return float(word.lower() == "true")
     return value
 
 
 def _plain(body: str, decimal: str) -> float:
     """Read digits with their separators."""
+    if decimal == "." or "." not in body:
+        try:
+            value = float(body)
+        except ValueError:
+            pass
+        else:
+            return value if isfinite(value) else np.nan
     sign = -1.0 if body[:1] in ("-", "−") else 1.0
     digits = body.lstrip("-+−") if len(body) - len(body.lstrip("-+−")) == 1 else body
     if _THOUSANDS[decimal].match(digits):
@@ -89,7 +103,7 @@ def _plain(body: str, decimal: str) -> float:
         value = float(body)
     except ValueError:
         return np.nan
-    return value if np.isfinite(value) else np.nan
+    return value if isfinite(value) else np.nan
 
 
 def decimal_sign(words: Iterable[str]) -> str:
@@ -122,6 +136,8 @@ def mark_of(word: str) -> str:
     >>> mark_of("$5"), mark_of("12 %"), mark_of("5")
     ('$', '%', '')
     """
+    if word[-1:].isdigit() and (word[:1].isdigit() or word[:1] in "-+."):
+        return ""
     marked = _MARKED.match(word)
     return (marked["before"] or marked["after"] or "") if marked else ""
 
@@ -136,6 +152,8 @@ def limits_of_word(word: str, decimal: str = ".") -> tuple[float, float]:
     >>> limits_of_word("20-10"), limits_of_word("B-12")  # neither says anything
     ((-inf, inf), (-inf, inf))
     """
+    if not _LIMIT.search(word):
+        return -np.inf, np.inf
     for pattern, is_upper in ((_BELOW, True), (_ABOVE, False), (_OR_MORE, False)):
         found = pattern.match(word)
         if found:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from absentia.engine.computed_once import computed_once
 from absentia.tables.number_words import decimal_sign, limits_of_word, mark_of, number_of
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
@@ -96,9 +97,11 @@ class Words:
         self.codes: IntArray = codes if cells is None else codes[cells]
         present = self.codes[self.codes >= 0]
         self.counts: IntArray = np.bincount(present, minlength=len(self.distinct))
+        self._ends: dict[str, tuple[FloatArray, FloatArray]] = {}  # found once
 
+    @computed_once
     def decimal_sign(self) -> str:
-        """Return what separates decimals in this column, ``"."`` or ``","``."""
+        """What separates decimals in this column, ``"."`` or ``","``."""
         return decimal_sign(self.distinct)
 
     def numbers(self, decimal: str = ".") -> FloatArray:
@@ -111,11 +114,13 @@ class Words:
         ``"3"`` lies from 3 to 3, ``"<0.5"`` from minus infinity to 0.5, ``">= 10"`` from 10 to
         infinity, ``"5-10"`` from 5 to 10, and a word that is no number anywhere.
         """
-        lower = self.numbers(decimal)
-        upper = lower.copy()
-        for k in np.flatnonzero(np.isnan(lower)):
-            lower[k], upper[k] = limits_of_word(self.distinct[k], decimal)
-        return lower, upper
+        if decimal not in self._ends:
+            lower = self.numbers(decimal)
+            upper = lower.copy()
+            for k in np.flatnonzero(np.isnan(lower)):
+                lower[k], upper[k] = limits_of_word(self.distinct[k], decimal)
+            self._ends[decimal] = lower, upper
+        return self._ends[decimal]
 
     def marks(self) -> dict[str, int]:
         """Return in how many rows numbers have a currency or percent sign, by the sign."""
