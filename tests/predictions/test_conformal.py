@@ -256,6 +256,10 @@ def test_frames_in_and_frames_out():
     np.testing.assert_allclose(found["upper"], again.upper)
     with pytest.raises(ValueError, match="feature names"):
         machine.predict_interval(frame[["c", "b", "a"]])
+    with pytest.warns(UserWarning, match="lacks 'b'"):
+        shorter = machine.predict_interval(frame[["a", "c"]][:5])
+    whole = machine.predict_interval(frame[:5].assign(b=np.nan))
+    np.testing.assert_array_equal(shorter.lower, whole.lower)
     labels = np.where(y > 0, "yes", "no")
     sets = ConformalClassifier(LogisticRegression(density=QUICK), random_state=0).fit(frame, labels)
     assert sets.predict_set(frame[:3]).to_frame().columns.tolist() == ["no", "yes", "n_calibration"]

@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.missingness import Patterns
 from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
+from absentia.tables.absent_columns import absent_names, warn_of_absent_columns
 from absentia.tables.reading import is_frame
 from absentia.tables.stored import Stored
 
@@ -95,7 +96,16 @@ class HidingTable(Stored, Rows):
         return names if names and all(isinstance(name, str) for name in names) else None
 
     def checked(self, estimator: Any) -> HidingTable:
-        """Return the table after checking its columns against those of training."""
+        """Return the table after checking its columns against those of training.
+
+        A pandas frame that lacks some of them has them missing in every row, with a warning.
+        """
+        known = getattr(estimator, "feature_names_in_", None)
+        names = None if known is None else [str(name) for name in known]
+        absent = absent_names(self.column_names, names)
+        if absent and hasattr(self.values, "iloc"):
+            warn_of_absent_columns(absent)
+            return HidingTable.of(self.values.reindex(columns=names)).checked(estimator)
         named = self.kind if is_frame(self.kind) else self.values
         _check_feature_names(estimator, named, reset=False)
         _check_n_features(estimator, self.mask, reset=False)
