@@ -79,6 +79,7 @@ class MarginalModel(ShowsColumns):
     _wrapped: WrappedModel
     _columns: IntArray
     _points: DrawPoints
+    _noise: FloatArray | float
 
     def __init__(
         self,
@@ -178,6 +179,7 @@ class MarginalModel(ShowsColumns):
                 "_wrapped": wrapped,
                 "_columns": columns,
                 "_points": points,
+                "_noise": 0.0 if given is not None else wrapped.noise(typical[columns]),
             },
         )
         return self
@@ -197,8 +199,9 @@ class MarginalModel(ShowsColumns):
         Uncertainty
             Entropies of classes or variances of numbers, for the columns of the frame as they are
             (a column of words is one column). The model part is zero, except for
-            regressors whose ``predict`` takes ``return_std``; the noise of a regressor is not
-            known, and zero. Every incomplete row is averaged, whatever ``known`` says.
+            regressors whose ``predict`` takes ``return_std``; so is the noise of a regressor,
+            except for those whose ``predict`` takes ``include_noise`` as well (Gaussian processes
+            of absentia). Every incomplete row is averaged, whatever ``known`` says.
         """
         table, given = self._opened(X)
         unit: Any = "entropy" if self._method == "predict_proba" else "variance"
@@ -212,6 +215,7 @@ class MarginalModel(ShowsColumns):
             table,
             self._points,
             unit,
+            noise=self._noise,
             by_column=by_column,
             n_jobs=self.n_jobs,
         )

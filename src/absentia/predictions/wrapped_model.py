@@ -64,9 +64,33 @@ class WrappedModel(Stored):
         """Return the answers and, where ``predict`` takes ``return_std``, their variances."""
         if self.method == "predict" and "return_std" in _parameters(self.model):
             rows = self.format.rows(values, given, origin)
-            mean, std = self.model.predict(rows, return_std=True)
+            apart = {"include_noise": False} if self._knows_noise() else {}
+            mean, std = self.model.predict(rows, return_std=True, **apart)
             return mean.reshape(len(values), -1), std.reshape(len(values), -1) ** 2
         return self.answer(values, given, origin), None
+
+    def noise(self, row: FloatArray) -> FloatArray | float:
+        """Return the variance of the target about the model, zero where the model has none.
+
+        Parameters
+        ----------
+        row : ndarray of shape (n_features,)
+            Any complete row: the noise is the same everywhere.
+        """
+        if not self._knows_noise():
+            return 0.0
+        rows = self.format.rows(row[None])
+        total, model = (
+            self.model.predict(rows, return_std=True, include_noise=noise)[1] ** 2
+            for noise in (True, False)
+        )
+        variance: FloatArray = np.maximum(total - model, 0.0).reshape(-1)
+        return variance
+
+    def _knows_noise(self) -> bool:
+        """Whether ``predict`` can leave the noise out of the spread that it returns."""
+        known = _parameters(self.model)
+        return self.method == "predict" and {"return_std", "include_noise"} <= set(known)
 
     def ask(self, rows: Any) -> FloatArray:
         """Return the answers for rows that are in the model's format already."""

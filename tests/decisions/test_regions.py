@@ -1,0 +1,102 @@
+"""Measure next for conformal predictors: what makes the promised region smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
+
+from absentia import (
+    ConformalClassifier,
+    ConformalRegressor,
+    GaussianProcessRegressor,
+    LogisticRegression,
+    MarginalRegressor,
+    measure_next,
+)
+from absentia.densities.unknowns import Unknowns
+from absentia.tables import Table
+
+NOTHING = np.full((1, 3), np.nan)
+
+
+def numbers(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = 3 * X[:, 0] + X[:, 1] + 0.2 * rng.normal(size=n)
+    return np.where(rng.random(X.shape) < 0.3, np.nan, X), y
+
+
+@pytest.mark.parametrize("method", ["split", "nested*", "exact"])
+def test_gain_in_width_is_now_less_the_mean_afterwards(method):
+    X, y = numbers()
+    model = ConformalRegressor(
+        GaussianProcessRegressor(gamma=0.1), method=method, conformity_score="normalised",
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    rows = np.array([[np.nan, np.nan, np.nan], [0.3, np.nan, np.nan]])
+    found = measure_next(model, rows, loss="width")
+    unknowns = Unknowns.of(model.estimator_.density_, ["x0", "x1", "x2"], 3)
+    trials = unknowns.trials(Table(rows, columns_checked=True), np.isnan(rows), 7)
+    widths = model.predict_interval(trials.table.array).width
+    now = model.predict_interval(rows).width
+    np.testing.assert_allclose(found.loss_before, now, rtol=1e-10)
+    for cell, (i, j) in enumerate(zip(trials.row, trials.column, strict=True)):
+        lines = slice(trials.starts[cell], trials.starts[cell] + trials.counts[cell])
+        after = trials.weights[lines] @ widths[lines]
+        assert found.spread_after[i, j] == pytest.approx(after, rel=1e-10)
+        assert found.gain[i, j] == pytest.approx(now[i] - after, abs=1e-10)
+    assert found.best[0] == "x0"
+
+
+def test_smaller_sets_of_classes():
+    X, y = numbers()
+    model = ConformalClassifier(LogisticRegression(C=10.0), method="nested*", random_state=0)
+    model.fit(X, np.digitize(y, [-1, 1]))
+    found = measure_next(model, NOTHING, loss="size")
+    assert found.loss_before[0] == model.predict_set(NOTHING).size[0]
+    unknowns = Unknowns.of(model.estimator_.density_, ["x0", "x1", "x2"], 3)
+    trials = unknowns.trials(Table(NOTHING, columns_checked=True), np.isnan(NOTHING), 7)
+    sizes = model.predict_set(trials.table.array).size.astype(float)
+    np.testing.assert_allclose(found.spread_after[0], trials.expected(sizes), rtol=1e-10)
+    np.testing.assert_allclose(found.gain, found.loss_before[0] - found.spread_after, atol=1e-10)
+    two = measure_next(model, NOTHING, loss="size", lookahead=2)
+    assert (two.gain >= found.gain).all()
+
+
+def test_a_region_that_stays_infinite_gains_nothing():
+    X, y = numbers(40)
+    model = ConformalRegressor(
+        GaussianProcessRegressor(gamma=0.1), method="exact", coverage=0.99, random_state=0
+    ).fit(X, y)
+    found = measure_next(model, NOTHING, loss="width")
+    assert np.isinf(found.loss_before).all()
+    np.testing.assert_array_equal(found.gain, 0.0)
+    assert found.best == ["stop"]
+
+
+def test_a_model_without_regions_says_what_to_wrap_it_in():
+    X, y = numbers(60)
+    process = GaussianProcessRegressor(gamma=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="has no predict_interval: wrap it in ConformalRegressor"):
+        measure_next(process, NOTHING, loss="width")
+    with pytest.raises(ValueError, match="has no predict_set"):
+        measure_next(LogisticRegression().fit(X, y > 0), NOTHING, loss="size")
+
+
+def test_a_wrapped_process_tells_its_noise_apart():
+    """Draws of a wrapped process and its own closed form are the same decomposition."""
+    X, y = numbers()
+    X = np.nan_to_num(X)
+    process = GaussianProcessRegressor(gamma=0.1).fit(X, y)
+    rows = np.array([[0.5, np.nan, 0.0], [0.5, 0.2, 0.0]])
+    wrapper = MarginalRegressor(FrozenEstimator(process), n_draws=1024, random_state=0).fit(X)
+    mine, theirs = wrapper.predict_uncertainty(rows), process.predict_uncertainty(rows)
+    np.testing.assert_allclose(mine.noise, theirs.noise, rtol=1e-6)
+    assert (mine.noise > 0).all()
+    np.testing.assert_allclose(mine.model, theirs.model, rtol=2e-2)
+    np.testing.assert_allclose(mine.missing, theirs.missing, rtol=2e-2, atol=1e-6)
+    boosting = HistGradientBoostingRegressor(max_iter=5).fit(X, y)
+    silent = MarginalRegressor(FrozenEstimator(boosting), random_state=0).fit(X)
+    assert (silent.predict_uncertainty(rows).noise == 0).all()
