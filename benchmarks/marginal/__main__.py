@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.marginal import (
-    calibration,
-    class_calibration,
+    calibration_page,
     draw_error,
     frozen_models,
     known_patterns,
@@ -17,7 +16,7 @@ from benchmarks.marginal import (
 )
 from benchmarks.marginal.trials import TABLES
 
-PARTS = ("calibration", "classes", "draws", "frozen", "known", "trained")
+PARTS = ("calibration", "draws", "frozen", "known", "trained")
 
 
 def main(chosen: list[str]) -> None:
@@ -30,20 +29,7 @@ def main(chosen: list[str]) -> None:
                 print(f"{name:<15}", *(f"{error:.5f}" for error in errors), f"n^{slope:.2f}")
             continue
         if part == "calibration":
-            for table in calibration.TABLES:
-                for setting in calibration.SETTINGS:
-                    print(f"\n{table}, {setting[0]:.0%} and {setting[1]:.0%} missing")
-                    print(f"{'':<32}spread of z, coverage of 50, 80, 95 %, CRPS")
-                    for name, values in calibration.rows(table, *setting):
-                        print(f"{name:<32}", *(f"{v:.3f}" for v in values), flush=True)
-            continue
-        if part == "classes":
-            for table in TABLES:
-                for setting in class_calibration.SETTINGS:
-                    print(f"\n{table}, {setting[0]:.0%} and {setting[1]:.0%} missing")
-                    print(f"{'':<32}accuracy, log loss, coverage and size of 90 % sets")
-                    for name, values in class_calibration.rows(table, *setting):
-                        print(f"{name:<32}", *(f"{v:.3f}" for v in values), flush=True)
+            calibration_page.write()
             continue
         for name in TABLES:
             if part == "frozen":

@@ -12,29 +12,42 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia import GaussianProcessClassifier, LogisticRegression, MarginalClassifier
+from absentia import (
+    GaussianProcessClassifier,
+    LogisticRegression,
+    MarginalClassifier,
+    datasets,
+)
 from absentia.tables import FloatArray
 from benchmarks.marginal.calibration import SETTINGS
-from benchmarks.marginal.trials import TABLES, ampute, scores
+from benchmarks.marginal.trials import TABLES as BUNDLED
+from benchmarks.marginal.trials import ampute, scores
 
-__all__ = ["SETTINGS", "rows"]
+__all__ = ["SETTINGS", "TABLES", "rows"]
 
 _TRAINING_ROWS = 120
+_TEST_ROWS = 300
 _BOOTSTRAPS = 10
-_LEVEL = 0.9
+_LEVELS = (0.5, 0.8, 0.95)
+TABLES = ("breast cancer", "wine", "pima", "heart_statlog", "mammographic")
 
 
 def rows(
     name: str, train: float, test: float, repeats: int = 3
 ) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each method with accuracy, log loss, and coverage and size of 90 % sets, averaged."""
+    """Yield each method with accuracy, log loss, Brier score, z, and coverage of sets, averaged.
+
+    ``z`` is the number of hits less the sum of the probabilities of the predicted classes, in its
+    standard deviations: negative for a method that promises more than it keeps.
+    """
     found: dict[str, list[FloatArray]] = {}
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
-        X, y = TABLES[name](return_X_y=True)
+        X, y = _table(name)
         first, second = train_test_split(
             np.arange(len(X)),
             train_size=min(_TRAINING_ROWS, len(X) // 2),
+            test_size=min(_TEST_ROWS, len(X) - len(X) // 2),
             stratify=y,
             random_state=seed,
         )
@@ -42,7 +55,13 @@ def rows(
         holes = ampute(scaler.transform(X[first]), train, rng)
         new = ampute(scaler.transform(X[second]), test, rng)
         for method, chances in _methods(holes, y[first], new, rng):
-            scored = [*scores(y[second], chances), *_sets(chances, y[second])]
+            right = np.eye(chances.shape[1])[y[second]]
+            brier = float(((chances - right) ** 2).sum(axis=1).mean())
+            sure = chances.max(axis=1)
+            hits = chances.argmax(axis=1) == y[second]
+            z = (hits - sure).sum() / np.sqrt(max((sure * (1 - sure)).sum(), 1e-12))
+            covered = [_covered(chances, y[second], level) for level in _LEVELS]
+            scored = [*scores(y[second], chances), brier, z, *covered]
             found.setdefault(method, []).append(np.array(scored))
     for method, outcomes in found.items():
         yield method, np.mean(outcomes, axis=0)
@@ -72,10 +91,23 @@ def _methods(
     yield "bootstrap of imputed boosting", np.mean(answers, axis=0)
 
 
-def _sets(chances: FloatArray, y: np.ndarray) -> tuple[float, float]:
-    """Return how often the fewest classes that make up 90 % hold the true one, and how many."""
+def _table(name: str) -> tuple[FloatArray, np.ndarray]:
+    if name in BUNDLED:
+        X, y = BUNDLED[name](return_X_y=True)
+        return X, y
+    data = datasets.load(name)
+    return data.X, np.unique(data.y, return_inverse=True)[1]
+
+
+def _covered(chances: FloatArray, y: np.ndarray, level: float) -> float:
+    """Return how often the fewest classes that make up ``level`` hold the true one.
+
+    The last class of a set counts with the probability that makes the set exactly ``level``, so
+    that a calibrated method covers exactly that often.
+    """
     order = np.argsort(-chances, axis=1, kind="stable")
     ordered = np.take_along_axis(chances, order, axis=1)
-    size = 1 + (np.cumsum(ordered, axis=1) < _LEVEL).sum(axis=1).clip(max=chances.shape[1] - 1)
+    before = np.cumsum(ordered, axis=1) - ordered
+    share = np.clip((level - before) / np.maximum(ordered, 1e-12), 0.0, 1.0)
     place = np.argmax(order == y[:, None], axis=1)
-    return float(np.mean(place < size)), float(size.mean())
+    return float(share[np.arange(len(y)), place].mean())

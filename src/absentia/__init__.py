@@ -8,7 +8,12 @@ if TYPE_CHECKING:
     from absentia import amputation
     from absentia.automatic import AutoClassifier, AutoRegressor
     from absentia.beliefs import Beliefs
-    from absentia.decisions import AcquisitionPolicy, measure_next
+    from absentia.decisions import (
+        AcquisitionPolicy,
+        choose_worth_share,
+        column_worth,
+        measure_next,
+    )
     from absentia.densities import GaussianDensity, LowRankDensity, MixedDensity, MixtureDensity
     from absentia.features import FourierFeatures, MaskFeatures, Nystroem
     from absentia.kernels import (
@@ -134,6 +139,8 @@ __all__ = [
     "__version__",
     "amputation",
     "bounded",
+    "choose_worth_share",
+    "column_worth",
     "describe_missingness",
     "gram_blocks",
     "kernel_variance",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from absentia.decisions.column_worth import blended_gain
 from absentia.decisions.expected_gains import gains_of_one, gains_of_two
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
 from absentia.densities.unknowns import Unknowns
@@ -139,6 +140,8 @@ def measure_next(
     budget: float | None = None,
     stop_below: float = 0.0,
     density: Any = None,
+    worth: Costs = None,
+    worth_share: float = 0.5,
 ) -> Measurements:
     """Rank the missing values of each row by what measuring them is expected to gain.
 
@@ -182,6 +185,12 @@ def measure_next(
         Recommend "stop" where no column gains more than this per unit of cost.
     density : fitted density, optional
         What missing values could be, for a model that has no density of its own.
+    worth : sequence of n_features numbers, or dict of column to number, optional
+        What columns were worth on rows with known targets, such as :func:`column_worth` returns.
+        A part of the gain then comes from it, in the units of the largest gain of the row:
+        a model that is sure of itself for no good reason is corrected by experience.
+    worth_share : float, default=0.5
+        How large that part is, from 0 to 1; :func:`choose_worth_share` finds it on known rows.
 
     Returns
     -------
@@ -229,16 +238,24 @@ def measure_next(
         found = gains_of_two(
             questions, unknowns, few, candidates[first], risk, prices, budget, found
         )
+    gain = found.gain
+    if worth is not None:
+        known = read_costs(worth, names, "worth", missing=0.0)
+        if not 0 <= worth_share <= 1:
+            raise ValueError(f"worth_share must be a number from 0 to 1, found {worth_share!r}.")
+        gain = blended_gain(gain, known, candidates[first], worth_share)
     after = found.after
     if loss == "variance" or (loss is None and not questions.classifies):
         after = np.sqrt(np.maximum(after, 0.0))
     return Measurements(
-        names, found.gain[which], prices, found.before[which], after[which], float(stop_below)
+        names, gain[which], prices, found.before[which], after[which], float(stop_below)
     )
 
 
-def read_costs(costs: Costs, names: Sequence[str]) -> FloatArray:
-    """Return one cost per column, checked.
+def read_costs(
+    costs: Costs, names: Sequence[str], what: str = "costs", missing: float = 1.0
+) -> FloatArray:
+    """Return one cost per column, checked; ``missing`` for columns that a dict leaves out.
 
     Examples
     --------
@@ -252,21 +269,21 @@ def read_costs(costs: Costs, names: Sequence[str]) -> FloatArray:
         unknown = [name for name in given if name not in names]
         if unknown:
             raise ValueError(
-                f"costs name the column {unknown[0]!r}, which the table does not have; its columns "
-                f"are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
+                f"{what} name the column {unknown[0]!r}, which the table does not have; its "
+                f"columns are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
             )
-        values = np.array([given.get(name, 1.0) for name in names], dtype=np.float64)
+        values = np.array([given.get(name, missing) for name in names], dtype=np.float64)
     else:
         values = np.array(costs, dtype=np.float64)
     if values.shape != (len(names),):
         raise ValueError(
-            f"costs must be one number per column, {len(names)} of them, or a dict from column to "
-            f"cost, found an array of shape {values.shape}."
+            f"{what} must be one number per column, {len(names)} of them, or a dict from column "
+            f"to number, found an array of shape {values.shape}."
         )
     wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
     if len(wrong):
         raise ValueError(
-            f"costs must be finite and not negative, found {values[wrong[0]]:g} for column "
+            f"{what} must be finite and not negative, found {values[wrong[0]]:g} for column "
             f"{names[wrong[0]]!r}."
         )
     return values

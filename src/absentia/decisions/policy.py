@@ -100,7 +100,7 @@ class AcquisitionPolicy:
     Parameters
     ----------
     model : fitted classifier or regressor
-    costs, loss, lookahead, among, stop_below, density
+    costs, loss, lookahead, among, stop_below, density, worth, worth_share
         As in :func:`~absentia.measure_next`.
     budget : float, optional
         What may be spent on each row in total.
@@ -135,6 +135,8 @@ class AcquisitionPolicy:
         stop_below: float = 0.0,
         density: Any = None,
         max_steps: int | None = None,
+        worth: Costs = None,
+        worth_share: float = 0.5,
     ):
         self.model = model
         self.costs = costs
@@ -145,6 +147,8 @@ class AcquisitionPolicy:
         self.stop_below = stop_below
         self.density = density
         self.max_steps = max_steps
+        self.worth = worth
+        self.worth_share = worth_share
 
     def run(self, X: TableLike, oracle: Any) -> AcquisitionTrace:
         """Measure values of rows one by one, and record what the model answers.
@@ -205,6 +209,8 @@ class AcquisitionPolicy:
             budget=self.budget,
             stop_below=self.stop_below,
             density=self.density,
+            worth=self.worth,
+            worth_share=self.worth_share,
         )
         worth = np.where(
             np.isnan(found.gain) | measuring.hopeless[rows], -np.inf, found.gain_per_cost

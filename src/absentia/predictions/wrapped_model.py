@@ -89,8 +89,9 @@ class WrappedModel(Stored):
 
     def _knows_noise(self) -> bool:
         """Whether ``predict`` can leave the noise out of the spread that it returns."""
-        known = _parameters(self.model)
-        return self.method == "predict" and {"return_std", "include_noise"} <= set(known)
+        if self.method != "predict":
+            return False
+        return {"return_std", "include_noise"} <= set(_parameters(self.model))
 
     def ask(self, rows: Any) -> FloatArray:
         """Return the answers for rows that are in the model's format already."""
