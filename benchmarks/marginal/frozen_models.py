@@ -12,7 +12,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia import GaussianDensity, MarginalClassifier, MixtureDensity
+from absentia import GaussianDensity, LogisticRegression, MarginalClassifier, MixtureDensity
 from benchmarks.marginal.trials import Split, scores, splits
 
 __all__ = ["rows"]
@@ -53,6 +53,10 @@ def _ways(split: Split) -> Iterator[tuple[str, tuple[float, float]]]:
                 FrozenEstimator(model), density=FrozenEstimator(density), random_state=0
             ).fit(split.train)
             yield f"{name}, 64 draws, {kind}", _scored(wrapper, split)
+    for penalty in (1.0, 10.0, 100.0):
+        machine = make_pipeline(StandardScaler(), LogisticRegression(C=penalty, kernel="genrbf"))
+        machine.fit(split.train, split.y_train)
+        yield f"kernel logistic regression, C={penalty:g}", _scored(machine, split)
 
 
 def _scored(model: Any, split: Split) -> tuple[float, float]:

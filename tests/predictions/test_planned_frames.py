@@ -152,7 +152,7 @@ def test_limits_are_kept_by_draws():
     (drawn,) = seen
     assert len(drawn) == 128
     below = np.sort(drawn)[:64]
-    assert below.max() <= 12.0
+    assert below.max() <= 12.0 + 1e-9  # limits are kept in standard units, and come back rounded
     assert below.std() > 0.1
 
 
