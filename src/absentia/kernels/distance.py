@@ -228,7 +228,9 @@ class GammaRBF(Kernel):
     def _moments(
         self, P: Beliefs, Q: Beliefs | None, root: FloatArray | None
     ) -> tuple[BeliefMoments, BeliefMoments]:
-        columns = uncertain_columns(P, P if Q is None else Q) if root is None else None
+        columns = (
+            uncertain_columns(P.whole, P.whole if Q is None else Q.whole) if root is None else None
+        )
         return _moments(P, Q, root, columns=columns, coordinatewise=self.variance == "independent")
 
 
@@ -307,7 +309,7 @@ def _moments(
     coordinatewise: bool = False,
 ) -> tuple[BeliefMoments, BeliefMoments]:
     """Return the moments of both sides, centred among the rows."""
-    centre = centre_of(P.means[:, 0])
+    centre = centre_of(P.whole.means[:, 0])
     x, *rest = (
         BeliefMoments(
             some, centre=centre, root=root, columns=columns, coordinatewise=coordinatewise
