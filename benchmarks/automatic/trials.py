@@ -22,7 +22,7 @@ SHIFT_TABLES = tuple(f"shift-{name}" for name in COMPLETE_TABLES)
 
 #: Rows to learn from; the test rows are a quarter of a sample, at most as many as these.
 TRAIN_ROWS, TEST_ROWS = 600, 600
-#: Classes with fewer rows in the sample are left out: most splits would lack them.
+#: Classes with fewer rows in the sample are left out, where two others remain.
 _FEWEST_ROWS_OF_A_CLASS = 10
 #: Share of the observed cells that is hidden in the second set of test rows.
 HIDDEN = 0.6
@@ -69,8 +69,9 @@ def trial(name: str, repeat: int, folder: str) -> Trial:
     if data.task == "classification":
         classes, counts = np.unique(data.y, return_counts=True)
         share = min(1.0, (TRAIN_ROWS + TEST_ROWS) / len(data.y))
-        kept = np.isin(data.y, classes[counts * share >= _FEWEST_ROWS_OF_A_CLASS])
-        data = data.rows(np.flatnonzero(kept))
+        common = classes[counts * share >= _FEWEST_ROWS_OF_A_CLASS]
+        if len(common) > 1:
+            data = data.rows(np.flatnonzero(np.isin(data.y, common)))
     data = data.sample(TRAIN_ROWS + TEST_ROWS, random_state=repeat)
     n_test = min(TEST_ROWS, max(len(data.y) // 4, len(data.y) - TRAIN_ROWS))
     kind = StratifiedShuffleSplit if data.task == "classification" else ShuffleSplit

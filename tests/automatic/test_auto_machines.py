@@ -132,6 +132,14 @@ def test_frames_with_words_and_empty_columns():
     assert np.isfinite(model.predict_proba(hide_cells(empty, 0.5, 0))).all()
 
 
+def test_trees_average_where_a_fold_lacks_a_column():
+    rare = np.full((160, 1), np.nan)
+    rare[[3, 90], 0] = [1.0, 2.0]  # some fold learns from rows without any of them
+    model = AutoClassifier(members=("boosting",), n_repeats=1, random_state=0)
+    model.fit(np.hstack([HOLES, rare]), CLASSES)
+    assert model.members_.remarks == ("",)
+
+
 def test_a_budget_leaves_members_out_and_says_so():
     model = AutoRegressor(
         members=("boosting", "beliefs", "forest"), time_budget=1e-6, n_repeats=1, random_state=0
