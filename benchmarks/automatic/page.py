@@ -39,7 +39,8 @@ _DPI = 120
 def publish(frame: pd.DataFrame, folder: Path, seconds: float) -> None:
     """Write everything that the page includes."""
     folder.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(folder / "scores.csv", index=False, float_format="%.5f")
+    kept = ["experiment", "table", "repeat", "test", "method", "score", "loss"]
+    frame[kept].to_csv(folder / "scores.csv", index=False, float_format="%.4f")
     for experiment in ("real-holes", "shift"):
         for k, test in enumerate(TESTS):
             rivals = _rivals(frame, experiment, test)
@@ -48,10 +49,9 @@ def publish(frame: pd.DataFrame, folder: Path, seconds: float) -> None:
             losses = by_table(frame, test, "loss", experiment)[[AUTO, *rivals]].dropna()
             comparison = compare_ranks(losses, lower_is_better=True)
             if comparison is not None:
-                picture = folder / f"{name}.big.png"
+                picture = folder / f"{name}.png"
                 rank_diagram(comparison).savefig(picture, dpi=_DPI)
-                small = picture.rename(folder / f"{name}.png")
-                save_picture(small, folder)
+                save_picture(picture, folder)
     (folder / "ablation.md").write_text(_ablation(frame))
     (folder / "strata.md").write_text(_strata(frame))
     (folder / "halves.md").write_text(_halves(frame))
