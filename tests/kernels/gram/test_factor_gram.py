@@ -9,6 +9,7 @@ from absentia import SVC, ExpectedRBF, GaussianProcessRegressor, GenRBF, LowRank
 from absentia.beliefs import LowRankPrior
 from absentia.beliefs.conditioning import condition
 from absentia.engine.small import always_compiled
+from absentia.kernels import gram_blocks
 from absentia.kernels.gram import expected, factor_gram
 from absentia.kernels.gram.smoothing import Smoothing
 from kernels.examples import rows_of
@@ -144,3 +145,16 @@ def test_machines_take_it_by_name():
     assert machine.score(X[40:], y[40:]) > 0.8
     process = GaussianProcessRegressor(density=LowRankDensity(2)).fit(X[:40], factors[:40, 0])
     assert process.score(X[40:], factors[40:, 0]) > 0.8
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("make", [GenRBF, ExpectedRBF])
+def test_the_height_of_tiles_changes_no_bit(make, k, in_factors):
+    rng = np.random.default_rng(10)
+    prior = _prior(rng, k, 20, 2)
+    P, Q = _beliefs(rng, prior, 140, 0.4), _beliefs(rng, prior, 90, 0.4)
+    kernel = make(0.05)
+    whole = kernel(P, Q)
+    for height in (1, 7, 64):
+        blocks = [block for _, block in gram_blocks(kernel, P, Q, block_rows=height)]
+        np.testing.assert_array_equal(np.vstack(blocks), whole)

@@ -108,6 +108,9 @@ def factor_tile(
     own_place,
     other_place,
     cross_place,
+    row_bounds,
+    column_bounds,
+    negligible,
 ):
     """Fill a tile of a Gram matrix of expected RBFs: a few rows, so that columns stay in the cache.
 
@@ -138,6 +141,8 @@ def factor_tile(
         complete row.
     own_place, other_place, cross_place : int arrays of shape (q, q)
         Which of ``overlaps`` are entries of the two diagonal blocks and of the block between them.
+    row_bounds, column_bounds, negligible
+        Of the rows and columns of the tile, as in ``gram_rows``.
     """
     n_rows, d = means.shape
     n_terms = overlaps.shape[1]
@@ -160,6 +165,16 @@ def factor_tile(
         for row in range(n_rows):
             stop = min(n_columns, top + row + 1 - left) if symmetric else n_columns
             if j >= stop:
+                continue
+            counts = not accumulate
+            for lane in range(min(LANES, stop - j) if accumulate else 0):
+                bound = row_bounds[row] * column_bounds[j + lane]
+                if bound > negligible * out[top + row, left + j + lane]:
+                    counts = True
+            if not counts:
+                if mirror:
+                    for column in range(left + j, left + min(j + LANES, stop)):
+                        out[column, top + row] = out[top + row, column]
                 continue
             both = n_missing[row] > 0
             q = most if both else 0
@@ -201,7 +216,10 @@ def factor_tile(
             for lane in range(min(LANES, stop - j)):
                 column = left + j + lane
                 if accumulate:
-                    out[top + row, column] += values[lane]
+                    # One by one, so that an entry does not depend on the columns around it.
+                    bound = row_bounds[row] * column_bounds[j + lane]
+                    if bound > negligible * out[top + row, column]:
+                        out[top + row, column] += values[lane]
                 else:
                     out[top + row, column] = values[lane]
                 if mirror:

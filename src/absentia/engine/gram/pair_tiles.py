@@ -128,6 +128,9 @@ def gram_rows(
     run_sizes,
     run_observed,
     precision,
+    row_bounds,
+    column_bounds,
+    negligible,
 ):
     """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
 
@@ -163,6 +166,10 @@ def gram_rows(
     run_observed : bool array of shape (n_runs,)
         Whether a run is computed on the observed side.
     precision : array of shape (d, d), of the columns' density
+    row_bounds, column_bounds : arrays of shape (n,) and (m - first_column,)
+        What is added to an entry is at most their product.
+    negligible : float
+        Where it accumulates, additions of less than this share of an entry are left out.
     """
     d = row_means.shape[1]
     m = len(columns)
@@ -197,6 +204,7 @@ def gram_rows(
     row_part = np.empty(LANES)
     observed_part = np.empty(LANES)
     values = np.empty(TILE * LANES)
+    counts = np.empty(TILE, dtype=np.bool_)
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
@@ -258,9 +266,21 @@ def gram_rows(
         factored = -1
         for tile in range(0, last_column, TILE):
             tile_stop = min(tile + TILE, last_column)
+            any_counts = False
+            for j in range(tile, tile_stop):
+                counts[j - tile] = not accumulate
+                if accumulate:
+                    # Above the diagonal nothing has been written.
+                    start_row = max(first, first_column + j) if symmetric else first
+                    for row in range(start_row, first + n_rows):
+                        bound = row_bounds[row] * column_bounds[j]
+                        if bound > negligible * out[row, first_column + j]:
+                            counts[j - tile] = True
+                            break
+                any_counts = any_counts or counts[j - tile]
             needs_products = False
             look = run
-            while look < len(run_sizes) and run_starts[look] < tile_stop:
+            while any_counts and look < len(run_sizes) and run_starts[look] < tile_stop:
                 if not run_observed[look]:
                     needs_products = True
                 look += 1
@@ -281,6 +301,9 @@ def gram_rows(
             for j in range(tile, tile_stop):
                 while j >= run_starts[run + 1]:
                     run += 1
+                if not counts[j - tile]:
+                    store8(values, (j - tile) * LANES, splat8(0.0))
+                    continue
                 index = run_index[run]
                 size = run_sizes[run]
                 observed = run_observed[run]
@@ -329,6 +352,13 @@ def gram_rows(
                 log_value = add8(log_value, splat8(column_constants[j]))
                 value = over_root_of_determinant(log_value, determinant, scaled)
                 store8(values, (j - tile) * LANES, value)
+                if accumulate:
+                    # One by one, so that an entry does not depend on the rows around it.
+                    start_row = max(first, first_column + j) if symmetric else first
+                    for row in range(start_row, first + n_rows):
+                        bound = row_bounds[row] * column_bounds[j]
+                        if not bound > negligible * out[row, first_column + j]:
+                            values[(j - tile) * LANES + row - first] = 0.0
             write_tile(
                 out,
                 values,

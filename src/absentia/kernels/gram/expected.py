@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -93,45 +94,52 @@ def expected_gram(
     in_factors = all(works_in_factors(side, smoothing) for side in (P, columns_of))
     fill_rest = fill_factors if in_factors else fill_lanes
     accumulate = False
-    last = (P.n_components - 1, columns_of.n_components - 1)
-    for a in range(P.n_components):
-        rows = Side.of(P, row_ordering, a, row_norms)
-        for b in range(columns_of.n_components):
-            columns = Side.of(columns_of, column_ordering, b, column_norms)
-            fill_popular(
+    # Rows of one component first: what they have of another adds little then, and is left out.
+    pairs = sorted(
+        product(range(P.n_components), range(columns_of.n_components)),
+        key=lambda pair: pair[0] != pair[1],
+    )
+    row_sides = [Side.of(P, row_ordering, a, row_norms) for a in range(P.n_components)]
+    column_sides = [
+        Side.of(columns_of, column_ordering, b, column_norms)
+        for b in range(columns_of.n_components)
+    ]
+    for a, b in pairs:
+        rows, columns = row_sides[a], column_sides[b]
+        fill_popular(
+            out,
+            rows,
+            columns,
+            smoothing,
+            symmetric=symmetric,
+            accumulate=accumulate,
+            scaled=scaled,
+            threads=threads,
+        )
+        # Popular rows still lack the columns that are not popular, unless those are mirrored.
+        regions = [(n_popular, len(P), 0)]
+        if not symmetric:
+            regions.append((0, n_popular, column_ordering.n_popular))
+        for first_row, last_row, first_column in regions:
+            fill_rest(
                 out,
                 rows,
                 columns,
                 smoothing,
+                first_row=first_row,
+                last_row=last_row,
+                first_column=first_column,
                 symmetric=symmetric,
                 accumulate=accumulate,
+                mirror=symmetric and total is None and (a, b) == pairs[-1],
                 scaled=scaled,
                 threads=threads,
             )
-            # Popular rows still lack the columns that are not popular, unless those are mirrored.
-            regions = [(n_popular, len(P), 0)]
-            if not symmetric:
-                regions.append((0, n_popular, column_ordering.n_popular))
-            for first_row, last_row, first_column in regions:
-                fill_rest(
-                    out,
-                    rows,
-                    columns,
-                    smoothing,
-                    first_row=first_row,
-                    last_row=last_row,
-                    first_column=first_column,
-                    symmetric=symmetric,
-                    accumulate=accumulate,
-                    mirror=symmetric and total is None and (a, b) == last,
-                    scaled=scaled,
-                    threads=threads,
-                )
-            if log_factor is not None and total is not None:
-                logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
-                total += (np.tril(out) if symmetric else out) * np.exp(logs)
-            else:
-                accumulate = True
+        if log_factor is not None and total is not None:
+            logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
+            total += (np.tril(out) if symmetric else out) * np.exp(logs)
+        else:
+            accumulate = True
     if total is not None:
         out = symmetrised(total) if symmetric else total
     elif symmetric and n_popular:
@@ -188,8 +196,16 @@ def log_self_similarities(
     the term of components ``a`` and ``b`` is multiplied by.
     """
     P, _, smoothing = in_kernel_units(P, None, smoothing)
-    if works_in_factors(P, smoothing):
-        return _log_self_similarities_in_factors(P, smoothing, scaled, log_factor)
+    if log_factor is None and works_in_factors(P, smoothing):
+        # Of the whole, so that the bits are the same in every tile of it.
+        whole = P.whole
+        all_rows = kept_for(
+            whole,
+            smoothing,
+            ("self-similarities", scaled),
+            lambda: _log_self_similarities_in_factors(whole, smoothing, scaled),
+        )
+        return all_rows[P.rows_of_whole].copy()
     table = P.covariances
     if (
         P.n_components == 1
@@ -234,16 +250,11 @@ def log_self_similarities(
     return out
 
 
-def _log_self_similarities_in_factors(
-    P: Beliefs,
-    smoothing: Smoothing,
-    scaled: bool,
-    log_factor: Callable[[int, int], FloatArray] | None,
-) -> FloatArray:
+def _log_self_similarities_in_factors(P: Beliefs, smoothing: Smoothing, scaled: bool) -> FloatArray:
     """Return what :func:`log_self_similarities` returns, for a density of few factors."""
     out = np.full(len(P), -np.inf)
-    step = 6 * max(1, P.prior.low_rank.n_factors if P.prior.low_rank else 1) ** 2 + P.n_features
-    for part in bounded_slices(len(P), step):
+    n_factors = 0 if P.prior.low_rank is None else P.prior.low_rank.n_factors
+    for part in bounded_slices(len(P), P.n_features + 12 * n_factors**2):
         some = P[part]
         for a in range(P.n_components):
             for b in range(a + 1):
@@ -253,7 +264,5 @@ def _log_self_similarities_in_factors(
                     term -= 0.5 * log_ratios
                 if a != b:
                     term += np.log(2)
-                if log_factor is not None:
-                    term += log_factor(a, b)[part]
                 out[part] = np.logaddexp(out[part], term)
     return out

@@ -17,7 +17,9 @@ from absentia.engine.gram.factor_tiles import factor_tile
 from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import row_tiles, run_single_threaded_blas
-from absentia.kernels.gram.regions import PAIRS_PER_THREAD, Side
+from absentia.kernels.gram.kept import kept_for
+from absentia.kernels.gram.regions import PAIRS_PER_THREAD
+from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -38,7 +40,8 @@ def works_in_factors(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     if not (variances / widths).max() < _LARGEST_SPREAD:
         return False
     q, d = prior.n_factors, prior.n_features
-    missing = float(beliefs.patterns.n_missing.mean()) if len(beliefs) else 0.0
+    missed = beliefs.whole.patterns.n_missing
+    missing = float(missed.mean()) if len(missed) else 0.0
     side = min(missing, d - missing)
     # Multiply-adds of a pair; those of small factorisations run at about half the speed.
     in_factors = q * (q + 1) * missing + (2 * q + 3) * d + 2 * (2 * q) ** 3 / 6
@@ -72,8 +75,16 @@ class _FactorSide:
     log_ratios: FloatArray
 
     @classmethod
-    def of(cls, beliefs: Beliefs, component: int, widths: FloatArray) -> _FactorSide:
-        prior = _low_rank(beliefs)
+    def of(cls, beliefs: Beliefs, component: int, smoothing: Smoothing) -> _FactorSide:
+        """Return those of the whole that beliefs are a tile of: the bits are the same in each."""
+        what = "factors", component
+        return kept_for(
+            beliefs.whole, smoothing, what, lambda: cls._of(beliefs.whole, component, smoothing)
+        )
+
+    @classmethod
+    def _of(cls, beliefs: Beliefs, component: int, smoothing: Smoothing) -> _FactorSide:
+        prior, widths = _low_rank(beliefs), _widths(smoothing)
         W, noise = prior.loadings[component], prior.noises[component]
         masks = np.array(beliefs.patterns.masks)
         t = prior.n_factors * (prior.n_factors + 1) // 2
@@ -95,14 +106,12 @@ class _Overlaps:
     Attributes
     ----------
     terms : ndarray of shape (d, n_terms)
-    log_terms : ndarray of shape (d,)
-        Parts of twice the logarithm.
+        The last are parts of twice the logarithm.
     own, other, cross : ndarray of int, shape (q, q)
         Which terms are the entries of the two diagonal blocks and of the block between them.
     """
 
     terms: FloatArray
-    log_terms: FloatArray
     own: IntArray
     other: IntArray
     cross: IntArray
@@ -118,15 +127,14 @@ class _Overlaps:
         own_place = _places(q)
         if rows.loadings is columns.loadings or np.array_equal(rows.loadings, columns.loadings):
             cross = packed_products(rows.loadings).T * joint
-            terms = np.vstack([own, cross]).T.copy()
-            return cls(terms, log_part, own_place, own_place, own_place + len(own))
+            terms = np.vstack([own, cross, log_part]).T.copy()
+            return cls(terms, own_place, own_place, own_place + len(own))
         other = packed_products(columns.loadings).T * (rows.noise * against * joint)
         cross = packed_products(rows.loadings, columns.loadings).T * joint
-        terms = np.vstack([own, other, cross]).T.copy()
+        terms = np.vstack([own, other, cross, log_part]).T.copy()
         start = len(own) + len(other)
         return cls(
             terms,
-            log_part,
             own_place,
             _places(p) + len(own),
             start + np.arange(q * p).reshape(q, p),
@@ -141,25 +149,19 @@ class _ColumnTile:
     n_columns: int
     means: FloatArray
     masks: FloatArray
-    constants: FloatArray
     precisions: FloatArray
     missing: FloatArray
 
     @classmethod
     def of(
-        cls, side: Side, factors: _FactorSide, left: int, right: int, scaled: bool
+        cls, side: Side, groups: IntArray, factors: _FactorSide, left: int, right: int
     ) -> _ColumnTile:
-        groups = side.ordering.groups[left:right]
-        constants = side.constants[left:right]
-        if scaled:
-            constants = constants - 0.5 * factors.log_ratios[groups]
         masks = _in_lanes(factors.masks[groups])
         return cls(
             left,
             right - left,
             _in_lanes(side.means[left:right]),
             masks,
-            _in_lanes(constants[:, None]),
             _in_lanes(factors.precisions[groups]),
             masks.reshape(len(masks), -1, LANES).transpose(1, 0, 2).reshape(len(factors.noise), -1),
         )
@@ -184,25 +186,29 @@ def fill_factors(
     m = out.shape[1]
     if first_row >= last_row or first_column >= m:
         return
-    widths = smoothing.diagonal
-    assert widths is not None
-    own = _FactorSide.of(rows.beliefs, rows.component, widths)
-    other = own
-    if not (symmetric and columns.component == rows.component):
-        other = _FactorSide.of(columns.beliefs, columns.component, widths)
+    widths = _widths(smoothing)
+    own = _FactorSide.of(rows.beliefs, rows.component, smoothing)
+    other = _FactorSide.of(columns.beliefs, columns.component, smoothing)
+    row_groups, column_groups = _groups_of_whole(rows), _groups_of_whole(columns)
     overlaps = _Overlaps.of(own, other, widths)
     precisions = unpacked(own.precisions, own.loadings.shape[1])
     constants = rows.constants.copy()
     if scaled:
         # A complete row has no block of its own in the systems, and so none to be divided by.
         log_ratios = np.where(own.masks.any(axis=1), own.log_ratios, 0.0)
-        constants -= 0.5 * log_ratios[rows.ordering.groups]
+        constants -= 0.5 * log_ratios[row_groups]
     # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
     # loops would be compiled once more.
     loadings, column_loadings = np.array(own.loadings), np.array(other.loadings)
 
+    column_constants = columns.constants
+    if scaled:
+        column_constants = column_constants - 0.5 * other.log_ratios[column_groups]
+    row_bounds, column_bounds = rows.bounds, columns.bounds
+    negligible = rows.negligible(columns)
+
     def fill_tiles(tiles: list[_ColumnTile], begin: int, end: int) -> None:
-        groups = rows.ordering.groups[begin:end]
+        groups = row_groups[begin:end]
         masks = own.masks[groups]
         missed = [np.flatnonzero(mask) for mask in masks]
         listed = np.zeros(masks.shape, dtype=np.intp)
@@ -213,9 +219,8 @@ def fill_factors(
         slopes = 1 / (noise + other.noise) - weights
         means, n_missing = np.array(rows.means[begin:end]), masks.sum(axis=1)
         own_precisions = precisions[groups]
-        own_logs = masks * overlaps.log_terms
         terms = [overlaps.terms[index].T for index in missed]
-        sums = np.empty((end - begin, overlaps.terms.shape[1] + 1, _TILE_COLUMNS))
+        sums = np.empty((end - begin, overlaps.terms.shape[1], _TILE_COLUMNS))
         for tile in tiles:
             if symmetric and tile.left >= end:
                 break
@@ -225,8 +230,7 @@ def fill_factors(
             masked = tile.missing[:, :width]
             for place, index in enumerate(missed):
                 if len(index):
-                    np.matmul(terms[place], masked[index], out=sums[place, :-1, :width])
-            sums[:, -1, :width] = own_logs @ tile.missing[:, :width]
+                    np.matmul(terms[place], masked[index], out=sums[place, :, :width])
             factor_tile(
                 out,
                 begin,
@@ -245,7 +249,7 @@ def fill_factors(
                 own_precisions,
                 tile.means,
                 tile.masks,
-                tile.constants,
+                _in_lanes(column_constants[tile.left : tile.left + tile.n_columns, None]),
                 column_loadings,
                 tile.precisions,
                 tile.n_columns,
@@ -253,18 +257,28 @@ def fill_factors(
                 overlaps.own,
                 overlaps.other,
                 overlaps.cross,
+                row_bounds[begin:end],
+                column_bounds[tile.left :],
+                negligible,
             )
 
     n_pairs = (last_row - first_row) * (m - first_column)
     threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
     panels = row_tiles(first_row, last_row, -(-(last_row - first_row) // _TILE_ROWS), 1)[::-1]
-    for part in bounded_slices(m - first_column, 5 * len(widths) + other.precisions.shape[1]):
-        tiles = [
-            _ColumnTile.of(columns, other, left, min(left + _TILE_COLUMNS, stop), scaled)
-            for stop in [first_column + part.stop]
-            for left in range(first_column + part.start, stop, _TILE_COLUMNS)
+
+    def prepare() -> list[_ColumnTile]:
+        return [
+            _ColumnTile.of(columns, column_groups[left:right], other, left, right)
+            for left in range(first_column, m, _TILE_COLUMNS)
+            for right in [min(left + _TILE_COLUMNS, m)]
         ]
-        run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], threads)
+
+    if symmetric:
+        tiles = prepare()
+    else:
+        what = "factor tiles", columns.component, first_column
+        tiles = kept_for(columns.beliefs, smoothing, what, prepare)
+    run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], threads)
 
 
 def factor_log_self_similarities(
@@ -275,9 +289,7 @@ def factor_log_self_similarities(
     ``V = C0 + A + B`` with the covariances of components ``a`` and ``b``, ``d`` the difference of
     their means.
     """
-    widths = smoothing.diagonal
-    assert widths is not None
-    prior = _low_rank(beliefs)
+    prior, widths = _low_rank(beliefs), _widths(smoothing)
     masks = beliefs.patterns.masks
     missing = masks.astype(np.float64)
     noise = prior.noises[a] + prior.noises[b]
@@ -314,6 +326,19 @@ def _low_rank(beliefs: Beliefs) -> LowRankPrior:
     prior = beliefs.prior.low_rank
     assert prior is not None
     return prior
+
+
+def _widths(smoothing: Smoothing) -> FloatArray:
+    widths = smoothing.diagonal
+    assert widths is not None
+    return widths
+
+
+def _groups_of_whole(side: Side) -> IntArray:
+    """Return the groups of a side's rows in the whole, in the order of computation."""
+    beliefs = side.beliefs
+    groups: IntArray = beliefs.whole.group_of_row[beliefs.rows_of_whole][side.ordering.rows]
+    return groups
 
 
 def _places(size: int) -> IntArray:

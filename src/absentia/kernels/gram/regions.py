@@ -243,7 +243,12 @@ def fill_lanes(
         what = "lanes", columns.component, first_column, rows.is_conditioned, scaled
         prepared = kept_for(columns.beliefs, smoothing, what, prepare)
     precision = prepared.precision
-    column_arguments = prepared.arguments(columns.constants[first_column:])
+    column_arguments = (
+        *prepared.arguments(columns.constants[first_column:]),
+        rows.bounds,
+        columns.bounds[first_column:],
+        rows.negligible(columns),
+    )
     if rows.is_conditioned and smoothing.metric is None:
         row_prior = rows.beliefs.prior
         run_tiles(

@@ -17,6 +17,10 @@ __all__ = ["Side"]
 # both sides may have: the missing side subtracts two squared distances of that order.
 _LARGEST_SQUARE = 1e7
 
+# The share of an entry of a mixture's matrix that all pairs of components that are left out add.
+NEGLIGIBLE = 1e-14
+_LARGEST_EXPONENT = 700.0
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -48,6 +52,19 @@ class Side:
         if not ordering.identity:
             constants, means = constants[ordering.rows], means[ordering.rows]
         return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants))
+
+    @property
+    def bounds(self) -> FloatArray:
+        """What an entry is at most, as a product of one number per row and one per column.
+
+        Without the constants an expected kernel is at most one.
+        """
+        bounds: FloatArray = np.exp(np.minimum(self.constants, _LARGEST_EXPONENT))
+        return bounds
+
+    def negligible(self, other: Side) -> float:
+        """Return the share of an entry that one pair of components may add without being seen."""
+        return NEGLIGIBLE / (self.beliefs.n_components * other.beliefs.n_components)
 
     @property
     def is_conditioned(self) -> bool:
