@@ -46,7 +46,7 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
     hidden : sequence of float, default=(0.3, 0.6)
         Shares of the observed cells that are hidden to choose weights for rows that miss more.
         ``()`` uses the same weights for all rows.
-    density : {"gaussian", "mixture"} or density, default="gaussian"
+    density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
         What missing values could be, for the members on beliefs and for averages of trees.
     n_splits : int, default=5
         Folds; fewer where a class is rare.
@@ -188,7 +188,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     time_budget : float, optional
     weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
     hidden : sequence of float, default=(0.3, 0.6)
-    density : {"gaussian", "mixture"} or density, default="gaussian"
+    density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
     n_splits : int, default=5
     n_repeats : int, optional
     progress : bool, default=False

@@ -45,7 +45,7 @@ class Nystroem(BeliefFeatures):
         For a kernel that is given by name.
     mask_weight : float, array of shape (n_features,) or None
         Multiplies the kernel with :class:`MaskKernel` of that weight.
-    density : "gaussian", "mixture" or density estimator, default="gaussian"
+    density : "gaussian", "low-rank", "mixture" or density estimator, default="gaussian"
         What the rows could have been; a copy is fitted. To use a density that is fitted already,
         pass ``sklearn.frozen.FrozenEstimator(density)``.
     landmarks : {"kmeans++", "leverage", "uniform"}, default="kmeans++"

@@ -35,7 +35,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         ``FrozenEstimator(model)`` for one that is fitted already (scikit-learn's, a pipeline,
         XGBoost, LightGBM, CatBoost, anything with ``predict_proba``): then ``fit(X)`` fits the
         density alone. Any other is cloned and trained on draws of the training rows.
-    density : {"auto", "gaussian", "mixture", "mixed"} or density, default="auto"
+    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
         What the missing values could be. ``"auto"`` is ``"mixed"`` for frames with columns of words
         and ``"gaussian"`` for numbers. ``FrozenEstimator(density)`` keeps a fitted one.
     n_draws : int, default=64

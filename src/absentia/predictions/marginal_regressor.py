@@ -31,7 +31,7 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
     estimator : regressor
         ``FrozenEstimator(model)`` for one that is fitted already: then ``fit(X)`` fits the
         density alone. Any other is cloned and trained on draws of the training rows.
-    density : {"auto", "gaussian", "mixture", "mixed"} or density, default="auto"
+    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
         What the missing values could be. ``"auto"`` is ``"mixed"`` for frames with columns of words
         and ``"gaussian"`` for numbers. ``FrozenEstimator(density)`` keeps a fitted one.
     n_draws : int, default=64

@@ -84,7 +84,7 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         Maximum number of steps of the solver.
     verbose : bool, default=False
         Print the size of each program and a line for each step of the solver.
-    density : {"gaussian", "mixture"} or density, default="gaussian"
+    density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
         What the data could have been. It is cloned and fitted on the training rows only.
     kernel : {"expected-rbf", "expected-linear"} or Kernel, default="expected-rbf"
         :class:`~absentia.ExpectedRBF` or :class:`~absentia.ExpectedLinear`: the kernels whose
