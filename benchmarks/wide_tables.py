@@ -40,16 +40,16 @@ def read(path: Path) -> tuple[FloatArray, np.ndarray]:
 
 def methods() -> dict[str, Any]:
     """Return the methods by name, unfitted."""
-    balanced = {"class_weight": "balanced"}
-    return {
-        "genRBF, low rank": make_pipeline(StandardScaler(), SVC(density="low-rank", **balanced)),
-        "genRBF, low rank of normal scores": SVC(
-            density=LowRankDensity(margins="normal-scores", random_state=0), **balanced
-        ),
-        "genRBF, one Gaussian": make_pipeline(StandardScaler(), SVC(**balanced)),
-        "column means, RBF": make_pipeline(StandardScaler(), SimpleImputer(), PlainSVC(**balanced)),
-        "boosted trees": HistGradientBoostingClassifier(random_state=0, **balanced),
+    balanced: Any = "balanced"
+    scores = LowRankDensity(margins="normal-scores", random_state=0)
+    machines = {
+        "genRBF, low rank": SVC(density="low-rank", class_weight=balanced),
+        "genRBF, low rank of normal scores": SVC(density=scores, class_weight=balanced),
+        "genRBF, one Gaussian": SVC(class_weight=balanced),
+        "column means, RBF": make_pipeline(SimpleImputer(), PlainSVC(class_weight=balanced)),
+        "boosted trees": HistGradientBoostingClassifier(random_state=0, class_weight=balanced),
     }
+    return {name: make_pipeline(StandardScaler(), each) for name, each in machines.items()}
 
 
 def answers(model: Any, X: FloatArray) -> FloatArray:

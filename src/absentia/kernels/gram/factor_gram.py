@@ -301,15 +301,15 @@ def factor_log_self_similarities(
         # Both rows have the same factors, so that their sum is one set with twice the variance.
         sums = 2 * packed_products(prior.loadings[a]) * inverse[:, None]
         systems = own.precisions + unpacked(missing @ sums, prior.n_factors)
-        log_ratios += _log_determinants(np.linalg.cholesky(systems)) - own.log_determinants
+        log_ratios += _roots_and_log_determinants(systems)[1] - own.log_determinants
         return log_ratios[groups], np.zeros(len(beliefs))
     other = FactorKnowledge.of(prior.loadings[b], prior.noises[b], masks)
     W, q = np.concatenate([prior.loadings[a], prior.loadings[b]], axis=1), prior.n_factors
     systems = unpacked(missing @ (packed_products(W) * inverse[:, None]), 2 * q)
     systems[:, :q, :q] += own.precisions
     systems[:, q:, q:] += other.precisions
-    roots = np.linalg.cholesky(systems)
-    log_ratios += _log_determinants(roots) - own.log_determinants - other.log_determinants
+    roots, log_determinants = _roots_and_log_determinants(systems)
+    log_ratios += log_determinants - own.log_determinants - other.log_determinants
     difference = beliefs.means[:, a] - beliefs.means[:, b]
     scaled = difference * inverse
     solved = np.linalg.solve(roots[groups], (scaled @ W)[:, :, None])[:, :, 0]
@@ -317,9 +317,9 @@ def factor_log_self_similarities(
     return log_ratios[groups], lengths
 
 
-def _log_determinants(roots: FloatArray) -> FloatArray:
-    log_determinants: FloatArray = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    return log_determinants
+def _roots_and_log_determinants(systems: FloatArray) -> tuple[FloatArray, FloatArray]:
+    roots = np.asarray(np.linalg.cholesky(systems), dtype=np.float64)
+    return roots, 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
 
 
 def _low_rank(beliefs: Beliefs) -> LowRankPrior:
