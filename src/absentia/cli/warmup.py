@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.densities import GaussianDensity, MixtureDensity
+from absentia.densities import GaussianDensity, LowRankDensity, MixtureDensity
 from absentia.engine.small import always_compiled
 from absentia.features import FourierFeatures
 from absentia.kernels import ExpectedRBF, GenRBF
@@ -16,7 +16,7 @@ def warm_up() -> None:
     """Compile the loops of densities, kernels and features, and leave them in Numba's cache.
 
     On tables that need all of them: rows of a pattern that many share, rows of patterns of their
-    own, complete rows, known measurement errors, mixtures.
+    own, complete rows, known measurement errors, mixtures, few factors of many columns.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
@@ -28,6 +28,8 @@ def warm_up() -> None:
                 beliefs = density.fit(table).condition(table)
                 GenRBF()(beliefs)
                 GenRBF()(beliefs[:9], beliefs)
+        wide = np.tile(holed, 10)
+        GenRBF()(LowRankDensity(1, tol=1.0).fit(wide).condition(wide))
         measured = GaussianDensity().fit(holed).condition(holed).transform(np.eye(4))
         ExpectedRBF()(measured)
         FourierFeatures(n_components=16, random_state=0).fit(holed).transform(holed)
