@@ -18,7 +18,8 @@ def find_cycles(days: FloatArray) -> tuple[str, ...]:
     """Return the cycles that a column of dates shows: those that it covers at least twice.
 
     The year from two to twenty years (longer spans are dates of birth rather than times of
-    events), the week from two weeks to two years, the day where there are times of day.
+    events), the day where there are times of day. The week is used on request only: it rarely
+    tells anything, and a column that tells nothing moves rows apart.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def find_cycles(days: FloatArray) -> tuple[str, ...]:
     >>> import numpy as np
     >>> from absentia.tables.date_parts import find_cycles
     >>> find_cycles(np.arange(60.0)), find_cycles(10.0 * np.arange(100))
-    (('week',), ('year',))
+    ((), ('year',))
     """
     known = days[~np.isnan(days)]
     if len(known) < _FEWEST:
@@ -39,8 +40,6 @@ def find_cycles(days: FloatArray) -> tuple[str, ...]:
     cycles = []
     if 2 * 365 <= span <= 20 * 366:
         cycles.append("year")
-    if 14 <= span < 2 * 365 and len(np.unique(np.floor(known) % 7)) > 2:
-        cycles.append("week")
     if span >= 2 and len(np.unique(np.floor(24 * (known % 1.0)))) > 3:
         cycles.append("day")
     return tuple(cycles)

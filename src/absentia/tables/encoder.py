@@ -36,8 +36,8 @@ class TableEncoder(TransformerMixin, ShowsColumns):
     - *number*: kept; numbers written as text (also with decimal commas, thousands, money or
       percent signs) are read, and other words among them ("unknown", "-"), limits ("<0.5"),
       infinities and codes far outside the rest (-999) count as missing;
-    - *date*: days since 1 January 1970, with sine and cosine of the time of year, of the week or of
-      the day where the dates cover several of them;
+    - *date*: days since 1 January 1970, with sine and cosine of the time of year or of the
+      day where the dates cover several of them;
     - *duration*: a number of days;
     - *ordered*: the categories of an ordered categorical column are numbered in their order, and so
       are ranges of numbers such as age groups;
