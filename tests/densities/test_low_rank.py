@@ -227,3 +227,16 @@ def test_normal_scores_of_the_columns():
     imputed = density.impute(X)
     np.testing.assert_array_equal(imputed[~np.isnan(X)], X[~np.isnan(X)])
     assert (imputed > 0).all()
+
+
+def test_columns_that_few_rows_have_do_not_hinder_the_choice():
+    X = factor_table(np.random.default_rng(14), 60, 10, 2)
+    X[1:, 0] = np.nan
+    X[0, 0] = 1.0
+    for shrinkage in (0, "auto"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            density = LowRankDensity(shrinkage=shrinkage, random_state=0).fit(X)
+        # Shrunk correlations have no few factors, and more of them do no harm.
+        assert density.n_factors_ == 2 or shrinkage == "auto"
+        assert np.isfinite(density.held_out_).all()

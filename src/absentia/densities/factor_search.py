@@ -223,11 +223,14 @@ class _Fold:
     def of(cls, Z: FloatArray, weights: FloatArray | None, out: BoolArray) -> _Fold:
         own = None if weights is None else weights[~out]
         total = float(np.count_nonzero(~out) if own is None else own.sum())
+        # A column that no row to learn from has says nothing about the number of factors.
+        known = (~np.isnan(Z[~out])).any(axis=0)
+        learned = np.ascontiguousarray(Z[~out][:, known])
         return cls(
-            FactorExpectation(Z[~out], own),
-            _correlations(Z[~out], own),
+            FactorExpectation(learned, own),
+            _correlations(learned, own),
             total,
-            Z[out],
+            np.ascontiguousarray(Z[out][:, known]),
             None if weights is None else weights[out],
         )
 
