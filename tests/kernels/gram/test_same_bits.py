@@ -7,9 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from absentia import Beliefs, ExpectedRBF, GenRBF
+from absentia import Beliefs, ExpectedRBF, GenRBF, LowRankDensity
 from absentia.beliefs.conditioning import condition
 from absentia.kernels import gram_blocks
+from absentia.kernels.gram.factor_gram import works_in_factors
+from absentia.kernels.gram.smoothing import Smoothing
 from kernels.gram.test_expected import _prior
 
 HEIGHTS = (1, 7, 64, 129, 500)
@@ -86,6 +88,23 @@ def test_nor_with_measurement_error_on_either_side():
         expected = GenRBF(0.1)(rows, columns)
         for height in HEIGHTS:
             np.testing.assert_array_equal(_stacked(GenRBF(0.1), rows, columns, height), expected)
+
+
+def test_tiles_of_low_rank_take_one_road_and_agree_up_to_rounding():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 40)) + 0.5 * rng.normal(size=(300, 40))
+    X[100:][rng.random((200, 40)) < 0.4] = np.nan
+    density = LowRankDensity(3, max_iter=50, tol=1.0, random_state=0).fit(X)
+    P, Q = density.condition(X), density.condition(X[150:])
+    kernel = GenRBF().resolve(density.prior_)
+    smoothing = Smoothing.of(kernel.gamma, kernel.metric, 40)
+    assert works_in_factors(P, smoothing)
+    assert works_in_factors(P.tile(slice(0, 50)), smoothing)
+    assert not works_in_factors(P[:50], smoothing)  # complete rows have a cheaper road
+    expected = kernel(P, Q)
+    for height in HEIGHTS:
+        # Sums over columns are taken by BLAS, which may group them by the number of patterns.
+        np.testing.assert_allclose(_stacked(kernel, P, Q, height), expected, rtol=1e-11)
 
 
 def test_a_tile_knows_the_rows_it_was_cut_from():
