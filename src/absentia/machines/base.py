@@ -404,9 +404,9 @@ class KernelMachine(RelevantColumns, ShowsColumns):
 
         With each tile comes which of the new rows it is about. The matrix of all new rows is
         never held at once. As many tiles as fit into memory are computed together; how many that
-        is changes no bit of an expected RBF or genRBF (with densities of low rank, and for other
-        kernels, sums are taken by BLAS: up to rounding), and none of what is made of a tile,
-        because tiles begin at the same rows and have the same height.
+        is changes no bit of an expected RBF or genRBF (other kernels are products by BLAS: up
+        to rounding), and none of what is made of a tile, because tiles begin at the same rows and
+        have the same height.
         """
         # Without support vectors, which a wide tube leaves, there are rows of no entries.
         n_kept = max(1, len(self.beliefs_))

@@ -26,8 +26,8 @@ def gram_blocks(
     """Stream a Gram matrix in blocks of rows, for matrices that are too large to hold.
 
     The blocks one below the other are ``kernel(P, Q)``: to the last bit for expected RBFs and
-    genRBF, whatever ``block_rows``, up to rounding for other kernels and for densities of low rank,
-    whose sums are taken by BLAS. Without ``Q`` they are
+    genRBF, whatever ``block_rows``, up to rounding for other kernels, which are
+    products by BLAS. Without ``Q`` they are
     ``kernel(P)`` with its diagonal up to rounding: each entry above the diagonal is recomputed, not
     copied from below it.
 
