@@ -265,10 +265,9 @@ class KernelMachine(RelevantColumns, ShowsColumns):
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
         words = self._words() if training else None
-        rows = open_memory(X, words=words, sparse=self._stands_in_for_scikit_learn)
         if training and self._holds_matrix and not self._is_precomputed():
-            check_matrix_size(len(rows), type(self).__name__)
-        return rows
+            check_matrix_size(X, type(self).__name__)
+        return open_memory(X, words=words, sparse=self._stands_in_for_scikit_learn)
 
     def _words(self) -> WordsAs:
         """Return what columns of words become: codes where density and kernel know categories."""

@@ -6,8 +6,11 @@ An allocation of 80 gigabytes often succeeds, and the process is killed once it 
 from __future__ import annotations
 
 import os
+from numbers import Integral
 from pathlib import Path
+from typing import Any
 
+from absentia.tables import MemoryRows
 from absentia.tables.phrases import counted
 
 __all__ = ["check_matrix_size", "memory_of_computer"]
@@ -44,18 +47,28 @@ def memory_of_computer() -> int | None:
     return min(total, int(limit)) if limit.isdigit() else total
 
 
-def check_matrix_size(n_rows: int, machine: str) -> None:
-    """Raise MemoryError where the Gram matrix of so many rows takes over half of the memory.
+def check_matrix_size(X: Any, machine: str) -> None:
+    """Raise MemoryError where the Gram matrix of rows takes over half of the memory.
 
-    Half, because solvers work on a copy.
+    Half, because solvers work on a copy. Asked before rows are read, which takes a while for many
+    of them.
+
+    Parameters
+    ----------
+    X : array-like, frame or rows
+    machine : str
+        The name of the estimator.
 
     Examples
     --------
     >>> from absentia.machines.matrix_size import check_matrix_size
-    >>> check_matrix_size(1000, "SVC")
+    >>> check_matrix_size([[1.0], [2.0]], "SVC")
     """
+    shape = getattr(X, "shape", None)
+    n_rows = shape[0] if shape else len(X) if isinstance(X, list | tuple | MemoryRows) else 0
     memory = memory_of_computer()
-    if memory is None or 16 * n_rows**2 <= memory:
+    # Dask does not always know its number of rows; the door says what is wrong with its tables.
+    if memory is None or not isinstance(n_rows, Integral) or 16 * int(n_rows) ** 2 <= memory:
         return
     most = int((memory / 16) ** 0.5) // 1000 * 1000
     other = _LARGE_SCALE.get(machine)
@@ -66,6 +79,6 @@ def check_matrix_size(n_rows: int, machine: str) -> None:
     )
     raise MemoryError(
         f"{machine} holds a kernel value for every pair of rows: "
-        f"{8e-9 * n_rows**2:,.0f} GB for {counted(n_rows, 'row')}, on a computer with "
+        f"{8e-9 * int(n_rows) ** 2:,.0f} GB for {counted(int(n_rows), 'row')}, on a computer with "
         f"{1e-9 * memory:,.0f} GB. {instead} a sample of at most {most:,} rows."
     )

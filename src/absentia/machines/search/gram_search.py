@@ -92,8 +92,8 @@ class GramSearch(KernelMachine):
         self
         """
         check_parameters(self)
+        check_matrix_size(X, type(self).__name__)
         rows = open_memory(X, words=self._plain()._words())
-        check_matrix_size(len(rows), type(self).__name__)
         plain = self._plain()
         grid, n_gammas = self._grid(plain), self.gammas
         for candidate in ParameterGrid(grid):
