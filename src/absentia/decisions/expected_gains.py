@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,14 +48,17 @@ def gains_of_one(
     ask: Questions, unknowns: Unknowns, table: Table, candidates: BoolArray, loss: Loss
 ) -> Gains:
     """Return the gain of each candidate cell, and the loss before."""
-    everything = np.arange(len(table))
-    answers = ask(table, everything)
-    before = loss(answers) if ask.tells_variance else _spread_over_beliefs(ask, unknowns, table)
+    n = len(table)
+    trials = unknowns.trials(table, candidates, _POINTS)
+    # Rows as they are and rows that are tried, in one call: a call has a price of its own.
+    origin = np.concatenate([np.arange(n), trials.origin])
+    answers = ask(_stacked(table, trials.table), origin)
+    present = loss(answers[:n])
+    before = present if ask.tells_variance else _spread_over_beliefs(ask, unknowns, table)
     gain, after = np.full(candidates.shape, np.nan), np.full(candidates.shape, np.nan)
     if candidates.any():
-        trials = unknowns.trials(table, candidates, _POINTS)
         cells = trials.row, trials.column
-        gain[cells], after[cells] = _gains(ask, trials, table, everything, loss)
+        gain[cells], after[cells] = _gains(ask, trials, answers[n:], present, loss)
         if not ask.tells_variance:  # answers ignore what stays missing
             after[cells] = np.maximum(before[trials.row] - gain[cells], 0.0)
     return Gains(gain, after, before)
@@ -95,7 +98,7 @@ def gains_of_two(
     if following.any():
         second = unknowns.trials(trials.table, following, _POINTS_OF_TWO)
         gain = np.full(following.shape, -np.inf)
-        gain[second.row, second.column], _ = _gains(ask, second, trials.table, row, loss)
+        gain[second.row, second.column], _ = _asked_gains(ask, second, trials.table, row, loss)
         best = _worth(gain, costs, following).argmax(axis=1)
         then = gain[np.arange(len(row)), best]
         pays = then > 0
@@ -146,7 +149,7 @@ def _most_promising(
             known[np.ix_(of, list(unknowns.columns[c].places))] = np.nan
         rows = Table(known, columns_checked=True)
         trials = unknowns.trials(rows, cells, _POINTS_OF_TWO)
-        last[row, column] += _gains(ask, trials, rows, row, loss)[0]
+        last[row, column] += _asked_gains(ask, trials, rows, row, loss)[0]
     kept = np.zeros_like(candidates)
     for worth in (_worth(first, costs, candidates), _worth(last, costs, candidates)):
         order = np.argsort(np.where(kept, -np.inf, worth) * -1.0, axis=1, kind="stable")
@@ -154,23 +157,43 @@ def _most_promising(
     return kept & candidates
 
 
-def _gains(
+def _stacked(first: Table, second: Table) -> Table:
+    """Return the rows of two tables with the same columns."""
+    parts = {
+        name: None
+        if getattr(first, name) is None
+        else np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in ("array", "lower", "upper")
+    }
+    return replace(first, **parts, _whole=None, _known={})
+
+
+def _asked_gains(
     ask: Questions, trials: ColumnTrials, rows: Table, origin: IntArray, loss: Loss
+) -> tuple[FloatArray, FloatArray]:
+    """Return what :func:`_gains` does, of trials that the model has not been asked about yet.
+
+    ``rows`` are those that trials were made of, and ``origin`` says which of the user's rows each
+    of them comes from.
+    """
+    answers = ask(trials.table, origin[trials.origin])
+    present = np.empty(0) if ask.region is None else loss(ask(rows, origin))
+    return _gains(ask, trials, answers, present, loss)
+
+
+def _gains(
+    ask: Questions, trials: ColumnTrials, answers: FloatArray, present: FloatArray, loss: Loss
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``L(mean answer) - mean L(answer)`` of each cell, and ``mean L(answer)``.
 
     The variance of a regressor is that of a mixture: the mean of its own variances, which the
     measurement would leave, and the variance of its means, which the measurement would explain.
     A conformal region is no probability that could be averaged: there the gain is how much smaller
-    it is expected to be than now.
-
-    ``rows`` are those that trials were made of, and ``origin`` says which of the user's rows each
-    of them comes from.
+    it is expected to be than ``present``, the loss of each row that trials were made of.
     """
-    answers = ask(trials.table, origin[trials.origin])
     if ask.region is not None:
         after = trials.expected(loss(answers))
-        now = loss(ask(rows, origin))[trials.row]
+        now = present[trials.row]
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(after) & np.isinf(now), 0.0, now - after), after
     if not ask.tells_variance:

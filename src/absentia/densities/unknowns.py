@@ -149,6 +149,9 @@ class Unknowns:
     def trials(self, rows: Table, cells: BoolArray, n_nodes: int) -> ColumnTrials:
         """Return rows with one missing cell filled in, for each of ``cells``."""
         needed, at = np.unique(np.nonzero(cells)[0], return_inverse=True)
+        if not len(needed):
+            none = np.empty(0, dtype=np.intp)
+            return ColumnTrials(none, none, none, np.empty(0), rows[none])
         some = rows[needed]
         found = column_trials(self.believe(some), some, self.columns, cells[needed], n_nodes)
         return ColumnTrials(needed[at], found.column, found.counts, found.weights, found.table)
