@@ -159,13 +159,13 @@ def _most_promising(
 
 def _stacked(first: Table, second: Table) -> Table:
     """Return the rows of two tables with the same columns."""
-    parts = {
-        name: None
-        if getattr(first, name) is None
-        else np.concatenate([getattr(first, name), getattr(second, name)])
-        for name in ("array", "lower", "upper")
-    }
-    return replace(first, **parts, _whole=None, _known={})
+    lower = upper = None
+    if first.lower is not None and second.lower is not None:
+        lower = np.concatenate([first.lower, second.lower])
+    if first.upper is not None and second.upper is not None:
+        upper = np.concatenate([first.upper, second.upper])
+    array = np.concatenate([first.array, second.array])
+    return replace(first, array=array, lower=lower, upper=upper, _whole=None, _known={})
 
 
 def _asked_gains(
