@@ -57,7 +57,6 @@ class TestMixedDensity(DensityContract):
     """On numbers alone; :mod:`densities.test_mixed` has categories."""
 
     bad_parameters = (("n_components", 0), ("smoothing", -1.0), ("pooling", "some"))
-    takes_chunks = False
 
     def make(self, **params):
         return MixedDensity(**{"n_components": 2, "n_init": 2, "random_state": 0, **params})

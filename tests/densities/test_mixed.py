@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from absentia import GaussianDensity, MixedDensity, MixtureDensity
+from absentia import Chunks, GaussianDensity, GenRBF, MixedDensity, MixtureDensity
 from densities.mixed_examples import fitted, mixed_table
 from oracles.mixed import row_belief
 
@@ -145,3 +146,98 @@ def test_corners():
         MixedDensity(categories=[4]).fit(X)
     with pytest.raises(ValueError, match="smoothing"):
         MixedDensity(smoothing=0).fit(X)
+
+
+@pytest.mark.parametrize("margins", [None, "normal-scores"])
+@pytest.mark.parametrize("columns", [[0, 1, 2, 3], [1, 3]])
+def test_chunks_are_learned_from_as_a_table_is(columns, margins):
+    X = mixed_table(120)[:, columns]
+    categories = [columns.index(1), columns.index(3)]
+    weights = np.random.default_rng(0).integers(0, 3, size=120).astype(float)
+    params = {"n_components": 2, "categories": categories, "random_state": 0, "margins": margins}
+    whole = MixedDensity(**params).fit(X, sample_weight=weights)
+    cuts = [slice(0, 50), slice(50, 51), slice(51, 120)]
+    pieces = Chunks([(X[cut], None, weights[cut]) for cut in cuts])
+    streamed = MixedDensity(**params).fit(pieces)
+    assert streamed.columns_.tolist() == whole.columns_.tolist()
+    # Sums over chunks are rounded in another order, and EM stops at 1e-5 of a step.
+    np.testing.assert_allclose(streamed.weights_, whole.weights_, atol=1e-5)
+    for ours, theirs in zip(streamed.probabilities_, whole.probabilities_, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    np.testing.assert_allclose(streamed.means_, whole.means_, atol=1e-4)
+    assert streamed.bics_[0] == pytest.approx(whole.bics_[0], rel=1e-6)
+    np.testing.assert_allclose(
+        streamed.score_samples(pieces).concatenate(), streamed.score_samples(X), rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        streamed.impute(pieces).concatenate(), streamed.impute(X), rtol=1e-12
+    )
+
+
+def test_dask_tables_are_learned_from_as_chunks_are():
+    da = pytest.importorskip("dask.array")
+    X = mixed_table(100)
+    params = {"n_components": 2, "categories": [1, 3], "random_state": 0}
+    lazy = MixedDensity(**params).fit(da.from_array(X, chunks=(40, 4)))
+    pieces = MixedDensity(**params).fit(Chunks([X[:40], X[40:80], X[80:]]))
+    assert lazy.prior_.equals(pieces.prior_)
+
+
+def test_one_component_of_numbers_is_a_gaussian():
+    X = mixed_table(80)[:, [0, 2]]
+    tight = {"tol": 1e-12, "max_iter": 5000}
+    mixed = MixedDensity(1, pooling=0, **tight).fit(X)
+    plain = GaussianDensity(**tight).fit(X)
+    # EM ends where rounding hides the gain of a step, and a step is the root of its gain: the two
+    # stop 2e-10 apart.
+    np.testing.assert_allclose(mixed.means_[0], plain.mean_, rtol=1e-9)
+    np.testing.assert_allclose(mixed.covariances_[0], plain.covariance_, rtol=1e-9)
+    np.testing.assert_allclose(mixed.score_samples(X), plain.score_samples(X), rtol=1e-9)
+
+
+def test_ten_thousand_categories():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=3000), rng.integers(10_000, size=3000)])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    density = MixedDensity(2, categories=[1], random_state=0, max_iter=5, n_init=1, tol=1.0).fit(X)
+    assert density.probabilities_[0].shape == (2, len(np.unique(X[~np.isnan(X[:, 1]), 1])))
+    assert np.isfinite(density.impute(X)).all()
+    assert np.isin(density.sample(100, random_state=0)[:, 1], density.categories_[0]).all()
+    K = GenRBF()(density.condition(X[:50]))
+    assert np.linalg.eigvalsh(K).min() > -1e-10
+
+
+def test_several_starts_are_no_worse_than_one():
+    X = mixed_table(150)
+    one, many = (fitted(X, 3, n_init=n).log_likelihoods_[-1] for n in (1, 8))
+    assert many >= one - 1e-6 * abs(one)
+
+
+def test_bic_finds_the_number_of_components():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=400)
+    X = np.column_stack([rng.normal(5.0 * kind), (kind == 1) ^ (rng.random(400) < 0.05)])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    density = MixedDensity("bic", categories=[1], random_state=0).fit(X)
+    assert density.n_components_ == 3
+    assert density.bics_.argmin() == 2
+
+
+def test_ordered_categories_are_numbers_unless_they_are_named():
+    rng = np.random.default_rng(0)
+    grade = pd.Categorical(
+        rng.choice(["low", "middle", "high"], 120), ["low", "middle", "high"], ordered=True
+    )
+    frame = pd.DataFrame(
+        {"grade": grade, "ward": rng.choice(["north", "south"], 120), "age": rng.normal(size=120)}
+    )
+    frame.loc[rng.random(120) < 0.2, "grade"] = None
+    by_default = MixedDensity(1).fit(frame)
+    assert by_default.category_columns_.tolist() == [1]
+    named = MixedDensity(1, categories=["grade"]).fit(frame)
+    assert named.category_columns_.tolist() == [0, 1]
+    assert [len(values) for values in named.categories_] == [3, 2]
+    shares = np.sort(frame["grade"].value_counts(normalize=True).to_numpy())
+    np.testing.assert_allclose(np.sort(named.probabilities_[0][0]), shares, rtol=1e-10)
+    imputed = named.impute(frame)["grade"].dropna()
+    assert len(imputed) == 120

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from absentia.beliefs.prior import Prior
+from absentia.engine.slices import bounded_slices
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "category_shares",
     "check_codes",
     "indicators",
+    "likeliest_codes",
     "row_probabilities",
     "sample_codes",
     "split_categories",
@@ -104,10 +106,25 @@ def sample_codes(
     drawn = np.repeat(codes[None], len(component), axis=0)
     for j, table in enumerate(prior.probabilities):
         missing = np.flatnonzero(codes[:, j] < 0)
-        cumulative = np.cumsum(table, axis=1)[component[:, missing]]
-        uniforms = rng.uniform(size=cumulative.shape[:2])[..., None] * cumulative[..., -1:]
-        drawn[:, missing, j] = (uniforms > cumulative[..., :-1]).sum(axis=2)
+        chosen = component[:, missing]
+        uniforms = rng.uniform(size=chosen.shape)
+        found = np.empty(chosen.shape, dtype=np.intp)
+        for c, cumulative in enumerate(np.cumsum(table, axis=1)):
+            own = chosen == c
+            found[own] = np.searchsorted(cumulative[:-1], uniforms[own] * cumulative[-1])
+        drawn[:, missing, j] = found
     return drawn
+
+
+def likeliest_codes(prior: Prior, codes: IntArray, weights: FloatArray) -> IntArray:
+    """Return the category of each row, (n, n_columns): the likeliest one where it is missing."""
+    likeliest = codes.copy()
+    for j, table in enumerate(prior.probabilities):
+        missing = np.flatnonzero(codes[:, j] < 0)
+        for part in bounded_slices(len(missing), table.shape[1]):
+            rows = missing[part]
+            likeliest[rows, j] = (weights[rows] @ table).argmax(axis=1)
+    return likeliest
 
 
 def check_codes(codes: Any, n_samples: int, n_categories: tuple[int, ...]) -> None:

@@ -479,12 +479,12 @@ class TrainingRows:
             n_categories=tuple(map(len, self.marginals)) if mixed else (),
         )
 
-    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
-        """Return rows completed by their conditional means, and weights, for starts."""
+    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
+        """Return rows completed by their conditional means, weights and codes, for starts."""
         beliefs = condition(prior, self.Z, patterns=self.patterns)[0]
-        return (
-            beliefs if self.limits is None else beliefs.within(*self.limits)
-        ).mean(), self.weights
+        if self.limits is not None:
+            beliefs = beliefs.within(*self.limits)
+        return beliefs.mean(), self.weights, self.codes
 
 
 def nothing_to_learn_from(weighted: bool) -> str:

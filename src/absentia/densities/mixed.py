@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from absentia.beliefs import Prior
+from absentia.beliefs.categories import likeliest_codes
 from absentia.beliefs.completion import completed
 from absentia.densities.base import (
     LOG_ROOT_2_PI,
@@ -17,13 +18,19 @@ from absentia.densities.base import (
     open_table_or_stream,
     warn_of_lost_columns,
 )
+from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
-from absentia.densities.scored_rows import scored_rows
+from absentia.densities.scored_rows import ScoredRows, scored_rows
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, number_between
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
-from absentia.tables.category_codes import codes_of_values, distinct_values, find_columns
+from absentia.tables.category_codes import (
+    CategoryColumns,
+    codes_of_values,
+    distinct_values,
+    find_columns,
+)
 from absentia.tables.streams import Stream
 
 __all__ = ["MixedDensity"]
@@ -54,7 +61,9 @@ class MixedDensity(MixtureDensity):
         early when two more components in a row have brought nothing.
     categories : "auto" or list of int or str, default="auto"
         Which columns hold categories; their different values are the categories. "auto" are the
-        columns of words of a frame; in arrays of numbers there are none.
+        columns of words of a frame; in arrays of numbers there are none. A list adds to these.
+        Ordered categories of a frame, and counts of few values, are numbers by default, which
+        keeps their order and needs few parameters; name them here to have them as categories.
     smoothing : float, default=1.0
         For how many rows the frequencies of the whole table count in each component.
     max_components, shrinkage, pooling, reg_covar, n_init, init, max_iter, tol, accelerate, \
@@ -146,17 +155,18 @@ converged_, n_features_in_, feature_names_in_
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> MixedDensity:
+    ) -> Self:
         """Fit the mixture to rows with holes.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), Chunks, or Dask array or frame
             NaN, ``None`` or ``pd.NA`` where a value is missing. Columns of words in a frame are
-            categories, and its numbers are brought to standard units: see ``plan_``.
+            categories, and its numbers are brought to standard units: see ``plan_``. Out-of-core
+            tables are of numbers, with ``categories`` among them; each step of EM is one pass.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows.
+            A row of weight two counts as two rows. Weights of chunks come with the chunks.
 
         Returns
         -------
@@ -164,16 +174,13 @@ converged_, n_features_in_, feature_names_in_
         """
         self._check_parameters()
         rows = open_table_or_stream(X, sample_weight, words="codes")
-        if isinstance(rows, Stream):
-            raise TypeError(
-                "MixedDensity needs all rows at once, but these come piece by piece. Load them "
-                "into one table, or encode their categories as indicator columns (TableEncoder) "
-                "for MixtureDensity."
-            )
         chosen = find_columns(self.categories, rows)
+        if isinstance(rows, Stream):
+            return self._fit_stream(rows, chosen)
         counted = np.ones(len(rows), dtype=bool)
-        if sample_weight is not None and np.shape(sample_weight) == (len(rows),):
-            counted = np.asarray(sample_weight) > 0
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, rows.array, ensure_non_negative=True)
+            counted = weights > 0
         values = [distinct_values(rows.array[counted, j]) for j in chosen]
         kept = np.ones(rows.n_features, dtype=bool)
         kept[[j for j, found in zip(chosen, values, strict=True) if not len(found)]] = False
@@ -188,18 +195,47 @@ converged_, n_features_in_, feature_names_in_
         scored = scored_rows(numbers, self.margins if len(others) else None, sample_weight)
         assert isinstance(scored.rows, Table)
         training = TrainingRows.of(scored.rows, sample_weight, codes)
-        number_columns = others[training.columns]
-        self._fit(
+        return self._fit_mixed(rows, training, scored, others[training.columns], used, values)
+
+    def _fit_stream(self, rows: Stream, chosen: list[int]) -> Self:
+        """Fit to out-of-core rows: their categories are counted in one pass before all others."""
+        words, marginals = None, []
+        values: list[FloatArray] = []
+        used: list[int] = []
+        if chosen:
+            found: CategoryCounts = rows.map_sum(CategoryCounts.of, chosen)
+            for at, column in enumerate(chosen):
+                known, shares = found.column(at)
+                if len(known):
+                    used.append(column)
+                    values.append(known)
+                    marginals.append(shares)
+            words = CategoryColumns(np.array(used, dtype=np.intp), values) if used else None
+        scored = scored_rows(rows, self.margins, None, chosen)
+        assert isinstance(scored.rows, Stream)
+        training = StreamedRows.of(scored.rows, words, tuple(marginals), chosen)
+        places = np.array(used, dtype=np.intp)
+        return self._fit_mixed(rows, training, scored, training.columns, places, values)
+
+    def _fit_mixed(
+        self,
+        rows: Table | Stream,
+        training: TrainingRows | StreamedRows,
+        scored: ScoredRows,
+        numbers: IntArray,
+        used: IntArray,
+        values: list[FloatArray],
+    ) -> Self:
+        return self._fit(
             rows,
             training,
             scored,
             self.smoothing,
-            columns_=np.sort(np.concatenate([number_columns, used])),
-            number_columns_=number_columns,
+            columns_=np.sort(np.concatenate([numbers, used])),
+            number_columns_=numbers,
             category_columns_=used,
             categories_=values,
         )
-        return self
 
     @property
     def probabilities_(self) -> list[FloatArray]:
@@ -221,11 +257,15 @@ converged_, n_features_in_, feature_names_in_
         ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
             with columns of words
         """
-        rows = self._open_in_memory(X)
+        rows = self._open(X)
+        if isinstance(rows, Stream):
+            return super().impute(rows)
         beliefs = self.condition(rows)
-        likeliest = [beliefs.probabilities(j).argmax(axis=1) for j in range(len(self.categories_))]
+        likeliest = np.empty((len(beliefs), 0), dtype=np.intp)
+        if beliefs.codes is not None:
+            likeliest = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
         numbers = completed(beliefs, self._known_columns(rows)[0])
-        return self._in_units(self._side_by_side(numbers, np.array(likeliest).T))
+        return self._in_units(self._side_by_side(numbers, likeliest))
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw what rows could have been, with a category in each column of categories.

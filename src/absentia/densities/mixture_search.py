@@ -11,11 +11,11 @@ from absentia.beliefs import Prior
 from absentia.densities.base import SINGULAR, TrainingRows
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.penalty import Penalty, climb
-from absentia.densities.em.starts import clustered_start, scattered_start
+from absentia.densities.em.starts import RowWords, clustered_start, scattered_start
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
 from absentia.parameters import require
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray
 
 __all__ = ["FittedMixture", "MixtureSearch", "n_parameters"]
 
@@ -73,14 +73,12 @@ class MixtureSearch:
             training, shrinkage, reg_covar, max_iter=max_iter, tol=tol, n_jobs=n_jobs
         )
         self.covariance: FloatArray = whole.covariances[0]
-        self.completed, self.weights = training.completed(whole)
+        self.completed, self.weights, codes = training.completed(whole)
         self.n_rows = len(self.completed)
         if self.weights is not None:
             self.n_rows = int(np.count_nonzero(self.weights))
         self.pseudocounts = tuple(smoothing * shares for shares in training.marginals)
-        self.words: tuple[FloatArray, ...] = ()
-        if training.codes is not None:
-            self.words = _words_of_rows(training.codes, training.marginals)
+        self.words = None if codes is None else RowWords(codes, training.marginals)
         self.expectation = training.expectation(sum_patterns=False, n_jobs=n_jobs)
 
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
@@ -202,14 +200,6 @@ def _heaviest_first(prior: Prior) -> Prior:
         means=prior.means[order],
         covariances=prior.covariances[order],
         probabilities=tuple(table[order] for table in prior.probabilities),
-    )
-
-
-def _words_of_rows(codes: IntArray, marginals: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Return what is known of each row's categories: a one, or how frequent they are in all."""
-    return tuple(
-        np.vstack([np.eye(len(shares)), shares])[column]
-        for column, shares in zip(codes.T, marginals, strict=True)
     )
 
 

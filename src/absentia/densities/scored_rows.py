@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,15 +47,21 @@ class ScoredRows:
 
 
 def scored_rows(
-    rows: Table | Stream, margins: str | None, sample_weight: ArrayLike | None
+    rows: Table | Stream,
+    margins: str | None,
+    sample_weight: ArrayLike | None,
+    not_numbers: Sequence[int] = (),
 ) -> ScoredRows:
-    """Fit the curves and apply them; without ``margins`` the rows are as they were."""
+    """Fit the curves and apply them; without ``margins`` the rows are as they were.
+
+    ``not_numbers`` are columns of categories, which stay as they are.
+    """
     if margins is None:
         return ScoredRows(rows)
     if isinstance(rows, Stream):
         # Always the same rows at random; scores are made again at each pass.
         sample, weights = sample_rows(rows, _ROWS_FOR_CURVES, np.random.RandomState(0))
-        curves = Margins.of(Table(sample), weights)
+        curves = Margins.of(Table(sample), weights).leaving(not_numbers)
         total = float(rows.map_sum(_log_slopes, curves))
         return ScoredRows(_ScoredStream(rows, curves), curves, total)
     weights = None
@@ -63,7 +69,7 @@ def scored_rows(
         weights = _check_sample_weight(
             sample_weight, rows.array, dtype=np.float64, ensure_non_negative=True
         )
-    curves = Margins.of(rows, weights)
+    curves = Margins.of(rows, weights).leaving(not_numbers)
     slopes = curves.log_slopes(rows.array)
     total = float(slopes.sum() if weights is None else weights @ slopes)
     return ScoredRows(curves.forward_table(rows), curves, total)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from absentia.beliefs import Beliefs
-from absentia.densities.believing import prior_of
+from absentia.beliefs import Beliefs, Prior
+from absentia.densities.believing import prior_of, words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
@@ -21,16 +21,18 @@ from absentia.engine.waves import (
 )
 from absentia.features.base import BeliefFeatures
 from absentia.features.frequencies import (
+    category_signs,
     fold_last_pair,
     frequencies_for,
     gaussian_frequencies,
     mask_frequencies,
 )
+from absentia.kernels.category import resolve_category_weight, scaled_for_categories
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
 from absentia.parameters import RandomState
-from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
+from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, WordsAs
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
 
@@ -52,8 +54,10 @@ class FourierFeatures(BeliefFeatures):
     and for a mixture the weighted sum of those of its components. What is uncertain is damped; a
     complete row has the textbook random features. With ``w ~ N(0, 2 gamma I)`` the inner product
     of two rows, averaged over the draw, is the expected RBF kernel, Eq. (3) of [Anderson2011]_.
-    ``normalize=True`` divides every row of features by its length, and the inner products approach
-    genRBF, Eq. (20) of [Smieja2018]_.
+    A column of categories multiplies the waves of each frequency by the mean of a random sign of
+    its category, component by component, and the inner products approach the kernel with its
+    factor of categories (:class:`CategoryKernel`). ``normalize=True`` divides every row of features
+    by its length, and the inner products approach genRBF, Eq. (20) of [Smieja2018]_.
 
     Parameters
     ----------
@@ -76,6 +80,8 @@ class FourierFeatures(BeliefFeatures):
     mask_weight : float, array of shape (n_features,) or None
         Multiplies the kernel with :class:`MaskKernel` of that weight, for data in which
         missingness is informative; see :class:`MaskFeatures` for a sum instead of a product.
+    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+        As in :class:`GenRBF`, for a density that knows categories (``density="mixed"``).
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
     random_state : int, RandomState or None
@@ -88,6 +94,8 @@ class FourierFeatures(BeliefFeatures):
     frequencies_ : ndarray of shape (n_features, n_frequencies)
         One frequency per two features.
     mask_frequencies_ : ndarray of shape (n_features, n_frequencies), or None
+    category_signs_ : list of ndarray of shape (n_categories, n_frequencies)
+        One per column of categories.
     last_phase_ : float
         Where the number of features is odd, the last frequency has one, with this phase.
     center_ : ndarray of shape (n_features,)
@@ -127,6 +135,7 @@ class FourierFeatures(BeliefFeatures):
         normalize: bool = True,
         orthogonal: bool = True,
         mask_weight: MaskWeight = None,
+        category_weight: Any = "scale",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -137,6 +146,7 @@ class FourierFeatures(BeliefFeatures):
         self.normalize = normalize
         self.orthogonal = orthogonal
         self.mask_weight = mask_weight
+        self.category_weight = category_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -145,6 +155,8 @@ class FourierFeatures(BeliefFeatures):
         prior = prior_of(density, rows)
         rng = check_random_state(self.random_state)
         gamma = resolve_gammas(self.gamma, prior, self.metric)
+        if prior.probabilities and isinstance(self.gamma, str):
+            gamma = scaled_for_categories(float(gamma), prior)
         frequencies = gaussian_frequencies(
             (prior.n_features, n_frequencies),
             gamma,
@@ -152,6 +164,8 @@ class FourierFeatures(BeliefFeatures):
             self.orthogonal,
             rng,
         )
+        if not prior.n_numbers:  # the one number of a table of categories says nothing
+            frequencies[:] = 0.0
         mask_waves = None
         if self.mask_weight is not None:
             weights = checked_weight(self.mask_weight, prior.n_features)
@@ -161,10 +175,24 @@ class FourierFeatures(BeliefFeatures):
             "gamma_": gamma,
             "frequencies_": frequencies,
             "mask_frequencies_": mask_waves,
+            "category_signs_": self._draw_signs(prior, n_frequencies, rng),
             "center_": prior.mean(),
             "last_phase_": rng.uniform(0, 2 * np.pi),
             "_n_features_out": int(self.n_components),
         }
+
+    def _words(self) -> WordsAs:
+        return words_for(self.density)
+
+    def _draw_signs(
+        self, prior: Prior, n_frequencies: int, rng: np.random.RandomState
+    ) -> list[FloatArray]:
+        if not prior.probabilities:
+            return []
+        weight = resolve_category_weight(self.category_weight, prior, prior.n_numbers)
+        weights = np.broadcast_to(weight, (len(prior.probabilities),))
+        pairs = zip(prior.n_categories, weights, strict=True)
+        return [category_signs(n_frequencies, K, float(w), rng) for K, w in pairs]
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features, a tile of rows at a time.
@@ -172,7 +200,6 @@ class FourierFeatures(BeliefFeatures):
         The rows are taken in the order of their groups, so that what rows of one pattern share is
         computed once, and needs no table of all patterns.
         """
-        beliefs.require_numbers("FourierFeatures")
         d, n_frequencies = beliefs.n_features, self.frequencies_.shape[1]
         # Compiled loops trust the shapes, and these arrays may have come out of a file.
         require_array("frequencies_", self.frequencies_, np.float64, (d, None))
@@ -180,8 +207,17 @@ class FourierFeatures(BeliefFeatures):
         if self.mask_frequencies_ is not None:
             shape = (d, n_frequencies)
             require_array("mask_frequencies_", self.mask_frequencies_, np.float64, shape)
+        n_categories = () if beliefs.codes is None else beliefs.prior.n_categories
+        if len(n_categories) != len(self.category_signs_):
+            raise ValueError(
+                f"These beliefs have {len(n_categories)} columns of categories, but the features "
+                f"were fitted to {len(self.category_signs_)}: use the density of the features."
+            )
+        for signs, K in zip(self.category_signs_, n_categories, strict=True):
+            require_array("category_signs_", signs, np.float64, (K, n_frequencies))
         out = np.empty((len(beliefs), 2 * n_frequencies))
-        certain = _certain(beliefs)
+        # With a missing category a row of complete numbers is not a point either.
+        certain = _certain(beliefs) & (beliefs.codes is None)
         order = np.argsort(beliefs.group_of_row, kind="stable")
         is_point = certain[beliefs.group_of_row[order]]
         step = max(1, _TILE_FLOATS // n_frequencies)
@@ -224,11 +260,28 @@ class FourierFeatures(BeliefFeatures):
             amplitudes -= amplitudes.max(axis=0)
         np.exp(amplitudes, out=amplitudes)
         amplitudes /= np.sqrt(self.frequencies_.shape[1])
+        if beliefs.codes is not None:
+            out[rows] = 0.0
         for c in range(beliefs.n_components):
             phases = self._phases(beliefs, rows, c)
-            add_waves(phases, damping[c], damping_of_row, amplitudes[c], rows, out, c == 0)
+            if beliefs.codes is None:
+                add_waves(phases, damping[c], damping_of_row, amplitudes[c], rows, out, c == 0)
+                continue
+            own, here = np.empty((len(rows), out.shape[1])), np.arange(len(rows))
+            add_waves(phases, damping[c], damping_of_row, amplitudes[c], here, own, True)
+            out[rows] += own * np.tile(self._mean_signs(beliefs, rows, c), 2)
         if self.normalize:
             scale_to_unit_length(rows, out)
+
+    def _mean_signs(self, beliefs: Beliefs, rows: IntArray, component: int) -> FloatArray:
+        """Return the product over columns of the mean signs of categories, (n_rows, n_freq)."""
+        assert beliefs.codes is not None
+        product = np.ones((len(rows), self.frequencies_.shape[1]))
+        pairs = zip(self.category_signs_, beliefs.prior.probabilities, strict=True)
+        for j, (signs, table) in enumerate(pairs):
+            # The last one is that of a missing category, which code -1 looks up.
+            product *= np.vstack([signs, table[component] @ signs])[beliefs.codes[rows, j]]
+        return product
 
     def _phases(self, beliefs: Beliefs, rows: IntArray, component: int) -> FloatArray:
         """Return the phases of some rows at all frequencies, (n_rows, n_frequencies)."""

@@ -16,7 +16,13 @@ from absentia.kernels.metric import metric_root
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 
-__all__ = ["fold_last_pair", "frequencies_for", "gaussian_frequencies", "mask_frequencies"]
+__all__ = [
+    "category_signs",
+    "fold_last_pair",
+    "frequencies_for",
+    "gaussian_frequencies",
+    "mask_frequencies",
+]
 
 
 def gaussian_frequencies(
@@ -78,6 +84,20 @@ def mask_frequencies(n_frequencies: int, weights: FloatArray, rng: RandomState) 
     angles = np.arccos(np.exp(-weights))
     signs = rng.choice([-1.0, 1.0], size=(len(weights), n_frequencies))
     return angles[:, None] * signs
+
+
+def category_signs(
+    n_frequencies: int, n_categories: int, weight: float, rng: RandomState
+) -> FloatArray:
+    """Draw signs for the kernel of one column of categories, (n_categories, n_frequencies).
+
+    With probability ``exp(-weight)`` all categories of a frequency have the sign 1, and otherwise
+    each has a fair sign of its own. Then ``E[s(x) s(y)]`` is 1 for equal categories and
+    ``exp(-weight)`` for others, which is the kernel.
+    """
+    signs = rng.choice([-1.0, 1.0], size=(n_categories, n_frequencies))
+    signs[:, rng.uniform(size=n_frequencies) < np.exp(-weight)] = 1.0
+    return signs
 
 
 def _rotation(d: int, rng: RandomState) -> FloatArray:

@@ -11,7 +11,7 @@ from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
 from absentia.missingness import Patterns
 from absentia.parameters import words
-from absentia.tables import IntArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["LANDMARK_RULES", "candidate_rows", "choose_landmarks"]
 
@@ -60,12 +60,23 @@ def choose_landmarks(
     if n_landmarks >= len(candidates):
         return np.arange(len(candidates))
     if rule == "kmeans++":
-        _, chosen = kmeans_plusplus(candidates.mean(), n_landmarks, random_state=rng)
+        _, chosen = kmeans_plusplus(_points(candidates), n_landmarks, random_state=rng)
     elif rule == "leverage":
         chosen = _by_leverage(kernel, candidates, n_landmarks, rng)
     else:
         chosen = rng.choice(len(candidates), n_landmarks, replace=False)
     return np.sort(chosen)
+
+
+def _points(beliefs: Beliefs) -> FloatArray:
+    """Return where beliefs are: their means, and the probabilities of their categories."""
+    numbers = beliefs.mean()
+    if beliefs.codes is None:
+        return numbers
+    words = [beliefs.probabilities(j) for j in range(beliefs.codes.shape[1])]
+    # Numbers in standard units, or their scale would say how much categories count.
+    deviations = np.sqrt(np.diagonal(beliefs.prior.covariance()))
+    return np.hstack([numbers / deviations, *words])
 
 
 def _by_leverage(

@@ -124,7 +124,7 @@ class Nystroem(BeliefFeatures):
         kernel = make_kernel(self.kernel, self.gamma, self.mask_weight).resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))
         candidates = beliefs[
-            candidate_rows(beliefs.patterns, n_landmarks, self.prefer_complete, rng)
+            candidate_rows(beliefs.missing_patterns, n_landmarks, self.prefer_complete, rng)
         ]
         landmarks = candidates[
             choose_landmarks(self.landmarks, kernel, candidates, n_landmarks, rng)

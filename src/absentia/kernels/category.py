@@ -21,10 +21,17 @@ from absentia.kernels.base import Kernel, symmetrised, with_params
 from absentia.parameters import words
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["CategoryFactor", "CategoryKernel", "resolve_category_weight"]
+__all__ = [
+    "CategoryFactor",
+    "CategoryKernel",
+    "resolve_category_weight",
+    "scaled_for_categories",
+]
 
 # Categories that differ are then as good as orthogonal, and logarithms stay finite.
 _LARGEST_WEIGHT = 300.0
+# Up to so many categories a table over pairs of them is looked up; rows are compared beyond.
+_MOST_LOOKED_UP = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,37 +77,58 @@ class CategoryFactor:
         Each column has one small table over what the two rows can hold (a category, or nothing);
         looking it up for all columns and pairs is one product of matrices.
         """
-        lookups = self._log_tables(a, b)
         left, right = self.left[rows], self.right[columns]
-        spread = np.hstack([t[codes] for t, codes in zip(lookups, left.T, strict=True)])
-        states = [np.eye(t.shape[1])[codes] for t, codes in zip(lookups, right.T, strict=True)]
-        logs: FloatArray = spread @ np.hstack(states).T
+        logs = np.zeros((len(left), len(right)))
+        spread, states = [], []
+        for j, (codes, others) in enumerate(zip(left.T, right.T, strict=True)):
+            if self.tables[j][0].shape[1] > _MOST_LOOKED_UP:
+                logs += self._compared(j, a, b, codes, others)
+                continue
+            table = self._log_table(j, a, b)
+            spread.append(table[codes])
+            states.append(np.eye(len(table))[others])
+        if spread:
+            logs += np.hstack(spread) @ np.hstack(states).T
         return np.minimum(logs, 0.0) if self.derived < 0 else logs
 
     def diag(self, a: int, b: int) -> FloatArray:
         """Return the logarithms for two independent draws of each row of the left side."""
-        pairs = zip(self._log_tables(a, b), self.left.T, strict=True)
-        return np.sum([t[codes, codes] for t, codes in pairs], axis=0)
+        total = np.zeros(len(self.left))
+        for j, codes in enumerate(self.left.T):
+            ours, theirs = self.tables[j]
+            # A category that was observed is certain, and equal to itself.
+            agree = np.where(codes < 0, ours[a] @ theirs[b], 1.0)
+            total += self._logs(j, agree)
+        return total
 
     def by_weight(self, column: int) -> CategoryFactor:
         """Return a factor whose values are minus the derivatives by ``log weight`` of a column."""
         return replace(self, derived=column)
 
-    def _log_tables(self, a: int, b: int) -> list[FloatArray]:
-        """Return, by column, log-similarities of what rows can hold; the last is "missing"."""
-        found = []
-        for column, (tables, weight) in enumerate(zip(self.tables, self.weights, strict=True)):
-            ours, theirs = tables
-            certain = np.eye(ours.shape[1])
-            agree = np.vstack([certain, ours[a]]) @ np.vstack([certain, theirs[b]]).T
-            different = np.exp(-weight)
-            if column == self.derived:
-                # Certain agreement does not change with the weight: a logarithm of -700 is zero.
-                change = weight * different * np.maximum(1 - agree, 0.0)
-                found.append(np.log(np.maximum(change, 1e-304)))
-            else:
-                found.append(np.log(different + (1 - different) * agree))
-        return found
+    def _log_table(self, j: int, a: int, b: int) -> FloatArray:
+        """Return log-similarities of what rows can hold in a column; the last is "missing"."""
+        ours, theirs = self.tables[j]
+        certain = np.eye(ours.shape[1])
+        agree = np.vstack([certain, ours[a]]) @ np.vstack([certain, theirs[b]]).T
+        return self._logs(j, agree)
+
+    def _compared(self, j: int, a: int, b: int, codes: IntArray, others: IntArray) -> FloatArray:
+        """Return the same for all pairs of rows, code by code: for many categories."""
+        ours, theirs = self.tables[j]
+        agree = (codes[:, None] == others).astype(np.float64)
+        agree[codes < 0] = ours[a][others]
+        agree[:, others < 0] = theirs[b][codes][:, None]
+        agree[np.ix_(codes < 0, others < 0)] = ours[a] @ theirs[b]
+        return self._logs(j, agree)
+
+    def _logs(self, j: int, agree: FloatArray) -> FloatArray:
+        """Return ``log(exp(-w) + (1 - exp(-w)) agree)``, where the share of agreement is given."""
+        different = np.exp(-self.weights[j])
+        if j == self.derived:
+            # Certain agreement does not change with the weight: a logarithm of -700 is zero.
+            change = self.weights[j] * different * np.maximum(1 - agree, 0.0)
+            return np.asarray(np.log(np.maximum(change, 1e-304)))
+        return np.asarray(np.log(different + (1 - different) * agree))
 
 
 class CategoryKernel(Kernel):
@@ -173,6 +201,12 @@ class CategoryKernel(Kernel):
             weights[:, a] + weights[:, b] + factor.diag(a, b) for a in range(k) for b in range(k)
         ]
         return np.exp(logsumexp(terms, axis=0))
+
+
+def scaled_for_categories(gamma: float, prior: Prior) -> float:
+    """Return ``gamma="scale"`` of a table that has columns of categories beside the numbers."""
+    d, n_columns = prior.n_numbers, len(prior.probabilities)
+    return gamma * d / (d + n_columns) or 1.0
 
 
 def resolve_category_weight(weight: Any, prior: Prior, n_numbers: int) -> float | FloatArray:

@@ -15,7 +15,11 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
-from absentia.kernels.category import CategoryFactor, resolve_category_weight
+from absentia.kernels.category import (
+    CategoryFactor,
+    resolve_category_weight,
+    scaled_for_categories,
+)
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
@@ -301,15 +305,14 @@ class GenRBF(Kernel):
 def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:
     """Return a kernel with numbers for its width and for the weights of categories."""
     resolved = with_gamma_and_metric(kernel, prior)
-    n_columns = len(prior.probabilities)
-    if not n_columns:
+    if not prior.probabilities:
         return resolved
     d = prior.n_numbers
     params: dict[str, Any] = {
         "category_weight": resolve_category_weight(kernel.category_weight, prior, d)
     }
     if isinstance(kernel.gamma, str):
-        params["gamma"] = resolved.get_params()["gamma"] * d / (d + n_columns) or 1.0
+        params["gamma"] = scaled_for_categories(resolved.get_params()["gamma"], prior)
     return with_params(resolved, **params)
 
 

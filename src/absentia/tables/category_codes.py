@@ -3,33 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from absentia.tables.reading import FloatArray, IntArray
+from absentia.tables.rows import Rows
 from absentia.tables.table import Table
 
-__all__ = ["codes_of_values", "distinct_values", "find_columns"]
+__all__ = ["CategoryColumns", "codes_of_values", "distinct_values", "find_columns"]
 
 
-def find_columns(categories: Any, rows: Table) -> list[int]:
+@dataclass(frozen=True, eq=False)
+class CategoryColumns:
+    """Which columns of a table hold categories, and the values that are their categories.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+    values : list of ndarray
+        For each of them, ascending.
+    """
+
+    columns: IntArray
+    values: list[FloatArray]
+
+    def codes(self, X: FloatArray) -> IntArray:
+        """Return the codes of rows, (n_samples, n_category_columns), -1 where missing."""
+        return codes_of_values(X[:, self.columns], self.values)
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """How many categories each column has."""
+        return tuple(map(len, self.values))
+
+
+def find_columns(categories: Any, rows: Rows) -> list[int]:
     """Return the numbers of the columns that hold categories, ascending.
 
     Parameters
     ----------
     categories : "auto" or list of int or str
-        "auto" are those that the table knows to be categories.
-    rows : Table
+        "auto" are those that the table knows to be categories, which a list adds to.
+    rows : Table or Stream
     """
     if isinstance(categories, str):
         if categories != "auto":
             raise ValueError(
                 f"categories must be 'auto' or a list of columns, found {categories!r}."
             )
-        return list(rows.category_columns)
+        return list(rows.category_columns) if isinstance(rows, Table) else []
     labels = rows.labels
-    found = set()
+    found = set(rows.category_columns if isinstance(rows, Table) else ())
     for column in categories:
         if isinstance(column, str):
             if column not in labels:

@@ -68,6 +68,10 @@ class Margins(Stored):
         """Return the margins of some columns."""
         return Margins(tuple(self.curves[j] for j in columns))
 
+    def leaving(self, columns: Sequence[int]) -> Margins:
+        """Return the same margins, some columns as they are."""
+        return Margins(tuple(_IDENTITY if j in columns else c for j, c in enumerate(self.curves)))
+
     def forward(self, values: FloatArray) -> FloatArray:
         """Return scores; the last axis are the columns, NaN where a value is missing."""
         return self._mapped(values, "forward")

@@ -7,6 +7,7 @@ sufficient statistics. Each is one pass over the chunks, and no chunk is kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,16 +15,22 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
-from absentia.densities.base import TrainingRows, nothing_to_learn_from, warn_of_lost_columns
+from absentia.densities.base import (
+    LOG_ROOT_2_PI,
+    TrainingRows,
+    nothing_to_learn_from,
+    warn_of_lost_columns,
+)
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables.category_codes import CategoryColumns
 from absentia.tables.streams import Chunk, Stream
 from absentia.tables.streams.base import sample_rows
 
-__all__ = ["StreamedRows", "training_rows"]
+__all__ = ["CategoryCounts", "StreamedRows", "training_rows"]
 
 # Rows that the starts of a mixture are looked for in.
 _ROWS_FOR_STARTS = 20_000
@@ -52,6 +59,9 @@ class StreamedRows:
         What to add to a log-likelihood in standard units for that of the table.
     total_weight : float
         The number of rows in which anything was observed, or the sum of their weights.
+    words : CategoryColumns or None
+    marginals : tuple of ndarray of shape (n_categories,)
+        How frequent the categories of these columns are.
     """
 
     chunks: Stream
@@ -59,18 +69,33 @@ class StreamedRows:
     scaling: Scaling
     log_jacobian: float
     total_weight: float
-    codes: None = None
+    words: CategoryColumns | None = None
     marginals: tuple[FloatArray, ...] = ()
 
     @classmethod
-    def of(cls, chunks: Stream) -> StreamedRows:
-        """Measure the columns in one pass; warn of those that are missing in every row."""
+    def of(
+        cls,
+        chunks: Stream,
+        words: CategoryColumns | None = None,
+        marginals: tuple[FloatArray, ...] = (),
+        not_numbers: Sequence[int] = (),
+    ) -> StreamedRows:
+        """Measure the columns in one pass; warn of those that are missing in every row.
+
+        ``words`` are columns of categories, with how frequent these are in ``marginals``;
+        ``not_numbers`` are these and columns of categories that no row has.
+        """
         moments: _ColumnMoments = chunks.map_sum(_ColumnMoments.of)
         require(moments.total_weight > 0, nothing_to_learn_from(moments.weighted))
         kept = moments.totals > 0
         names = chunks.labels
         warn_of_lost_columns(kept, names)
+        kept[list(not_numbers)] = False
         columns = np.flatnonzero(kept)
+        if not len(columns):
+            nothing = Scaling(np.zeros(1), np.ones(1))
+            total = moments.total_weight
+            return cls(chunks, columns, nothing, LOG_ROOT_2_PI * total, total, words, marginals)
         scaling = moments.scaling(columns)
         scaling.check_units([names[j] for j in columns])
         return cls(
@@ -79,12 +104,14 @@ class StreamedRows:
             scaling,
             -float(moments.totals[columns] @ np.log(scaling.scales)),
             moments.total_weight,
+            words,
+            marginals,
         )
 
     @property
     def n_columns(self) -> int:
-        """The number of columns that have an observed value."""
-        return len(self.columns)
+        """The number of columns of numbers that have an observed value, one where none has."""
+        return max(1, len(self.columns))
 
     def automatic_shrinkage(self) -> float:
         """Return how far to shrink correlations, chosen from the rows; one pass."""
@@ -99,13 +126,16 @@ class StreamedRows:
         rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
         return standard_rows(Chunk(rows, None, weights), self.columns, self.scaling)
 
-    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None]:
-        """Return some rows with their conditional means in the holes, and weights, for starts.
+    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
+        """Return some rows with conditional means in the holes, weights and codes, for starts.
 
         All rows, if there are no more than 20 000; else as many at random, always the same.
         """
-        Z, used = self.sampled()
-        return condition(prior, Z)[0].mean(), used
+        rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
+        chunk = Chunk(rows, None, weights)
+        Z, used = standard_rows(chunk, self.columns, self.scaling)
+        codes = None if self.words is None else self.words.codes(_used_rows(chunk)[0])
+        return condition(prior, Z)[0].mean(), used, codes
 
 
 class SpreadExpectation:
@@ -114,7 +144,9 @@ class SpreadExpectation:
     def __init__(self, rows: StreamedRows, sum_patterns: bool, n_jobs: int | None):
         self.rows = rows
         self.n_features = rows.n_columns
-        self.n_categories: tuple[int, ...] = ()
+        # Sums of patterns are for one Gaussian, which categories say nothing about.
+        self.words = None if sum_patterns else rows.words
+        self.n_categories = () if self.words is None else self.words.n_categories
         self.sum_patterns = sum_patterns
         self.n_jobs = n_jobs
 
@@ -122,7 +154,13 @@ class SpreadExpectation:
         """Take expectations under a prior; None where a covariance is nearly singular."""
         rows = self.rows
         summed: _MomentsOrNone = rows.chunks.map_sum(
-            _moments_of_chunk, rows.columns, rows.scaling, prior, self.sum_patterns, self.n_jobs
+            _moments_of_chunk,
+            rows.columns,
+            rows.scaling,
+            prior,
+            self.words,
+            self.sum_patterns,
+            self.n_jobs,
         )
         return summed.moments
 
@@ -130,8 +168,13 @@ class SpreadExpectation:
 def standard_rows(
     chunk: Chunk, columns: IntArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the rows of a chunk with any observed value, in standard units, and their weights."""
+    """Return the rows of a chunk with any observed value, in standard units, and their weights.
+
+    Without any column of numbers one that is always zero stands for them, as in memory.
+    """
     X, weights, _ = _used_rows(chunk)
+    if not len(columns):
+        return np.zeros((len(X), 1)), weights
     return scaling.forward(np.ascontiguousarray(X[:, columns])), weights
 
 
@@ -171,15 +214,59 @@ def _moments_of_chunk(
     columns: IntArray,
     scaling: Scaling,
     prior: Prior,
+    words: CategoryColumns | None,
     sum_patterns: bool,
     n_jobs: int | None,
 ) -> _MomentsOrNone:
     Z, weights = standard_rows(chunk, columns, scaling)
+    n_categories = () if words is None else words.n_categories
     if not len(Z):
         k = prior.n_components
         zeros = np.zeros(prior.covariances.shape)
-        return _MomentsOrNone(ExpectedMoments(0.0, np.zeros(k), np.zeros(prior.means.shape), zeros))
-    return _MomentsOrNone(Expectation(Z, weights, sum_patterns=sum_patterns, n_jobs=n_jobs)(prior))
+        counts = tuple(np.zeros((k, n)) for n in n_categories)
+        return _MomentsOrNone(
+            ExpectedMoments(0.0, np.zeros(k), np.zeros(prior.means.shape), zeros, counts)
+        )
+    expectation = Expectation(
+        Z,
+        weights,
+        sum_patterns=sum_patterns,
+        n_jobs=n_jobs,
+        codes=None if words is None else words.codes(_used_rows(chunk)[0]),
+        n_categories=n_categories,
+    )
+    return _MomentsOrNone(expectation(prior))
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryCounts:
+    """How much weight each value of some columns has: the sum of two counts is that of both."""
+
+    counts: tuple[dict[float, float], ...]
+
+    @classmethod
+    def of(cls, chunk: Chunk, columns: Sequence[int]) -> CategoryCounts:
+        """Count the observed values of a chunk; rows of weight zero do not count."""
+        X, weights, _ = _used_rows(chunk)
+        found = []
+        for j in columns:
+            seen = ~np.isnan(X[:, j])
+            values, which = np.unique(X[seen, j], return_inverse=True)
+            shares = np.bincount(which, None if weights is None else weights[seen], len(values))
+            found.append(dict(zip(values.tolist(), shares.tolist(), strict=True)))
+        return cls(tuple(found))
+
+    def __add__(self, other: CategoryCounts) -> CategoryCounts:
+        both = []
+        for ours, theirs in zip(self.counts, other.counts, strict=True):
+            both.append(ours | {v: ours.get(v, 0.0) + share for v, share in theirs.items()})
+        return CategoryCounts(tuple(both))
+
+    def column(self, at: int) -> tuple[FloatArray, FloatArray]:
+        """Return the values of one of the columns, ascending, and how frequent they are."""
+        values = np.array(sorted(self.counts[at]), dtype=np.float64)
+        shares = np.array([self.counts[at][value] for value in values.tolist()])
+        return values, shares / shares.sum() if len(shares) else shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -188,8 +188,8 @@ class LargeScaleMachine(ShowsColumns):
 
     def _words(self) -> WordsAs:
         """Return what columns of words become: codes where density and features know them."""
-        named = isinstance(self.features, str)
-        return words_for(self.density) if named and self.features == "nystroem" else "indicators"
+        known = isinstance(self.features, str) and self.features in ("fourier", "nystroem")
+        return words_for(self.density) if known else "indicators"
 
     def _chunks(
         self, rows: MemoryRows | Stream, y: ArrayLike, sample_weight: ArrayLike | None

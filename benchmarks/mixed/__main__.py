@@ -1,0 +1,27 @@
+"""``python -m benchmarks.mixed imputation FOLDER out.csv`` (or ``prediction``)."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+from benchmarks.mixed import imputation, prediction
+
+
+def main() -> None:
+    """Write one line per result, as soon as it is there."""
+    suite, folder, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    lines = {"imputation": imputation.run, "prediction": prediction.run}[suite](folder)
+    with out.open("w", newline="") as file:
+        writer = None
+        for line in lines:
+            if writer is None:
+                writer = csv.DictWriter(file, list(line))
+                writer.writeheader()
+            writer.writerow(line)
+            file.flush()
+
+
+if __name__ == "__main__":
+    main()

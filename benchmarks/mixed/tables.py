@@ -1,0 +1,65 @@
+"""Tables with categories, as frames: columns of few different values are categories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["MIXED", "hidden", "read"]
+
+#: Tables in which columns with at most six different values are categories (written as text).
+MIXED = (
+    "titanic",
+    "cylinder_bands",
+    "chronic_kidney_disease",
+    "hepatitis",
+    "soybean",
+    "house_votes_84",
+    "horse_colic",
+    "heart_cleveland",
+    "heart_four_sites",
+    "mammographic",
+    "australian",
+    "abalone",
+    "forest_fires",
+)
+_FEW = 6
+_MOST_CATEGORIES = 30
+
+
+def read(folder: Path, name: str, most_rows: int, seed: int) -> tuple[pd.DataFrame, pd.Series]:
+    """Return rows drawn at random, and their targets."""
+    frame = pd.read_csv(folder / f"{name}.csv")
+    if len(frame) > most_rows:
+        frame = frame.sample(most_rows, random_state=seed)
+    frame = frame.reset_index(drop=True)
+    target = frame.pop("target")
+    for column in frame.columns:
+        values = frame[column]
+        if values.nunique() < 2:
+            frame = frame.drop(columns=column)
+        elif pd.api.types.is_numeric_dtype(values):
+            if values.nunique() <= _FEW:
+                frame[column] = values.map(lambda value: f"c{value:g}", na_action="ignore")
+        elif values.nunique() > _MOST_CATEGORIES:
+            frame = frame.drop(columns=column)
+    return frame, target
+
+
+def hidden(frame: pd.DataFrame, share: float, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the frame with a share of its observed cells hidden, and which these are."""
+    rng = np.random.default_rng(seed)
+    chosen = frame.notna().to_numpy() & (rng.random(frame.shape) < share)
+    out: dict[str, Any] = {}
+    for j, column in enumerate(frame.columns):
+        # A column keeps all its categories, or they could not be told from new words.
+        out[column] = frame[column].mask(chosen[:, j])
+        lost = set(frame[column].dropna()) - set(out[column].dropna())
+        if lost and frame[column].dtype == object:
+            kept = frame[column].isin(lost)
+            chosen[kept.to_numpy(), j] = False
+            out[column] = frame[column].mask(chosen[:, j])
+    return pd.DataFrame(out), chosen
