@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from absentia.tables.whole_files import replaced
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -108,5 +106,8 @@ def spreadsheet_text(value: Any) -> Any:
 
 def write_csv(frame: Any, path: Path) -> None:
     """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
+    # Here, because the command line needs this module before it may take long to import.
+    from absentia.tables.whole_files import replaced
+
     with replaced(path) as draft:
         frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(draft, index=False)
