@@ -7,11 +7,12 @@ rule gives one sentence: what was expected and what was found.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -37,6 +38,7 @@ __all__ = [
     "Rule",
     "check_parameters",
     "count_from",
+    "declared",
     "finite",
     "number_between",
     "require",
@@ -47,6 +49,38 @@ __all__ = [
 
 #: A seed, a generator of scikit-learn's kind, or None for numpy's own.
 RandomState = int | np.random.RandomState | None
+
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def declared(cls: Estimator) -> Estimator:
+    """Give an estimator an ``__init__`` whose keywords are its annotated parameters.
+
+    As scikit-learn wants it, ``__init__`` only sets attributes. Parameters of bases that are
+    declared in the same way are inherited; a fitted attribute that is annotated in the class
+    itself is ``field(init=False)``, a parameter that may be given by position
+    ``field(default=..., kw_only=False)``.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> from absentia.parameters import declared
+    >>> @declared
+    ... class Ridge(BaseEstimator):
+    ...     alpha: float = 1.0
+    >>> Ridge(alpha=2.0)
+    Ridge(alpha=2.0)
+    """
+    dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
+    init = vars(cls)["__init__"]
+    own, known = inspect.get_annotations(cls), inspect.signature(init)
+    # What is special about a class comes first, for those who read its signature.
+    ordered = sorted(known.parameters.values(), key=lambda p: (p.kind, p.name not in own))
+    ordered.sort(key=lambda p: p.name != "self")
+    init.__signature__ = known.replace(parameters=ordered)
+    return cls
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ carry meaning (known, missing, model) differ in lightness as well, so that they 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ INK, FAINT, KNOWN, MISSING, MODEL = "#33415c", "#c9d1d9", "#0b3954", "#d55e00", 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d1f", "#4d4d4d")
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """Return ``matplotlib.pyplot``, or say how to get it."""
     try:
         import matplotlib.pyplot as plt

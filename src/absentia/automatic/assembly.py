@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import blend_weights, fit_temperature, losses, tempered
 from absentia.automatic.committee import Committee
@@ -17,7 +19,7 @@ from absentia.automatic.member_table import MemberTable
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
 from absentia.beliefs.draws import DrawPoints
-from absentia.densities.named_densities import make_density
+from absentia.densities.named_densities import DensityLike, make_density
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray
 
@@ -46,7 +48,7 @@ class Plan:
 
     members: Any
     weighting: str
-    density: Any
+    density: DensityLike
     hidden: tuple[float, ...]
     n_splits: int
     n_repeats: int
@@ -80,7 +82,7 @@ class Ground:
     plans: list[MemberPlan]
     folds: Folds
     norm: MissingNorm
-    density: Any
+    density: BaseEstimator
     points: DrawPoints
 
 
@@ -117,7 +119,7 @@ def cut_folds(
     return Folds(rows, repeats, levels, norm, plan.density, points)
 
 
-def prepare(rows: LearningRows, plan: Plan, groups: Any = None) -> Ground:
+def prepare(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) -> Ground:
     """Choose members to try, cut folds and hide cells; arguments as of :func:`assemble`."""
     settings = {"seed": plan.seed, "n_jobs": plan.n_jobs, "density": plan.density}
     plans = plan_members(plan.members, rows, settings)
@@ -131,7 +133,7 @@ def prepare(rows: LearningRows, plan: Plan, groups: Any = None) -> Ground:
     return Ground(plans, folds, norm, density, points)
 
 
-def assemble(rows: LearningRows, plan: Plan, groups: Any = None) -> Assembled:
+def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) -> Assembled:
     """Try the members, choose their weights at every level of hidden cells, and keep the best.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from absentia.automatic.assembly import Assembled
@@ -12,7 +13,7 @@ from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FRACTION
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, TableLike
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
@@ -107,7 +108,7 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
     classes_: np.ndarray
     log_loss_: float
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class.
 
         Parameters
@@ -120,7 +121,7 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         """
         return self._answers(self._table(X))
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
         """Return the logarithms of :meth:`predict_proba`.
 
         Parameters
@@ -133,7 +134,7 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         """
         return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
@@ -152,14 +153,14 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         return ClassifierTargets._check_targets(self, y, n_samples)
 
     def _learning_rows(
-        self, table: FloatArray, y: Any, weights: FloatArray | None
-    ) -> tuple[LearningRows, dict[str, Any]]:
+        self, table: FloatArray, y: ArrayLike, weights: FloatArray | None
+    ) -> tuple[LearningRows, dict[str, object]]:
         classes, codes = np.unique(y, return_inverse=True)
         return LearningRows(table, codes, weights, len(classes)), {"classes_": classes}
 
     def _judged(
-        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, rows: LearningRows, found: Assembled, codes: dict[str, object]
+    ) -> dict[str, object]:
         answers = found.out_of_fold[0]
         judged = np.isfinite(answers).all(axis=1)
         weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
@@ -232,7 +233,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     target_mean_: float
     target_scale_: float
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction for each row.
 
         Parameters
@@ -245,7 +246,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         """
         return self._answers(self._table(X))[:, 0]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+    def predict_interval(self, X: TableLike, coverage: float = 0.9) -> FloatArray:
         """Return an interval for the target of each row, from errors on rows left out.
 
         The half-width is the quantile of the absolute out-of-fold errors, interpolated between
@@ -292,8 +293,8 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         return LearningRows(table, (y - mean) / scale, weights, None), codes
 
     def _judged(
-        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, rows: LearningRows, found: Assembled, codes: dict[str, object]
+    ) -> dict[str, object]:
         residuals = found.out_of_fold[..., 0] - rows.y
         grid = np.linspace(0.0, 1.0, 201)
         errors = np.stack(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.member_plans import FittedMember
 from absentia.automatic.novelty import MissingNorm
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import believe
+from absentia.densities.named_densities import DensityEstimator
 from absentia.tables import FloatArray
 from absentia.tables.stored import Stored
 
@@ -22,7 +23,7 @@ def answer_with_holes(
     member: FittedMember,
     table: FloatArray,
     norm: MissingNorm,
-    density: Any,
+    density: BaseEstimator,
     points: DrawPoints,
 ) -> FloatArray:
     """Return a member's answers to rows that may miss more than training rows did.
@@ -78,7 +79,7 @@ class Committee(Stored):
     weights: FloatArray
     temperatures: FloatArray
     norm: MissingNorm
-    density: Any
+    density: DensityEstimator
     points: DrawPoints
 
     def validate(self) -> None:

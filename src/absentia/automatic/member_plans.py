@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -92,7 +92,7 @@ class FittedMember(Stored):
     """
 
     name: str
-    model: Any
+    model: BaseEstimator
     averages: bool
     n_classes: int | None
 
@@ -136,7 +136,7 @@ class MemberPlan(ABC):
 class EstimatorPlan(MemberPlan):
     """An estimator that takes NaN, with a few values to try of some of its parameters."""
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
@@ -165,7 +165,7 @@ class EstimatorPlan(MemberPlan):
             model = TreeEnsemble.of(model, rows.n_classes)
         return FittedMember(self.name, model, self.averages, rows.n_classes)
 
-    def _fit(self, model: Any, rows: LearningRows) -> Any:
+    def _fit(self, model: BaseEstimator, rows: LearningRows) -> Any:
         threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
         table = rows.table
         if isinstance(model, _TREES):
@@ -198,7 +198,7 @@ class StagedPlan(EstimatorPlan):
         return plan, plan.fitted(rows)
 
     def _staged(
-        self, model: Any, rows: LearningRows, table: FloatArray
+        self, model: BaseEstimator, rows: LearningRows, table: FloatArray
     ) -> Iterator[tuple[int, FloatArray]]:
         """Fit a model, and return its answers after each of the stages."""
         model = self._fit(model, rows)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_plans import EstimatorPlan, LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
 from absentia.beliefs.draws import DrawPoints
-from absentia.densities.named_densities import make_density
+from absentia.densities.named_densities import DensityLike, make_density
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["Folds", "HiddenLevels", "make_splits"]
@@ -93,7 +94,7 @@ class Folds:
         repeats: list[Splits],
         levels: HiddenLevels,
         norm: MissingNorm,
-        density: Any,
+        density: DensityLike,
         points: DrawPoints,
     ):
         self.rows, self.levels, self.norm, self.points = rows, levels, norm, points
@@ -135,7 +136,7 @@ class Folds:
             )
             counts[level, asked] += 1
 
-    def _density_of(self, fold: int) -> Any:
+    def _density_of(self, fold: int) -> BaseEstimator:
         if fold not in self._densities:
             train = self.splits[fold][1]
             density = make_density(self._density)

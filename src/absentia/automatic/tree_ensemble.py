@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator
 
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import map_on_threads, n_threads
@@ -113,7 +114,7 @@ class TreeEnsemble(Stored):
         return cls._of_boosting(model, n_classes)
 
     @classmethod
-    def _of_forest(cls, model: Any, n_classes: int | None) -> TreeEnsemble:
+    def _of_forest(cls, model: BaseEstimator, n_classes: int | None) -> TreeEnsemble:
         trees = [tree.tree_ for tree in model.estimators_]
         values = np.concatenate([tree.value[:, 0, :] for tree in trees]) / len(trees)
         if n_classes is not None:
@@ -138,7 +139,7 @@ class TreeEnsemble(Stored):
         )
 
     @classmethod
-    def _of_boosting(cls, model: Any, n_classes: int | None) -> TreeEnsemble:
+    def _of_boosting(cls, model: BaseEstimator, n_classes: int | None) -> TreeEnsemble:
         grown = [(k, tree.nodes) for step in model._predictors for k, tree in enumerate(step)]
         starts = np.cumsum([0, *(len(nodes) for _, nodes in grown)])
         nodes = np.concatenate([nodes for _, nodes in grown])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from absentia.beliefs.beliefs import Beliefs
 
 __all__ = ["completed_frame", "html_table", "summary"]
@@ -31,7 +33,7 @@ def summary(beliefs: Beliefs) -> str:
     )
 
 
-def completed_frame(beliefs: Beliefs, index: Any) -> Any:
+def completed_frame(beliefs: Beliefs, index: Any) -> pd.DataFrame:
     """Return means and spreads side by side; see :meth:`Beliefs.to_frame`."""
     import pandas as pd
 

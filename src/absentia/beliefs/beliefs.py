@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
 
 from absentia.beliefs import belief_table, row_moments
 from absentia.beliefs.affine_maps import mapped
@@ -27,6 +28,7 @@ from absentia.beliefs.prior import Prior
 from absentia.beliefs.random_rows import sampled
 from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
+from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
 from absentia.tables.margins import Margins
 from absentia.tables.stored import Stored, frozen
@@ -204,7 +206,7 @@ class Beliefs(Stored, MemoryRows):
         """Which values are missing, shape (n_samples, n_features)."""
         return self.patterns.mask
 
-    def checked(self, estimator: Any) -> Beliefs:
+    def checked(self, estimator: BaseEstimator) -> Beliefs:
         """Return the beliefs after checking their number of columns against training."""
         # Fewer than the table's where a column was missing in every row of training.
         expected = getattr(estimator, "_n_belief_columns", estimator.n_features_in_)
@@ -349,7 +351,7 @@ class Beliefs(Stored, MemoryRows):
         """
         return row_moments.covariance_of(self)
 
-    def sample(self, size: int | None = None, random_state: Any = None) -> FloatArray:
+    def sample(self, size: int | None = None, random_state: RandomState = None) -> FloatArray:
         """Draw what the rows could have been.
 
         Parameters

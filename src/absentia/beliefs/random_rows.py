@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs.categories import sample_codes
 from absentia.engine.slices import bounded_slices
+from absentia.parameters import RandomState
 from absentia.tables import FloatArray
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["covariance_roots", "sampled"]
 
 
-def sampled(beliefs: Beliefs, size: int | None, random_state: Any) -> FloatArray:
+def sampled(beliefs: Beliefs, size: int | None, random_state: RandomState) -> FloatArray:
     """Draw one table or several; see :meth:`Beliefs.sample`."""
     rng = check_random_state(random_state)
     n_draws = 1 if size is None else size

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from absentia.reports.safe_text import printable
 from absentia.tables.delimited import read_delimited
@@ -29,7 +29,7 @@ _WRITTEN = (*_TEXT_ENDINGS, *_PARQUET_ENDINGS)
 _KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz), .parquet"
 
 
-def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> Any:
+def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> pd.DataFrame:
     """Return a file as a pandas frame.
 
     Parameters
@@ -138,7 +138,7 @@ def table_name(source: str) -> str:
     return "table" if source == "-" else Path(source).name.split(".")[0]
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_parquet(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
@@ -149,7 +149,7 @@ def _read_parquet(path: Path) -> Any:
         raise ValueError(f"{path} cannot be read as Parquet: {error}.") from error
 
 
-def _read_excel(path: Path, note: Callable[[str], None]) -> Any:
+def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
     import pandas as pd
 
     try:

@@ -9,18 +9,19 @@ chain can be run on rows that training did not see.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from absentia.comparators.imputer import RandomImputer
-from absentia.parameters import COUNT, RandomState
+from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["ChainedEquationsImputer"]
 
 
+@declared
 class ChainedEquationsImputer(RandomImputer):
     """Draw completed tables by chained equations (MICE).
 
@@ -76,26 +77,16 @@ class ChainedEquationsImputer(RandomImputer):
     (0.9, 0.5)
     """
 
-    chains_: list[list[list[_Equation]]]
-    observed_values_: list[FloatArray]
-    n_iter_: int
+    chains_: list[list[list[_Equation]]] = field(init=False)
+    observed_values_: list[FloatArray] = field(init=False)
+    n_iter_: int = field(init=False)
 
-    def __init__(
-        self,
-        n_draws: int = 5,
-        *,
-        method: Literal["normal", "matching"] = "normal",
-        max_iter: int = 10,
-        n_donors: int = 5,
-        ridge: float = 1e-5,
-        random_state: RandomState = None,
-    ):
-        self.n_draws = n_draws
-        self.method = method
-        self.max_iter = max_iter
-        self.n_donors = n_donors
-        self.ridge = ridge
-        self.random_state = random_state
+    n_draws: int = field(default=5, kw_only=False)
+    method: Literal["normal", "matching"] = "normal"
+    max_iter: int = 10
+    n_donors: int = 5
+    ridge: float = 1e-5
+    random_state: RandomState = None
 
     def draws(self, X: TableLike, n_draws: int | None = None) -> FloatArray:
         """Return several completions of the same rows, one from each chain.
@@ -119,7 +110,7 @@ class ChainedEquationsImputer(RandomImputer):
             )
         return super().draws(X, n_draws)
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         self._check_parameters()
         seed = self._seed()
         missing = np.isnan(table)

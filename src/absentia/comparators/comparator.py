@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from sklearn.base import BaseEstimator
+
 from absentia.comparators.r_mice import r_mice_is_available
 from absentia.parameters import RandomState
 
@@ -78,7 +80,9 @@ class Comparator:
         names = (*TAGS, "classification", "regression")
         return frozenset(name for name in names if getattr(self, name))
 
-    def make(self, task: Task = "classification", random_state: RandomState = None) -> Any:
+    def make(
+        self, task: Task = "classification", random_state: RandomState = None
+    ) -> BaseEstimator:
         """Return the estimator, unfitted, with default parameters.
 
         Parameters

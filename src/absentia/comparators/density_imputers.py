@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from absentia.comparators.imputer import Imputer, RandomImputer
 from absentia.densities.named_densities import DensityLike, make_density
 from absentia.parameters import RandomState
@@ -43,7 +45,7 @@ class ConditionalMeanImputer(Imputer):
     array([[0.5, 1. ]])
     """
 
-    density_: Any
+    density_: BaseEstimator
 
     def __init__(self, density: DensityLike = "gaussian"):
         self.density = density
@@ -87,7 +89,7 @@ class SampledImputer(RandomImputer):
     (1.0, 0.06)
     """
 
-    density_: Any
+    density_: BaseEstimator
 
     def __init__(self, density: DensityLike = "mixture", *, random_state: RandomState = None):
         self.density = density

@@ -7,7 +7,7 @@ features*, Journal of Machine Learning Research 9 (2008), 1-21.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 import numpy as np
@@ -27,7 +27,7 @@ from absentia.comparators.subspace_norms import (
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.targets import ClassifierTargets
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, POSITIVE
+from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["GeometricMarginSVC"]
@@ -36,6 +36,7 @@ __all__ = ["GeometricMarginSVC"]
 _SMALLEST_SCALE = 0.01
 
 
+@declared
 class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     """Support vector classifier that judges each row by the part of ``w`` that it can see.
 
@@ -110,32 +111,21 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
     array(['up', 'down'], dtype='<U4')
     """
 
-    classes_: np.ndarray
-    dual_coef_: FloatArray
-    intercept_: FloatArray
-    scales_: FloatArray
-    support_rows_: FloatArray
-    gamma_: float
-    n_iter_: int
+    classes_: np.ndarray = field(init=False)
+    dual_coef_: FloatArray = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    scales_: FloatArray = field(init=False)
+    support_rows_: FloatArray = field(init=False)
+    gamma_: float = field(init=False)
+    n_iter_: int = field(init=False)
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: Literal["rbf", "linear", "poly"] = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        max_iter: int = 10,
-        tol: float = 1e-3,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_iter = max_iter
-        self.tol = tol
+    C: float = field(default=1.0, kw_only=False)
+    kernel: Literal["rbf", "linear", "poly"] = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 1.0
+    max_iter: int = 10
+    tol: float = 1e-3
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""

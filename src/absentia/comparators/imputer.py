@@ -89,7 +89,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         return out
 
     @abstractmethod
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         """Return the fitted attributes by name; each column has an observed value."""
 
     @abstractmethod

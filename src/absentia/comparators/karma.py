@@ -8,7 +8,8 @@ with the kernel below; they train by online gradient steps, and the experiments 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Self
+from dataclasses import field
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from absentia.parameters import COUNT
+from absentia.parameters import COUNT, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
@@ -77,13 +78,18 @@ def _self_similarity(X: FloatArray, g: int) -> FloatArray:
     return weight * np.nansum(X**2, axis=1)
 
 
+@declared
 class _KarmaMachine(BaseEstimator):
     """The Gram matrix of karma, alone or inside an RBF, for scikit-learn's machines."""
 
-    g: int
-    gamma: Any
-    training_rows_: FloatArray
-    gamma_: float | None
+    C: float = field(default=1.0, kw_only=False)
+    g: int = 2
+    gamma: float | str | None = "scale"
+    tol: float = 1e-3
+
+    machine_: BaseEstimator = field(init=False)
+    training_rows_: FloatArray = field(init=False)
+    gamma_: float | None = field(init=False)
 
     def _resolved_gamma(self, table: FloatArray, weights: FloatArray | None) -> float | None:
         if self.gamma is None:
@@ -111,7 +117,7 @@ class _KarmaMachine(BaseEstimator):
         return np.exp(-gamma * np.maximum(squared, 0.0))
 
     def _fit_machine(
-        self, machine: Any, X: TableLike, y: Any, sample_weight: ArrayLike | None
+        self, machine: BaseEstimator, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Self:
         rows = Table.of(X)
         table = rows.array.copy()
@@ -147,6 +153,7 @@ class _KarmaMachine(BaseEstimator):
         return tags
 
 
+@declared
 class KarmaSVC(ClassifierMixin, _KarmaMachine):
     """Support vector classifier with the karma kernel, alone or inside an RBF.
 
@@ -183,20 +190,7 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
     array([1, 0])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        g: int = 2,
-        gamma: float | str | None = "scale",
-        class_weight: dict[Hashable, float] | str | None = None,
-        tol: float = 1e-3,
-    ):
-        self.C = C
-        self.g = g
-        self.gamma = gamma
-        self.class_weight = class_weight
-        self.tol = tol
+    class_weight: dict[Hashable, float] | str | None = None
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
@@ -217,6 +211,7 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
         return values
 
 
+@declared
 class KarmaSVR(RegressorMixin, _KarmaMachine):
     """Support vector regression with the karma kernel, alone or inside an RBF.
 
@@ -246,20 +241,7 @@ class KarmaSVR(RegressorMixin, _KarmaMachine):
     array([1., 4., 3., 4.])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        g: int = 2,
-        gamma: float | str | None = "scale",
-        epsilon: float = 0.1,
-        tol: float = 1e-3,
-    ):
-        self.C = C
-        self.g = g
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.tol = tol
+    epsilon: float = 0.1
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their targets."""

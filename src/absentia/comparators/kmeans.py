@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import field
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputer import Imputer
-from absentia.parameters import COUNT, RandomState
+from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["KMeansImputer"]
 
 
+@declared
 class KMeansImputer(Imputer):
     """Fill a hole with the value that the centre of the row's cluster has there.
 
@@ -54,24 +55,16 @@ class KMeansImputer(Imputer):
     array([9.2, 5. ])
     """
 
-    cluster_centers_: FloatArray
-    inertia_: float
-    n_iter_: int
+    cluster_centers_: FloatArray = field(init=False)
+    inertia_: float = field(init=False)
+    n_iter_: int = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        max_iter: int = 100,
-        n_init: int = 4,
-        random_state: RandomState = None,
-    ):
-        self.n_clusters = n_clusters
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
+    n_clusters: int = field(default=10, kw_only=False)
+    max_iter: int = 100
+    n_init: int = 4
+    random_state: RandomState = None
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         for name in ("n_clusters", "max_iter", "n_init"):
             COUNT.check(name, getattr(self, name))
         rng = check_random_state(self.random_state)

@@ -7,14 +7,16 @@ Bioinformatics 28 (2012).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputer import Imputer, other_columns
-from absentia.parameters import COUNT, RandomState
+from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["MissForestImputer"]
@@ -22,6 +24,7 @@ __all__ = ["MissForestImputer"]
 _LARGEST_SEED = np.iinfo(np.int32).max
 
 
+@declared
 class MissForestImputer(Imputer):
     """Fill each column with what a random forest predicts from the others, again and again.
 
@@ -85,31 +88,21 @@ class MissForestImputer(Imputer):
     array([[-1.5,  1.5]])
     """
 
-    rounds_: list[dict[int, Any]]
-    closing_forests_: dict[int, Any]
-    order_: IntArray
-    differences_: FloatArray
-    starting_values_: FloatArray
-    n_iter_: int
+    rounds_: list[dict[int, Any]] = field(init=False)
+    closing_forests_: dict[int, Any] = field(init=False)
+    order_: IntArray = field(init=False)
+    differences_: FloatArray = field(init=False)
+    starting_values_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_iter: int = 10,
-        categorical_features: Sequence[int] = (),
-        max_features: str | float = "sqrt",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.n_estimators = n_estimators
-        self.max_iter = max_iter
-        self.categorical_features = categorical_features
-        self.max_features = max_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = field(default=100, kw_only=False)
+    max_iter: int = 10
+    categorical_features: Sequence[int] = ()
+    max_features: str | float = "sqrt"
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         COUNT.check("max_iter", self.max_iter)
         rng = check_random_state(self.random_state)
         missing = np.isnan(table)
@@ -165,7 +158,7 @@ class MissForestImputer(Imputer):
         j: int,
         is_category: bool,
         rng: np.random.RandomState,
-    ) -> Any:
+    ) -> BaseEstimator:
         """Fit a forest of column ``j`` on the others, over the rows that have it."""
         kind = RandomForestClassifier if is_category else RandomForestRegressor
         forest = kind(

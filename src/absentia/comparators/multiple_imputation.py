@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -19,22 +21,23 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.chained_equations import ChainedEquationsImputer
-from absentia.parameters import COUNT, RandomState
+from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
 
 
+@declared
 class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
     """Complete the training rows ``n_draws`` times, and fit a copy of the estimator to each."""
 
-    estimator: Any
-    imputer: Any
-    n_draws: int
-    random_state: RandomState
+    estimator: BaseEstimator | None = field(default=None, kw_only=False)
+    imputer: BaseEstimator | None = field(default=None, kw_only=False)
+    n_draws: int = 5
+    random_state: RandomState = None
 
-    imputer_: Any
-    estimators_: list[Any]
+    imputer_: BaseEstimator = field(init=False)
+    estimators_: list[Any] = field(init=False)
 
     def _fit(self, X: TableLike, y: ArrayLike) -> Self:
         COUNT.check("n_draws", self.n_draws)
@@ -85,7 +88,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _has(method: str) -> Any:
+def _has(method: str) -> Callable[[object], bool]:
     """Return a check for ``available_if``: does the estimator have this method?"""
 
     def check(self: Any) -> bool:
@@ -95,6 +98,7 @@ def _has(method: str) -> Any:
     return check
 
 
+@declared
 class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
     """Classify with an estimator on each of ``n_draws`` completed tables, and pool.
 
@@ -129,19 +133,6 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
     >>> MultipleImputationClassifier(random_state=0).fit(X, y).score(X, y) > 0.8
     True
     """
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        imputer: BaseEstimator | None = None,
-        *,
-        n_draws: int = 5,
-        random_state: RandomState = None,
-    ):
-        self.estimator = estimator
-        self.imputer = imputer
-        self.n_draws = n_draws
-        self.random_state = random_state
 
     def _base_estimator(self) -> BaseEstimator:
         return SVC() if self.estimator is None else self.estimator
@@ -184,6 +175,7 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
         return predicted
 
 
+@declared
 class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
     """Predict with an estimator on each of ``n_draws`` completed tables, and average.
 
@@ -215,19 +207,6 @@ class MultipleImputationRegressor(RegressorMixin, _MultipleImputation):
     >>> MultipleImputationRegressor(random_state=0).fit(X, y).score(X, y) > 0.7
     True
     """
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        imputer: BaseEstimator | None = None,
-        *,
-        n_draws: int = 5,
-        random_state: RandomState = None,
-    ):
-        self.estimator = estimator
-        self.imputer = imputer
-        self.n_draws = n_draws
-        self.random_state = random_state
 
     def _base_estimator(self) -> BaseEstimator:
         return SVR() if self.estimator is None else self.estimator

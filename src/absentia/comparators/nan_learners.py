@@ -101,7 +101,7 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
     """
 
     classes_: np.ndarray
-    estimator_: Any
+    estimator_: BaseEstimator
 
     def __init__(self, estimator: BaseEstimator):
         self.estimator = estimator

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
@@ -65,7 +63,7 @@ class IncompleteCaseKNNImputer(Imputer):
     def __init__(self, n_neighbors: int = 5):
         self.n_neighbors = n_neighbors
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         COUNT.check("n_neighbors", self.n_neighbors)
         return {"training_rows_": table.copy(), "means_": np.nanmean(table, axis=0)}
 

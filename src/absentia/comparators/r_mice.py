@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from dataclasses import field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from absentia.comparators.imputer import RandomImputer
-from absentia.parameters import RandomState
+from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["RMiceImputer", "r_mice_is_available"]
@@ -45,6 +45,7 @@ def r_mice_is_available(rscript: str = "Rscript") -> bool:
     return answer.returncode == 0
 
 
+@declared
 class RMiceImputer(RandomImputer):
     """Draw completed tables with the R package ``mice``.
 
@@ -79,28 +80,19 @@ class RMiceImputer(RandomImputer):
     >>> imputer = RMiceImputer(n_draws=10, method="norm", random_state=0)
     """
 
-    training_rows_: FloatArray
+    training_rows_: FloatArray = field(init=False)
 
-    def __init__(
-        self,
-        n_draws: int = 5,
-        *,
-        method: str = "pmm",
-        max_iter: int = 5,
-        rscript: str = "Rscript",
-        random_state: RandomState = None,
-    ):
-        self.n_draws = n_draws
-        self.method = method
-        self.max_iter = max_iter
-        self.rscript = rscript
-        self.random_state = random_state
+    n_draws: int = field(default=5, kw_only=False)
+    method: str = "pmm"
+    max_iter: int = 5
+    rscript: str = "Rscript"
+    random_state: RandomState = None
 
     def draws(self, X: TableLike, n_draws: int | None = None) -> FloatArray:
         """Return several completions of the same rows, from one call of R."""
         return super().draws(X, self.n_draws if n_draws is None else n_draws)
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         if shutil.which(self.rscript) is None:
             raise RuntimeError(
                 f"The program {self.rscript!r} was not found: install R and its package mice, or "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.svm import SVR
 
@@ -59,7 +57,7 @@ class SVRImputer(Imputer):
         self.gamma = gamma
         self.epsilon = epsilon
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> dict[str, object]:
         observed = ~np.isnan(table)
         means = np.nanmean(table, axis=0)
         filled = np.where(observed, table, means)

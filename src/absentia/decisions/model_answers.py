@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.unknowns import Unknowns
 from absentia.predictions.conformal_scores import BANDS, tells_spread
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
-from absentia.tables import FloatArray, IntArray, Table, plan_of
+from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.reading import is_frame
@@ -80,13 +80,15 @@ class Questions:
         From rows of a table, and which of the user's rows each comes from, to what the model takes.
     """
 
-    model: Any
+    model: BaseEstimator
     classifies: bool
     region: str | None
     written: Callable[[Table, IntArray], Any]
 
     @classmethod
-    def to(cls, model: Any, X: Any, rows: FrameRows | Table, region: Any = None) -> Questions:
+    def to(
+        cls, model: BaseEstimator, X: TableLike, rows: FrameRows | Table, region: Any = None
+    ) -> Questions:
         """Look at a model and at the rows that it is to be asked about."""
         inner = getattr(model, "estimator", model)
         check_is_fitted(model)
@@ -158,7 +160,9 @@ def _writer(model: Any, X: Any, rows: FrameRows | Table) -> Callable[[Table, Int
     return lambda table, origin: kind(table.array, columns=names)
 
 
-def read_rows(model: Any, X: Any, density: Any) -> tuple[FrameRows | Table, Unknowns]:
+def read_rows(
+    model: BaseEstimator, X: TableLike, density: BaseEstimator
+) -> tuple[FrameRows | Table, Unknowns]:
     """Return a user's rows, and what the density of a model says about what they miss."""
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
@@ -177,7 +181,7 @@ def read_rows(model: Any, X: Any, density: Any) -> tuple[FrameRows | Table, Unkn
     return table, Unknowns.of(density, table.labels, table.n_features, table.plan)
 
 
-def _encoder_plan(model: Any) -> ColumnPlan | None:
+def _encoder_plan(model: BaseEstimator) -> ColumnPlan | None:
     """Return the plan of a model that encodes frames itself."""
     for inner in _layers(model):
         encoder = getattr(inner, "encoder_", None)
@@ -186,7 +190,7 @@ def _encoder_plan(model: Any) -> ColumnPlan | None:
     return None
 
 
-def _layers(model: Any) -> Iterator[Any]:
+def _layers(model: BaseEstimator) -> Iterator[Any]:
     """Yield a model, the model that it wraps, the one that that wraps..."""
     for _ in range(10):
         yield model
@@ -200,7 +204,7 @@ def _layers(model: Any) -> Iterator[Any]:
         model = inner
 
 
-def find_density(model: Any) -> Any:
+def find_density(model: BaseEstimator) -> BaseEstimator:
     """Return the fitted density inside a model: its own, or that of the model that it wraps.
 
     Examples

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.decisions.acquisition import Costs, LossName, measure_next, read_costs
 from absentia.decisions.model_answers import Loss, Questions, find_density, read_rows
@@ -125,7 +126,7 @@ class AcquisitionPolicy:
 
     def __init__(
         self,
-        model: Any,
+        model: BaseEstimator,
         *,
         costs: Costs = None,
         loss: LossName | Loss | None = None,
@@ -133,7 +134,7 @@ class AcquisitionPolicy:
         among: Sequence[Any] | None = None,
         budget: float | None = None,
         stop_below: float = 0.0,
-        density: Any = None,
+        density: BaseEstimator | None = None,
         max_steps: int | None = None,
         worth: Costs = None,
         worth_share: float = 0.5,
@@ -241,17 +242,19 @@ class _Measuring:
         Which cells cannot be had.
     """
 
-    model: Any
+    model: BaseEstimator
     names: tuple[str, ...]
     given: Any
     current: Any
     truth: Any
     missing: BoolArray
     hopeless: BoolArray
-    density: Any
+    density: BaseEstimator
 
     @classmethod
-    def of(cls, model: Any, X: Any, oracle: Any, density: Any) -> _Measuring:
+    def of(
+        cls, model: BaseEstimator, X: TableLike, oracle: Any, density: BaseEstimator
+    ) -> _Measuring:
         density = getattr(density, "estimator", density) or find_density(model)
         opened, unknowns = read_rows(model, X, density)
         table = opened if isinstance(opened, Table) else opened.table
@@ -272,7 +275,7 @@ class _Measuring:
         current = X if worded else table.array.copy()
         return cls(model, names, X, current, truth, missing, hopeless, density)
 
-    def rows(self, rows: IntArray) -> Any:
+    def rows(self, rows: IntArray) -> np.ndarray | pd.DataFrame:
         """Return some rows as they are known now, in the kind of table that the user gave."""
         if not isinstance(self.current, np.ndarray):
             polars = type(self.current).__module__.startswith("polars")
@@ -308,7 +311,7 @@ class _Measuring:
             self.current = with_cells(self.current, values, filled)
         return np.array(failed, dtype=np.intp)
 
-    def table(self) -> Any:
+    def table(self) -> np.ndarray | pd.DataFrame:
         """Return the rows with all that was measured."""
         return self.current
 

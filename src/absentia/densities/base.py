@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import (
@@ -207,7 +207,7 @@ class Density(DensityMixin, ShowsColumns):
             draws[rows] = prior.means[c] + draws[rows] @ root.T
         return draws if self.margins_ is None else self.margins_.backward(draws)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.
 
         Parameters
@@ -509,7 +509,7 @@ def warn_of_lost_columns(kept: BoolArray, names: list[str]) -> None:
         )
 
 
-def warn_not_converged(estimator: Any, n_steps: int, residual: float) -> None:
+def warn_not_converged(estimator: BaseEstimator, n_steps: int, residual: float) -> None:
     """Warn that EM stopped early, and say what to do about it."""
     warnings.warn(
         f"{type(estimator).__name__} did not converge in {n_steps} steps: another step would still "

@@ -10,28 +10,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.densities.named_densities import make_density
+from absentia.densities.named_densities import DensityLike, make_density
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Rows, Table, WordsAs
 
 __all__ = ["believe", "fit_density", "prior_of", "words_for"]
 
 
-def words_for(density: Any) -> WordsAs:
+def words_for(density: DensityLike) -> WordsAs:
     """Return what columns of words become: codes where a density knows categories."""
     named = make_density(density) if isinstance(density, str) else density
     return "codes" if getattr(named, "takes_categories", False) else "indicators"
 
 
 def fit_density(
-    density: Any,
+    density: DensityLike,
     rows: Rows,
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = None,
-) -> Any:
+) -> BaseEstimator | None:
     """Return a density fitted to rows: a copy, or the one of that name; None for beliefs.
 
     Parameters
@@ -65,7 +66,7 @@ def _as_counts(sample_weight: ArrayLike) -> ArrayLike:
     return np.sign(weights) if counting.size and (counting == counting[0]).all() else sample_weight
 
 
-def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:
+def believe(density: BaseEstimator, rows: Rows | FloatArray) -> Beliefs:
     """Return the beliefs about rows; beliefs are returned as they are.
 
     An array is taken for rows that have been read and checked against the density's columns.
@@ -85,13 +86,13 @@ def believe(density: Any, rows: Rows | FloatArray) -> Beliefs:
     return beliefs
 
 
-def prior_of(density: Any, rows: Rows) -> Prior:
+def prior_of(density: BaseEstimator, rows: Rows) -> Prior:
     """Return what training rows were conditioned on; beliefs bring theirs."""
     prior: Prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
     return prior
 
 
-def _as_taken(density: Any, rows: Rows) -> Any:
+def _as_taken(density: BaseEstimator, rows: Rows) -> Any:
     """Return rows in the form that a density takes them in."""
     rows = rows.behind_plan()
     if getattr(density, "takes_tables", False) or not isinstance(rows, Table):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from sklearn.base import clone
 
@@ -28,10 +28,10 @@ class DensityEstimator(Protocol):
     def condition(self, X: TableLike) -> Beliefs:
         """Return the beliefs about rows."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the parameters, as scikit-learn has them."""
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters."""
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.margins import Margins
 from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import sample_rows
+from absentia.tables.streams.base import Outcome, sample_rows
 
 __all__ = ["ScoredRows", "scored_rows"]
 
@@ -90,7 +90,7 @@ class _ScoredStream(Stream):
     def column_names(self) -> list[str] | None:
         return self.values.column_names
 
-    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+    def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         return self.values.map_sum(_on_scores, function, self.margins, *shared)
 
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
@@ -98,7 +98,9 @@ class _ScoredStream(Stream):
         return self.values.map_rows(lambda rows: function(margins.forward(rows)), n_columns)
 
 
-def _on_scores(chunk: Chunk, function: Callable[..., Any], margins: Margins, *shared: Any) -> Any:
+def _on_scores(
+    chunk: Chunk, function: Callable[..., Outcome], margins: Margins, *shared: object
+) -> Outcome:
     return function(replace(chunk, X=margins.forward(chunk.X)), *shared)
 
 

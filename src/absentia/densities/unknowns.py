@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.belief_columns import BeliefColumn, missing_cells, number_columns
@@ -48,7 +48,11 @@ class Unknowns:
 
     @classmethod
     def of(
-        cls, density: Any, names: Sequence[str], n_features: int, plan: ColumnPlan | None = None
+        cls,
+        density: BaseEstimator,
+        names: Sequence[str],
+        n_features: int,
+        plan: ColumnPlan | None = None,
     ) -> Unknowns:
         """Return what a fitted density knows.
 

@@ -8,7 +8,8 @@ stores take a flat array and the offset of the first lane *in doubles*; nothing 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -18,6 +19,18 @@ from numba.extending import intrinsic as _intrinsic
 from numba.extending import models, register_model
 
 from absentia.engine.compiling import compiled
+
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder as Builder
+    from llvmlite.ir import Value
+    from numba.core.base import BaseContext as Context
+    from numba.core.datamodel import DataModelManager
+    from numba.core.typing import Signature
+    from numba.core.typing.context import BaseContext as TypingContext
+
+    Values = Sequence[Value]
+    #: What an intrinsic tells Numba: its signature, and how to write its code.
+    Typed = tuple[Signature, Callable[[Context, Builder, Signature, Values], Value]]
 
 __all__ = ["LANES", "aligned_empty"]
 
@@ -41,28 +54,30 @@ vec8 = _Vec8()
 
 @register_model(_Vec8)
 class _Vec8Model(models.PrimitiveModel):
-    def __init__(self, dmm: Any, fe_type: Any) -> None:
+    def __init__(self, dmm: DataModelManager, fe_type: types.Type) -> None:
         super().__init__(dmm, fe_type, _vector)
 
 
-def _lane_pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
+def _lane_pointer(
+    context: Context, builder: Builder, array_type: types.Array, array: Value, offset: Value
+) -> Value:
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [offset]), ir.PointerType(_vector))
 
 
-def _repeated(value: float) -> Any:
+def _repeated(value: float) -> Value:
     return ir.Constant(_vector, [value] * LANES)
 
 
-def _repeated_integer(value: int) -> Any:
+def _repeated_integer(value: int) -> Value:
     return ir.Constant(_integers, [value] * LANES)
 
 
 @intrinsic
-def load8(typingctx: Any, array: Any, offset: Any) -> Any:
+def load8(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
     """Return the eight doubles at ``array[offset:]``."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         pointer = _lane_pointer(context, builder, signature.args[0], args[0], args[1])
         return builder.load(pointer, align=8)
 
@@ -70,10 +85,12 @@ def load8(typingctx: Any, array: Any, offset: Any) -> Any:
 
 
 @intrinsic
-def gather8(typingctx: Any, array: Any, offset: Any, step: Any) -> Any:
+def gather8(
+    typingctx: TypingContext, array: types.Array, offset: types.Type, step: types.Type
+) -> Typed:
     """Return the eight doubles ``array[offset], array[offset + step], ...``."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         vector = ir.Constant(_vector, ir.Undefined)
         offset = args[1]
@@ -87,10 +104,12 @@ def gather8(typingctx: Any, array: Any, offset: Any, step: Any) -> Any:
 
 
 @intrinsic
-def store8(typingctx: Any, array: Any, offset: Any, value: Any) -> Any:
+def store8(
+    typingctx: TypingContext, array: types.Array, offset: types.Type, value: types.Type
+) -> Typed:
     """Write eight doubles to ``array[offset:]``."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         pointer = _lane_pointer(context, builder, signature.args[0], args[0], args[1])
         builder.store(args[2], pointer, align=8)
         return context.get_dummy_value()
@@ -99,10 +118,10 @@ def store8(typingctx: Any, array: Any, offset: Any, value: Any) -> Any:
 
 
 @intrinsic
-def splat8(typingctx: Any, value: Any) -> Any:
+def splat8(typingctx: TypingContext, value: types.Type) -> Typed:
     """Return eight copies of a double."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         undefined = ir.Constant(_vector, ir.Undefined)
         single = builder.insert_element(undefined, args[0], ir.Constant(ir.IntType(32), 0))
         first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -111,25 +130,27 @@ def splat8(typingctx: Any, value: Any) -> Any:
     return vec8(types.float64), codegen
 
 
-def _call(builder: Any, name: str, args: Any) -> Any:
+def _call(builder: Builder, name: str, args: Values) -> Value:
     function_type = ir.FunctionType(_vector, [_vector] * len(args))
     function = cgutils.get_or_insert_function(builder.module, function_type, name)
     return builder.call(function, args)
 
 
 @intrinsic
-def multiply_add8(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+def multiply_add8(typingctx: TypingContext, a: types.Type, b: types.Type, c: types.Type) -> Typed:
     """Return ``a * b + c`` with a single rounding."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         return _call(builder, f"llvm.fma.v{LANES}f64", args)
 
     return vec8(vec8, vec8, vec8), codegen
 
 
 def _binary(name: str) -> Any:
-    def operation(typingctx: Any, a: Any, b: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def operation(typingctx: TypingContext, a: types.Type, b: types.Type) -> Typed:
+        def codegen(
+            context: Context, builder: Builder, signature: Signature, args: Values
+        ) -> Value:
             return getattr(builder, name)(*args)
 
         return vec8(vec8, vec8), codegen
@@ -145,40 +166,40 @@ divide8 = _binary("fdiv")
 
 
 @intrinsic
-def negate8(typingctx: Any, a: Any) -> Any:
+def negate8(typingctx: TypingContext, a: types.Type) -> Typed:
     """Return ``-a``."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         return builder.fneg(args[0])
 
     return vec8(vec8), codegen
 
 
 @intrinsic
-def square_root8(typingctx: Any, a: Any) -> Any:
+def square_root8(typingctx: TypingContext, a: types.Type) -> Typed:
     """Return the square root of each lane."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         return _call(builder, f"llvm.sqrt.v{LANES}f64", args)
 
     return vec8(vec8), codegen
 
 
 @intrinsic
-def minimum8(typingctx: Any, a: Any, b: Any) -> Any:
+def minimum8(typingctx: TypingContext, a: types.Type, b: types.Type) -> Typed:
     """Return the smaller of two in each lane."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         return builder.select(builder.fcmp_ordered("<", *args), *args)
 
     return vec8(vec8, vec8), codegen
 
 
 @intrinsic
-def exponent8(typingctx: Any, a: Any) -> Any:
+def exponent8(typingctx: TypingContext, a: types.Type) -> Typed:
     """Return ``e`` with ``a = mantissa8(a) * 2^e``, for positive normal numbers."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], _integers)
         exponents = builder.sub(builder.lshr(bits, _repeated_integer(52)), _repeated_integer(1023))
         return builder.sitofp(exponents, _vector)
@@ -187,10 +208,10 @@ def exponent8(typingctx: Any, a: Any) -> Any:
 
 
 @intrinsic
-def mantissa8(typingctx: Any, a: Any) -> Any:
+def mantissa8(typingctx: TypingContext, a: types.Type) -> Typed:
     """Return positive normal numbers with their exponent set to zero: in [1, 2)."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], _integers)
         fraction = builder.and_(bits, _repeated_integer(2**52 - 1))
         return builder.bitcast(builder.or_(fraction, _repeated_integer(1023 << 52)), _vector)
@@ -199,10 +220,10 @@ def mantissa8(typingctx: Any, a: Any) -> Any:
 
 
 @intrinsic
-def _power_of_two8(typingctx: Any, shifted: Any) -> Any:
+def _power_of_two8(typingctx: TypingContext, shifted: types.Type) -> Typed:
     """Return ``2^k`` from the double ``k + 1.5 * 2^52``, whose low bits are the integer ``k``."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], _integers)
         biased = builder.add(bits, _repeated_integer(1023))
         return builder.bitcast(builder.shl(biased, _repeated_integer(52)), _vector)
@@ -211,10 +232,12 @@ def _power_of_two8(typingctx: Any, shifted: Any) -> Any:
 
 
 @intrinsic
-def _zero_below8(typingctx: Any, value: Any, argument: Any, bound: Any) -> Any:
+def _zero_below8(
+    typingctx: TypingContext, value: types.Type, argument: types.Type, bound: types.Type
+) -> Typed:
     """Return ``value`` where ``argument >= bound``, elsewhere zero."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         keep = builder.fcmp_ordered(">=", args[1], args[2])
         return builder.select(keep, args[0], _repeated(0.0))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from absentia.evaluation.datasets import Dataset
 
@@ -96,7 +96,7 @@ class CellResult:
     cell: Cell
     seconds: float
     scores: tuple[Score, ...] = ()
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
     error: str = ""
     traceback: str = ""
 
@@ -158,7 +158,7 @@ class Protocol:
     description: str
     metric: str
     cells: Callable[[Context], Sequence[Cell]]
-    run: Callable[[Cell, Context], tuple[Sequence[Score], dict[str, Any]]]
+    run: Callable[[Cell, Context], tuple[Sequence[Score], dict[str, object]]]
     lower_is_better: bool = False
     blocks: tuple[str, ...] = ("dataset", "variant", "mechanism", "rate")
 

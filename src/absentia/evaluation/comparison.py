@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from absentia.evaluation.store import Results
 from absentia.evaluation.verdict import Verdict, judge
 from absentia.tables.phrases import with_names
 from absentia.tables.whole_files import replaced
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Outcome", "compare_table", "comparison_text"]
 
@@ -182,7 +185,7 @@ def _verdict(scores: Any, cells: Any, data: Dataset, metric: str) -> Verdict:
     )
 
 
-def _scores_by_method(scores: Any, cells: Any, data: Dataset, verdict: Verdict) -> Any:
+def _scores_by_method(scores: Any, cells: Any, data: Dataset, verdict: Verdict) -> pd.DataFrame:
     """Return mean scores, one row per method, in the order of the verdict."""
     metrics = (
         ["accuracy", "balanced_accuracy", "log_loss"]

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, r2_score
@@ -62,7 +62,7 @@ class Grid:
 class Learner(Protocol):
     """What is trained on a Gram matrix; by default a support vector machine."""
 
-    def __call__(self, task: Task, C: float, grid: Grid) -> Any:
+    def __call__(self, task: Task, C: float, grid: Grid) -> BaseEstimator:
         """Return a new estimator that takes a precomputed Gram matrix."""
 
 
@@ -91,7 +91,7 @@ class Trained:
     out_of_fold: FloatArray | None
     probabilities: FloatArray | None = None
     classes: np.ndarray | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
 
 
 def seen_columns(X: FloatArray) -> BoolArray:
@@ -114,14 +114,14 @@ def inner_splits(
         return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
-def support_vector_machine(task: Task, C: float, grid: Grid) -> Any:
+def support_vector_machine(task: Task, C: float, grid: Grid) -> BaseEstimator:
     """Return scikit-learn's support vector machine on a precomputed Gram matrix."""
     if task == "classification":
         return SVC(C=C, kernel="precomputed", max_iter=_MOST_ITERATIONS)
     return SVR(C=C, epsilon=grid.epsilon, kernel="precomputed", max_iter=_MOST_ITERATIONS)
 
 
-def kernel_logistic_regression(task: Task, C: float, grid: Grid) -> Any:
+def kernel_logistic_regression(task: Task, C: float, grid: Grid) -> BaseEstimator:
     """Return the machine of [Williams2005]_: logistic regression on the rows of the matrix."""
     # Newton's steps: there are as many coefficients as rows, a hundred, and five steps are enough.
     return LogisticRegression(C=C, solver="newton-cholesky")
@@ -196,7 +196,7 @@ def search_kernel(
 
 
 def search_estimator(
-    estimator: Any,
+    estimator: BaseEstimator,
     parameters: Mapping[str, Sequence[Any]],
     X: FloatArray,
     y: np.ndarray,
@@ -298,7 +298,7 @@ def _solved(
     return _Solved(pairs, models, decision, prediction)
 
 
-def _decision(model: Any, K_new: FloatArray) -> FloatArray:
+def _decision(model: BaseEstimator, K_new: FloatArray) -> FloatArray:
     """Return decision values, or what a regressor predicts."""
     # One machine is a sum, written out: libsvm takes as long for it as for training.
     if isinstance(model, (SVC, SVR)) and len(model.dual_coef_) == 1:
@@ -370,7 +370,7 @@ def _area_under_the_curve(y: np.ndarray, values: FloatArray) -> float:
     return float(above / (n_second * (len(y) - n_second)))
 
 
-def _values(model: Any, rows: FloatArray, predicted: np.ndarray) -> FloatArray:
+def _values(model: BaseEstimator, rows: FloatArray, predicted: np.ndarray) -> FloatArray:
     if hasattr(model, "decision_function"):
         values: FloatArray = model.decision_function(rows)
         return values
@@ -380,7 +380,7 @@ def _values(model: Any, rows: FloatArray, predicted: np.ndarray) -> FloatArray:
     return np.asarray(predicted)
 
 
-def fit_quietly(model: Any, X: FloatArray, y: np.ndarray) -> None:
+def fit_quietly(model: BaseEstimator, X: FloatArray, y: np.ndarray) -> None:
     """Fit without the warning that the iterations were used up: extreme candidates lose anyway."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

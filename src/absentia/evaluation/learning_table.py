@@ -66,7 +66,7 @@ class LearningTable:
         return best_constant(self.task, self.target)
 
 
-def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> Any:
+def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> pd.DataFrame:
     """Return the frame without some of its columns, which must be there."""
     unknown = [name for name in ignore if name not in frame.columns]
     if unknown:
@@ -121,7 +121,7 @@ def split_target(
     return LearningTable(features, values, chosen, tuple(notes))
 
 
-def _as_read(column: Any, task: str | None) -> tuple[Any, list[str]]:
+def _as_read(column: pd.Series, task: str | None) -> tuple[Any, list[str]]:
     """Return a target as numbers where its text or its infinities stand for numbers."""
     import pandas as pd
 

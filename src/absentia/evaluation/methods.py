@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.comparators import Comparator, registry
 from absentia.evaluation.datasets import Task
@@ -58,7 +59,7 @@ class Method:
             return "imputation"
         return "learner" if self.entry.probabilistic else "kernel"
 
-    def estimator(self, task: Task, seed: int, **parameters: Any) -> Any:
+    def estimator(self, task: Task, seed: int, **parameters: Any) -> BaseEstimator:
         """Return the ordinary estimator, with some of its tuned parameters set (``C=1.0``)."""
         estimator = self.entry.make(task, seed)
         names = {name.split("__")[-1]: name for name in self.entry.grid(task)}

@@ -134,7 +134,7 @@ def crps_of_normal(y: np.ndarray, mean: np.ndarray, sd: np.ndarray | float) -> F
 
 def _score_regression(
     trained: Trained, y: np.ndarray, y_test: np.ndarray
-) -> tuple[dict[str, float], dict[str, Any]]:
+) -> tuple[dict[str, float], dict[str, object]]:
     predicted = trained.prediction
     r2 = float(r2_score(y_test, predicted))
     scores = {

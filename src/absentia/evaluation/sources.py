@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,8 +32,8 @@ from absentia.comparators import (
     MultipleImputationRegressor,
 )
 from absentia.comparators.karma import _self_similarity, karma_kernel
-from absentia.densities.named_densities import make_density
-from absentia.kernels.named_kernels import make_unmasked_kernel
+from absentia.densities.named_densities import DensityLike, make_density
+from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
 from absentia.machines.search.gram_grid import BelievedFold, GramPair
 from absentia.tables import FloatArray
@@ -54,7 +54,7 @@ class FittedSource(ABC):
     """Kernel values between training rows, and of other rows with them."""
 
     @abstractmethod
-    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+    def at(self, width: float) -> Callable[[dict[str, object]], list[GramPair]]:
         """Return what gives the pairs of matrices of one width and some extra.
 
         One pair; several where predictions are to be pooled.
@@ -74,7 +74,7 @@ class GramSource(ABC):
     """
 
     steps: tuple[Any, ...] = ()
-    extras: Sequence[dict[str, Any]] = field(default=({},), kw_only=True)
+    extras: Sequence[dict[str, object]] = field(default=({},), kw_only=True)
 
     def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         """Learn from the training rows ``X`` only, and prepare the other rows."""
@@ -92,8 +92,8 @@ class GramSource(ABC):
 class BeliefSource(GramSource):
     """Beliefs under a density, and a kernel of beliefs: absentia's own way."""
 
-    kernel: Any = "genrbf"
-    density: Any = "gaussian"
+    kernel: KernelLike = "genrbf"
+    density: DensityLike = "gaussian"
 
     def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         density = make_density(self.density).fit(X)
@@ -111,7 +111,7 @@ class BeliefSource(GramSource):
 class _FittedBeliefs(FittedSource):
     fold: BelievedFold
 
-    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+    def at(self, width: float) -> Callable[[dict[str, object]], list[GramPair]]:
         of_extra = self.fold.at(width)
         return lambda extra: [of_extra(extra)]
 
@@ -143,7 +143,7 @@ class DrawnSource(GramSource):
 class _FittedDistances(FittedSource):
     squared_distances: list[GramPair]
 
-    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+    def at(self, width: float) -> Callable[[dict[str, object]], list[GramPair]]:
         pairs = [(np.exp(-width * D), np.exp(-width * E)) for D, E in self.squared_distances]
         return lambda extra: pairs
 
@@ -152,7 +152,7 @@ class _FittedDistances(FittedSource):
 class KarmaSource(GramSource):
     """The karma kernel of common columns inside an RBF, as [Smieja2018]_ uses it."""
 
-    extras: Sequence[dict[str, Any]] = field(default=({"g": 1}, {"g": 2}), kw_only=True)
+    extras: Sequence[dict[str, object]] = field(default=({"g": 1}, {"g": 2}), kw_only=True)
 
     def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
         return _FittedKarma(X, X_other)
@@ -163,7 +163,7 @@ class _FittedKarma(FittedSource):
         self._by_g: dict[int, GramPair] = {}
         self._rows = X, X_other
 
-    def at(self, width: float) -> Callable[[dict[str, Any]], list[GramPair]]:
+    def at(self, width: float) -> Callable[[dict[str, object]], list[GramPair]]:
         def of_order(extra: dict[str, Any]) -> list[GramPair]:
             D, E = self._distances(extra["g"])
             return [(np.exp(-width * D), np.exp(-width * E))]
@@ -182,7 +182,7 @@ class _FittedKarma(FittedSource):
         return self._by_g[g]
 
 
-def source_of(estimator: Any, mask_weights: Sequence[Any] = ()) -> GramSource | None:
+def source_of(estimator: BaseEstimator, mask_weights: Sequence[Any] = ()) -> GramSource | None:
     """Return where the Gram matrices of an estimator come from; None if it has none.
 
     Parameters

@@ -20,10 +20,13 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absentia.evaluation.cells import CellResult, Context
 from absentia.evaluation.database import database_errors, open_to_read
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Results", "versions"]
 
@@ -295,7 +298,7 @@ class Results:
             run["versions"] = json.loads(run["versions"])
         return runs
 
-    def scores(self, protocol: str, size: str, seed: int) -> Any:
+    def scores(self, protocol: str, size: str, seed: int) -> pd.DataFrame:
         """Return a pandas frame with one row per score; raises where the file is damaged."""
         self._check_undamaged(protocol, size, seed)
         return self._frame(
@@ -306,7 +309,7 @@ class Results:
             (protocol, size, seed),
         )
 
-    def cells(self, protocol: str, size: str, seed: int) -> Any:
+    def cells(self, protocol: str, size: str, seed: int) -> pd.DataFrame:
         """Return a pandas frame with one row per cell: its time, facts and error."""
         self._check_undamaged(protocol, size, seed)
         frame = self._frame(
@@ -317,7 +320,7 @@ class Results:
         frame["facts"] = [json.loads(text) for text in frame["facts"]]
         return frame
 
-    def _frame(self, query: str, parameters: Iterable[Any]) -> Any:
+    def _frame(self, query: str, parameters: Iterable[Any]) -> pd.DataFrame:
         import pandas as pd
 
         with database_errors(self.path):

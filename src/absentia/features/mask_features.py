@@ -80,7 +80,7 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColum
     n_features_in_: int
 
     def __init__(
-        self, n_components: int = 64, *, weight: Any = 1.0, random_state: RandomState = None
+        self, n_components: int = 64, *, weight: ArrayLike = 1.0, random_state: RandomState = None
     ):
         self.n_components = n_components
         self.weight = weight

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
@@ -15,8 +17,9 @@ from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
+from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
-from absentia.parameters import RandomState
+from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
 
@@ -27,6 +30,7 @@ _TILE_FLOATS = 2**20
 _SAMPLED = 40
 
 
+@declared
 class Nystroem(BeliefFeatures):
     """Turn incomplete rows into features whose inner products approach any kernel of beliefs.
 
@@ -86,38 +90,25 @@ class Nystroem(BeliefFeatures):
     True
     """
 
-    kernel_: Kernel
-    landmarks_: Beliefs
-    normalization_: FloatArray
+    kernel_: Kernel = field(init=False)
+    landmarks_: Beliefs = field(init=False)
+    normalization_: FloatArray = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int = 256,
-        *,
-        kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        density: DensityLike = "gaussian",
-        landmarks: str = "kmeans++",
-        prefer_complete: bool = True,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.density = density
-        self.landmarks = landmarks
-        self.prefer_complete = prefer_complete
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: int = field(default=256, kw_only=False)
+    kernel: KernelLike = "genrbf"
+    gamma: Widths = "scale"
+    mask_weight: MaskWeight = None
+    density: DensityLike = "gaussian"
+    landmarks: str = "kmeans++"
+    prefer_complete: bool = True
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     def _words(self) -> WordsAs:
         known = make_kernel(self.kernel, self.gamma, self.mask_weight).takes_categories
         return words_for(self.density) if known else "indicators"
 
-    def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
+    def _learn(self, density: BaseEstimator | None, rows: MemoryRows | Stream) -> dict[str, Any]:
         n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
         beliefs = believe(density, rows.some_rows(_SAMPLED * n_components, rng))

@@ -204,13 +204,13 @@ class Kernel(BaseEstimator, ABC):
             "kernel.resolve(density.prior_) with the density of the training rows first."
         )
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: object) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: object) -> Kernel:
         return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
-    def __rmul__(self, other: Any) -> Kernel:
+    def __rmul__(self, other: object) -> Kernel:
         if not isinstance(other, Real):
             return NotImplemented
         return Scaled(check_factor(other), self)
@@ -385,7 +385,7 @@ def check_factor(factor: Any) -> float:
     return float(factor)
 
 
-def with_params(kernel: _Kernel, **params: Any) -> _Kernel:
+def with_params(kernel: _Kernel, **params: object) -> _Kernel:
     """Return a copy of a kernel with some parameters changed."""
     copy: _Kernel = clone(kernel)
     copy.set_params(**params)
@@ -404,7 +404,7 @@ def symmetrised(K: FloatArray) -> FloatArray:
     return K
 
 
-def _check_beliefs(value: Any, name: str) -> None:
+def _check_beliefs(value: object, name: str) -> None:
     if not isinstance(value, Beliefs):
         raise TypeError(
             f"{name} must be Beliefs, found {type(value).__name__}. Kernels compare beliefs: make "
@@ -433,7 +433,7 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: object) -> Any:
     if isinstance(value, np.ndarray | list | tuple):
         # Equal arrays hash alike whatever their type: 1 and 1.0, 0.0 and -0.0.
         array = np.asarray(value, dtype=np.float64) + 0.0
@@ -441,7 +441,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return f"{float(value):.6g}"
     if isinstance(value, np.ndarray):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
@@ -59,7 +58,7 @@ class MaskKernel(Kernel):
     GenRBF() * MaskKernel(weight=[0.0, 1.0, 1.0])
     """
 
-    def __init__(self, weight: Any = 1.0):
+    def __init__(self, weight: ArrayLike = 1.0):
         self.weight = weight
 
     def resolve(self, prior: Prior) -> Kernel:
@@ -106,7 +105,7 @@ class MaskKernel(Kernel):
         return {"weight": by_column if weight.ndim else np.asarray(by_column.sum())}
 
 
-def checked_weight(weight: Any, n_features: int) -> float | FloatArray:
+def checked_weight(weight: ArrayLike, n_features: int) -> float | FloatArray:
     try:
         weights = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
@@ -14,12 +15,16 @@ from absentia.parameters import GAMMA, GAMMAS, shown, words
 from absentia.tables import FloatArray
 
 __all__ = [
+    "Widths",
     "metric_root",
     "resolve_gamma",
     "resolve_gammas",
     "resolve_metric",
     "with_gamma_and_metric",
 ]
+
+#: The parameter ``gamma`` of kernels and machines: a word, a number, or a number per column.
+Widths = float | str | list[float] | tuple[float, ...] | FloatArray
 
 
 def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
@@ -37,7 +42,7 @@ def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
     return with_params(kernel, gamma=resolve_gammas(params["gamma"], prior, named), metric=named)
 
 
-def resolve_gammas(gamma: Any, prior: Prior, metric: Any) -> float | FloatArray:
+def resolve_gammas(gamma: Widths, prior: Prior, metric: str | ArrayLike) -> float | FloatArray:
     """Return ``gamma`` as a number, or as an array of one number per column.
 
     With one number per column the squared distance is ``sum_j gamma_j (x_j - y_j)^2``, which takes
@@ -61,7 +66,7 @@ def resolve_gammas(gamma: Any, prior: Prior, metric: Any) -> float | FloatArray:
     return gammas
 
 
-def resolve_gamma(gamma: Any, prior: Prior, metric: Any) -> float:
+def resolve_gamma(gamma: float | str, prior: Prior, metric: str | ArrayLike) -> float:
     """Return ``gamma`` as a number.
 
     ``"scale"`` is one over the trace of ``M S``, where ``S`` is the data's covariance and ``M`` the
@@ -88,7 +93,7 @@ def resolve_gamma(gamma: Any, prior: Prior, metric: Any) -> float:
     return float(gamma)
 
 
-def resolve_metric(metric: Any, prior: Prior) -> FloatArray | None:
+def resolve_metric(metric: str | ArrayLike, prior: Prior) -> FloatArray | None:
     """Return the matrix ``M`` of the squared distance ``d' M d``, or None where it is ``d'd``.
 
     Parameters

@@ -15,6 +15,7 @@ from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.function import FunctionKernel
 from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.mask import MaskKernel
+from absentia.kernels.metric import Widths
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
 
@@ -52,7 +53,7 @@ KERNELS_OF_SCIKIT_LEARN: dict[str, Callable[..., Kernel]] = {
 }
 
 
-def kernel_named(name: Any, gamma: Any = "scale") -> Kernel:
+def kernel_named(name: Any, gamma: Widths = "scale") -> Kernel:
     """Return the kernel of that name, with its default parameters.
 
     Parameters
@@ -84,7 +85,9 @@ def kernel_named(name: Any, gamma: Any = "scale") -> Kernel:
     return kernel.set_params(gamma=gamma) if "gamma" in kernel.get_params() else kernel
 
 
-def make_kernel(kernel: Any, gamma: Any, mask_weight: Any, **polynomial: Any) -> Kernel:
+def make_kernel(
+    kernel: KernelLike, gamma: Widths, mask_weight: MaskWeight, **polynomial: Any
+) -> Kernel:
     """Return the kernel of that name and gamma, or a copy of the one given, times the mask kernel.
 
     ``gamma`` is a number or ``"scale"``; a :class:`Kernel` brings its own, so for one of those it
@@ -98,7 +101,7 @@ def make_kernel(kernel: Any, gamma: Any, mask_weight: Any, **polynomial: Any) ->
     return unmasked if mask is None else unmasked * mask
 
 
-def make_unmasked_kernel(kernel: Any, gamma: Any) -> Kernel:
+def make_unmasked_kernel(kernel: KernelLike, gamma: Widths) -> Kernel:
     """Return the kernel of that name and gamma, or a copy of the one given."""
     if isinstance(kernel, Kernel):
         if not (isinstance(gamma, str) and gamma == "scale"):
@@ -119,7 +122,7 @@ def make_unmasked_kernel(kernel: Any, gamma: Any) -> Kernel:
     return kernel_named(kernel, gamma)
 
 
-def make_mask_kernel(mask_weight: Any) -> Kernel | None:
+def make_mask_kernel(mask_weight: MaskWeight) -> Kernel | None:
     """Return the mask kernel of that weight, or None without a weight."""
     if mask_weight is None or not np.any(mask_weight):
         return None

@@ -28,25 +28,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density, words_for
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.named_densities import DensityEstimator
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.gram.tiles import cut
-from absentia.kernels.metric import resolve_gamma
-from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
+from absentia.kernels.metric import Widths, resolve_gamma
+from absentia.kernels.named_kernels import MaskWeight, make_kernel
 from absentia.kernels.repair import check_psd
 from absentia.machines.matrix_size import check_matrix_size
-from absentia.machines.missingness_shift import Shift, check_shift
+from absentia.machines.missingness_shift import check_shift
 from absentia.machines.relevance import RelevantColumns
 from absentia.machines.search.kernel_family import is_free
 from absentia.machines.search.leave_one_out import choose_gamma
 from absentia.machines.search.leave_one_out_widths import kernel_with_widths
 from absentia.machines.search.width_prior import WIDTH_PRIOR, choose_width_prior
+from absentia.machines.shared_parameters import BeliefParameters
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import (
     GAMMA,
@@ -75,6 +77,7 @@ __all__ = [
     "ClassifierTargets",
     "GramRows",
     "KernelMachine",
+    "SupervisedMachine",
     "RegressorTargets",
     "Training",
 ]
@@ -112,7 +115,7 @@ class Training:
         With all parameters resolved to numbers, the mask kernel multiplied in.
     """
 
-    density: Any
+    density: DensityEstimator
     beliefs: Beliefs
     kernel: Kernel
 
@@ -137,7 +140,7 @@ class GramRows:
         return n, m
 
 
-class KernelMachine(RelevantColumns, ShowsColumns):
+class KernelMachine(BeliefParameters, RelevantColumns, ShowsColumns):
     """Base of all machines: density, beliefs, kernel and the checks around them.
 
     Fitted attributes that all machines have: ``density_``, ``kernel_``, ``beliefs_`` (the training
@@ -145,14 +148,10 @@ class KernelMachine(RelevantColumns, ShowsColumns):
     ``feature_names_in_``.
     """
 
-    density: DensityLike
-    kernel: KernelLike
-    gamma: Any
+    gamma: Widths
     mask_weight: MaskWeight
-    n_jobs: int | None
-    shift: Shift
 
-    density_: Any
+    density_: BaseEstimator
     kernel_: Kernel
     beliefs_: Beliefs
     missing_rates_: FloatArray
@@ -198,7 +197,7 @@ class KernelMachine(RelevantColumns, ShowsColumns):
             f"{type(self).__name__} has none. Give a number, or gamma='scale'."
         )
 
-    def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray | None:
+    def _kept_rows(self, solution: Mapping[str, object]) -> IntArray | None:
         """Return which training rows prediction needs (support vectors); None means all."""
         return None
 
@@ -338,7 +337,7 @@ class KernelMachine(RelevantColumns, ShowsColumns):
         density = fit_density(self.density, rows, sample_weight, seed)
         return density, believe(density, rows)
 
-    def _make_kernel(self, gamma: Any) -> Kernel:
+    def _make_kernel(self, gamma: Widths) -> Kernel:
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
         return make_kernel(self.kernel, gamma, self._first_mask_weight())
 
@@ -349,7 +348,7 @@ class KernelMachine(RelevantColumns, ShowsColumns):
         """Return the weight of the mask kernel, or where a search for it starts."""
         return FIRST_MASK_WEIGHT if is_free(self.mask_weight) else self.mask_weight
 
-    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
+    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, object]) -> Self:
         """Set the fitted attributes: the last step of ``fit``, which cannot fail any more."""
         kept = self._kept_rows(solution)
         learned = {
@@ -484,6 +483,29 @@ class KernelMachine(RelevantColumns, ShowsColumns):
         return tags
 
 
+class SupervisedMachine(KernelMachine):
+    """A machine that learns targets."""
+
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit density, kernel and machine to incomplete training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,) or, for machines of several targets, \
+(n_samples, n_targets)
+            Class labels or numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much the error of each row counts; in support vector machines it multiplies ``C``.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+
 def _gram_matrix(rows: MemoryRows) -> FloatArray:
     """Return the values of rows that are rows of a Gram matrix."""
     if not isinstance(rows, Table) or rows.mask.any():
@@ -491,7 +513,7 @@ def _gram_matrix(rows: MemoryRows) -> FloatArray:
     return rows.array
 
 
-def weight_of_kept(mask_weight: Any, density: Any) -> Any:
+def weight_of_kept(mask_weight: Any, density: BaseEstimator) -> Any:
     """Return the mask weight of the columns that a density kept, where each column has its own."""
     kept = getattr(density, "columns_", None)
     if kept is None or np.ndim(mask_weight) == 0 or len(kept) == density.n_features_in_:

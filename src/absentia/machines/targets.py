@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
@@ -113,7 +114,7 @@ def codes_of_numbers(y: Any) -> FloatArray:
     return centred / np.where(spread > 0, spread, 1.0)
 
 
-def _check_given(machine: Any, y: ArrayLike) -> None:
+def _check_given(machine: BaseEstimator, y: ArrayLike) -> None:
     if y is None:
         raise ValueError(
             f"{type(machine).__name__} requires y to be passed, but the target y is None."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.persistence.stored_trees import check_trees
 from absentia.tables.stored import Stored
@@ -16,7 +17,7 @@ __all__ = ["check_contents", "inner_objects"]
 _TWISTER_NUMBERS = 624
 
 
-def check_contents(model: Any) -> None:
+def check_contents(model: BaseEstimator) -> None:
     """Raise ValueError where a value inside a model is not consistent.
 
     Every object is visited, however deep it is. Values that compiled code trusts check themselves
@@ -33,7 +34,7 @@ def check_contents(model: Any) -> None:
             _check_methods(value)
 
 
-def inner_objects(model: Any) -> Iterator[Any]:
+def inner_objects(model: BaseEstimator) -> Iterator[Any]:
     """Yield every object inside a model once, the model first; trees are checked and left out."""
     seen: set[int] = set()
     pending = [model]
@@ -45,7 +46,7 @@ def inner_objects(model: Any) -> Iterator[Any]:
             pending += _inner_values(value)
 
 
-def _inner_values(value: Any) -> list[Any]:
+def _inner_values(value: object) -> list[Any]:
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set):
@@ -58,7 +59,7 @@ def _inner_values(value: Any) -> list[Any]:
     return [v for name, v in getattr(value, "__dict__", {}).items() if name not in checked]
 
 
-def _check_methods(value: Any) -> None:
+def _check_methods(value: object) -> None:
     """Refuse attributes that would be called instead of a method."""
     for name in vars(value):
         if callable(getattr(type(value), name, None)):

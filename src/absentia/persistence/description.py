@@ -123,7 +123,7 @@ def _check_generator(bit_generator: Any, seed_seq: Any) -> None:
         raise ValueError(f"random numbers of {kind!r} with a pool of {pool!r}")
 
 
-def _unnumbered(value: Any, archive: ZipFile) -> Any:
+def _unnumbered(value: object, archive: ZipFile) -> Any:
     """Return a part of the description without the numbers of its objects and arrays."""
     if isinstance(value, list):
         return [_unnumbered(inner, archive) for inner in value]

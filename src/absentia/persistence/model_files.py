@@ -11,6 +11,7 @@ import json
 import os
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -33,7 +34,7 @@ _SCHEMA_SHARE = 64
 _LARGEST_MARK = 10_000
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Write a machine, a density or a pipeline that holds them to a file.
 
     The file appears whole or not at all: it is written beside its place and then moved there.
@@ -95,7 +96,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             ) from error
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> Any:
+def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEstimator:
     """Read back what :func:`save` wrote.
 
     Parameters
@@ -190,7 +191,7 @@ def _about_format(mark: dict[str, Any]) -> str:
     return f"has format {found!r}, and this version of absentia reads format {_FORMAT}. {advice}"
 
 
-def _skops() -> Any:
+def _skops() -> ModuleType:
     try:
         import skops.io
     except ImportError as error:

@@ -41,7 +41,7 @@ def tree_records() -> tuple[np.dtype[Any], ...]:
     return NODE_DTYPE, PREDICTOR_RECORD_DTYPE
 
 
-def check_trees(value: Any) -> frozenset[str]:
+def check_trees(value: object) -> frozenset[str]:
     """Check the trees that an estimator of scikit-learn owns; return the attributes they are in.
 
     A tree trusts its owner to compare the number of columns, so a tree anywhere else is refused.

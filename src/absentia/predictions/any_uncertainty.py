@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 
+from absentia.densities.named_densities import DensityEstimator
 from absentia.machines.base import KernelMachine
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -19,10 +18,10 @@ __all__ = ["predict_uncertainty"]
 
 
 def predict_uncertainty(
-    model: Any,
+    model: BaseEstimator,
     X: TableLike,
     *,
-    density: Any = None,
+    density: DensityEstimator | None = None,
     n_draws: int = 64,
     by_column: bool = True,
     random_state: int = 0,

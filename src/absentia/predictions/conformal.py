@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,16 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.parameters import COUNT, ESTIMATOR, FRACTION, RandomState, Rule, count_from, words
+from absentia.parameters import (
+    COUNT,
+    ESTIMATOR,
+    FRACTION,
+    RandomState,
+    Rule,
+    count_from,
+    declared,
+    words,
+)
 from absentia.predictions.conformal_scores import (
     Fitted,
 )
@@ -25,22 +36,22 @@ __all__ = ["ConformalPredictor"]
 _FOLDS = 5
 
 
+@declared
 class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
     """What both conformal predictors share: which rows train, which calibrate, and the checks."""
 
-    estimator: Any
-    method: str
-    conformity_score: str
-    coverage: float
-    calibration_size: float
-    cv: int | None
-    subsample: int
-    random_state: RandomState
+    estimator: BaseEstimator | Sequence[BaseEstimator] = field(kw_only=False)
+    method: str = "nested*"
+    coverage: float = 0.9
+    calibration_size: float = 0.3
+    cv: int | None = None
+    subsample: int = 100
+    random_state: RandomState = None
 
-    estimator_: Any
-    calibration_: Calibration
-    calibration_targets_: np.ndarray
-    _splitters: tuple[Any, Any]
+    estimator_: BaseEstimator | tuple[BaseEstimator, ...] = field(init=False)
+    calibration_: Calibration = field(init=False)
+    calibration_targets_: np.ndarray = field(init=False)
+    _splitters: ClassVar[tuple[Any, Any]]
 
     _rules: ClassVar[dict[str, Rule]] = {
         "estimator": ESTIMATOR,
@@ -51,7 +62,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         "subsample": COUNT,
     }
 
-    def _fit(self, table: HidingTable, y: np.ndarray) -> dict[str, Any]:
+    def _fit(self, table: HidingTable, y: np.ndarray) -> dict[str, object]:
         """Return the fitted attributes: models, calibration rows and their targets."""
         templates = self._templates()
         if all(isinstance(template, FrozenEstimator) for template in templates):
@@ -83,7 +94,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         models: list[Fitted],
         which: IntArray,
         y: np.ndarray,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {
             "estimator_": model[0] if len(model) == 1 else model,
             "calibration_": Calibration(table, tuple(models), which),

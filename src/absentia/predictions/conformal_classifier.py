@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.targets import ClassifierTargets, checked_labels
 from absentia.parameters import (
-    RandomState,
     Rule,
     check_parameters,
+    declared,
     words,
 )
 from absentia.predictions.conformal import ConformalPredictor
@@ -36,6 +37,7 @@ __all__ = ["ConformalClassifier"]
 _ROUNDING = 1e-12
 
 
+@declared
 class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor):
     """Sets of classes that contain the true one with the requested probability, per pattern.
 
@@ -93,28 +95,10 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
     _rules: ClassVar[dict[str, Rule]] = {"conformity_score": words(*LABEL_SCORES)}
     _splitters = (StratifiedShuffleSplit, StratifiedKFold)
 
-    classes_: np.ndarray
+    estimator_: BaseEstimator = field(init=False)
+    classes_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        *,
-        method: str = "nested*",
-        conformity_score: str = "lac",
-        coverage: float = 0.9,
-        calibration_size: float = 0.3,
-        cv: int | None = None,
-        subsample: int = 100,
-        random_state: RandomState = None,
-    ):
-        self.estimator = estimator
-        self.method = method
-        self.conformity_score = conformity_score
-        self.coverage = coverage
-        self.calibration_size = calibration_size
-        self.cv = cv
-        self.subsample = subsample
-        self.random_state = random_state
+    conformity_score: str = "lac"
 
     def fit(self, X: TableLike, y: ArrayLike) -> ConformalClassifier:
         """Train the estimator on a part of the rows and calibrate it with the rest.
@@ -151,7 +135,7 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
                 f"CalibratedClassifierCV({name}(...), method='sigmoid') of scikit-learn."
             )
         attributes = self._fit(table, labels)
-        codes = np.searchsorted(classes, attributes["calibration_targets_"])
+        codes = np.searchsorted(classes, np.asarray(attributes["calibration_targets_"]))
         found = attributes | {"calibration_targets_": codes, "classes_": classes}
         set_fitted(self, table, found)
         return self

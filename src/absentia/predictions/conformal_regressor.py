@@ -6,16 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.targets import RegressorTargets
 from absentia.parameters import (
     ESTIMATOR,
-    RandomState,
     Rule,
     check_parameters,
+    declared,
     words,
 )
 from absentia.predictions.conformal import ConformalPredictor
@@ -41,6 +41,7 @@ _TWO_ESTIMATORS = Rule(
 )
 
 
+@declared
 class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
     """Prediction intervals with the requested coverage, per missing pattern.
 
@@ -121,26 +122,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
     }
     _splitters = (ShuffleSplit, KFold)
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        *,
-        method: str = "nested*",
-        conformity_score: str = "absolute",
-        coverage: float = 0.9,
-        calibration_size: float = 0.3,
-        cv: int | None = None,
-        subsample: int = 100,
-        random_state: RandomState = None,
-    ):
-        self.estimator = estimator
-        self.method = method
-        self.conformity_score = conformity_score
-        self.coverage = coverage
-        self.calibration_size = calibration_size
-        self.cv = cv
-        self.subsample = subsample
-        self.random_state = random_state
+    conformity_score: str = "absolute"
 
     def fit(self, X: TableLike, y: ArrayLike) -> ConformalRegressor:
         """Train the estimator on a part of the rows and calibrate it with the rest.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from absentia.tables import FloatArray, TableLike
@@ -94,7 +94,7 @@ LABEL_SCORES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def class_probabilities(model: Any, X: TableLike, classes: np.ndarray) -> FloatArray:
+def class_probabilities(model: BaseEstimator, X: TableLike, classes: np.ndarray) -> FloatArray:
     """Return probabilities of ``classes``, zero for one that the model never saw."""
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     if len(model.classes_) == len(classes):
@@ -104,12 +104,12 @@ def class_probabilities(model: Any, X: TableLike, classes: np.ndarray) -> FloatA
     return probabilities
 
 
-def tells_spread(model: Any) -> bool:
+def tells_spread(model: BaseEstimator) -> bool:
     """Return whether a regressor reports the spread of its predictions."""
     return _predict_takes_std(model) or hasattr(model, "predict_uncertainty")
 
 
-def quantile_pair(estimator: Any, coverage: float) -> Sequence[Any]:
+def quantile_pair(estimator: BaseEstimator, coverage: float) -> Sequence[Any]:
     """Return estimators of the quantiles ``(1 - coverage) / 2`` and ``(1 + coverage) / 2``.
 
     A pair is taken as it is; one estimator must have a parameter ``quantile``, its own or that of
@@ -134,7 +134,7 @@ def quantile_pair(estimator: Any, coverage: float) -> Sequence[Any]:
     return [clone(estimator).set_params(**{name: level}) for level in levels]
 
 
-def _predict_takes_std(model: Any) -> bool:
+def _predict_takes_std(model: BaseEstimator) -> bool:
     if hasattr(model, "steps"):
         model = model.steps[-1][1]
     return "return_std" in inspect.signature(model.predict).parameters

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import fit_density, words_for
-from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
 from absentia.densities.unknowns import Unknowns
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
@@ -57,15 +57,15 @@ class MarginalModel(ShowsColumns):
     ``columns_`` (how each is read).
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     density: DensityLike
     n_draws: int
     known: Literal["average", "model"]
     random_state: RandomState
     n_jobs: int | None
 
-    estimator_: Any
-    density_: Any
+    estimator_: BaseEstimator
+    density_: DensityEstimator
     patterns_: BoolArray
     n_features_in_: int
 
@@ -247,7 +247,7 @@ class MarginalModel(ShowsColumns):
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
-    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
+    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
         """Return the fitted attributes that follow from the model's answer to one row."""
         return {}
 
@@ -337,7 +337,7 @@ class MarginalModel(ShowsColumns):
         return tags
 
 
-def tags_of(estimator: Any) -> Tags | None:
+def tags_of(estimator: BaseEstimator) -> Tags | None:
     """Return the tags of an estimator, None for one that is not of scikit-learn's kind."""
     try:
         return get_tags(estimator)
@@ -352,7 +352,7 @@ def joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
     return joined
 
 
-def _has_words(X: Any) -> bool:
+def _has_words(X: TableLike) -> bool:
     return is_frame(X) and has_columns_of_words(X)
 
 

@@ -143,7 +143,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         require_method(self.estimator, self._method)
         return ClassifierTargets._check_targets(self, y, n_samples)
 
-    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
+    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
         classes = getattr(wrapped.model, "classes_", None)
         n_outputs = answer.shape[-1]
         return {"classes_": np.arange(n_outputs) if classes is None else np.asarray(classes)}

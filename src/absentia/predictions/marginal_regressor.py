@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
@@ -95,5 +93,5 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         return RegressorTargets._check_targets(self, y, n_samples)
 
-    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, Any]:
+    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
         return {"_single": answer.ndim == 1}

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.predictions.row_format import nearest
-from absentia.tables import FloatArray, IntArray, Table
+from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.column_plan import ColumnPlan, fill_columns
 from absentia.tables.columns import TYPED_DATES, ColumnReading
 from absentia.tables.frames import as_frame
 from absentia.tables.stored import Stored
 from absentia.tables.words import Words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FrameRows", "PlannedFormat"]
 
@@ -38,12 +41,12 @@ class FrameRows:
         The same before standard units: observed numbers to the last bit.
     """
 
-    frame: Any
+    frame: pd.DataFrame
     table: Table
     own: FloatArray
 
     @classmethod
-    def of(cls, X: Any, plan: ColumnPlan, *, new: bool = True) -> FrameRows:
+    def of(cls, X: TableLike, plan: ColumnPlan, *, new: bool = True) -> FrameRows:
         """Read a frame; ``new`` says that it is not the frame of training."""
         frame = as_frame(X)
         if not hasattr(X, "columns") and frame.shape[1] == len(plan.names):
@@ -118,7 +121,7 @@ class PlannedFormat(Stored):
 
     def rows(
         self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
-    ) -> Any:
+    ) -> pd.DataFrame:
         """Return rows behind the plan as a frame of this format.
 
         Parameters
@@ -186,7 +189,7 @@ class PlannedFormat(Stored):
         cells[gone] = self.constants[j]  # None where there is no such value
         return cells
 
-    def _pandas_column(self, j: int, cells: np.ndarray) -> Any:
+    def _pandas_column(self, j: int, cells: np.ndarray) -> pd.Series:
         import pandas as pd
 
         name = self.dtypes[j]
@@ -233,7 +236,7 @@ def _nearest_level(numbers: FloatArray, levels: list[Any]) -> IntArray:
     return np.where(np.isnan(numbers), -1, nearest_one)
 
 
-def _own_words(frame: Any, name: str, reading: ColumnReading) -> tuple[Any, ...]:
+def _own_words(frame: pd.DataFrame, name: str, reading: ColumnReading) -> tuple[Any, ...]:
     """Return how the user writes each category: as in the frame, else as the plan has it."""
     if reading.left_out or not reading.categories:
         return ()
@@ -262,7 +265,7 @@ def _with_limits(cells: np.ndarray, given: Any, origin: IntArray) -> np.ndarray:
     return np.where(np.isnan(cells), np.where(text, own, None)[origin], written)
 
 
-def _only_value(frame: Any, name: str) -> Any:
+def _only_value(frame: pd.DataFrame, name: str) -> Any:
     values = frame[name].dropna().unique() if name in frame else []
     return values[0] if len(values) == 1 else None
 

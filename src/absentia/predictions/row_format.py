@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.tables import FloatArray, IntArray, TableLike
 from absentia.tables.stored import Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["RowFormat", "nearest"]
 
@@ -54,7 +57,9 @@ class RowFormat(Stored):
         """Return the format of the same rows as a plain array."""
         return RowFormat("array", (), (np.dtype(np.float64),))
 
-    def rows(self, values: FloatArray, given: Any = None, origin: Any = None) -> Any:
+    def rows(
+        self, values: FloatArray, given: Any = None, origin: Any = None
+    ) -> np.ndarray | pd.DataFrame:
         """Return rows of float64, NaN where missing, in this format.
 
         ``given`` and ``origin`` say where rows come from, which only frames with words need.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from absentia.machines.base import KernelMachine
 from absentia.tables import BoolArray, FloatArray
@@ -15,7 +14,7 @@ __all__ = ["rows_learned_from"]
 _KEPT_BY_SCIKIT_LEARN = ("_fit_X", "X_fit_", "X_train_")
 
 
-def rows_learned_from(model: Any, table: FloatArray) -> BoolArray:
+def rows_learned_from(model: BaseEstimator, table: FloatArray) -> BoolArray:
     """Return which rows of a table (NaN where missing) are among the training rows of a model.
 
     Only models that keep their training rows can be checked; for others no row is found. Rows of
@@ -29,7 +28,7 @@ def rows_learned_from(model: Any, table: FloatArray) -> BoolArray:
     return alike & ~np.isnan(table).all(axis=1)
 
 
-def _training_rows(model: Any) -> FloatArray | None:
+def _training_rows(model: BaseEstimator) -> FloatArray | None:
     if isinstance(model, KernelMachine):
         beliefs = model.beliefs_
         return np.where(beliefs.patterns.mask, np.nan, beliefs.means[:, 0])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -111,7 +112,7 @@ def fit_weighted(model: Any, rows: Any, y: Any, weights: FloatArray | None) -> A
     return model.fit(rows, y, **{name: weights})
 
 
-def weight_parameter(model: Any) -> str | None:
+def weight_parameter(model: BaseEstimator) -> str | None:
     """Return what ``fit`` of a model calls the weights of the rows, None where it has none."""
     if isinstance(model, Pipeline):
         inner = weight_parameter(model[-1])

@@ -7,6 +7,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
@@ -29,7 +30,7 @@ class WrappedModel(Stored):
     format : RowFormat or PlannedFormat
     """
 
-    model: Any
+    model: BaseEstimator
     method: str
     format: RowFormat | PlannedFormat
 
@@ -123,13 +124,13 @@ class WrappedModel(Stored):
             ) from error
 
 
-def require_method(model: Any, method: str) -> None:
+def require_method(model: BaseEstimator, method: str) -> None:
     """Raise where a model lacks the method, and say what would help."""
     if not hasattr(model, method):
         raise ValueError(_LACKING[method].format(name=_name(model)))
 
 
-def _parameters(model: Any) -> Any:
+def _parameters(model: BaseEstimator) -> Any:
     """Return the parameters of ``predict``, those of the model inside a frozen one."""
     inner = model.estimator if isinstance(model, FrozenEstimator) else model
     try:
@@ -138,7 +139,7 @@ def _parameters(model: Any) -> Any:
         return ()
 
 
-def _name(model: Any) -> str:
+def _name(model: BaseEstimator) -> str:
     return type(model.estimator if isinstance(model, FrozenEstimator) else model).__name__
 
 

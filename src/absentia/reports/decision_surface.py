@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from absentia.decisions.model_answers import find_density
 from absentia.pictures import COLOURS, INK, pyplot, tidy
 from absentia.predictions.row_format import RowFormat
 from absentia.reports.safe_text import as_plot_labels
-from absentia.tables import FloatArray, as_table, column_names
+from absentia.tables import FloatArray, TableLike, as_table, column_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +30,13 @@ _SEGMENT = 1.0
 
 
 def plot_decision_surface(
-    machine: Any, X: Any, y: Any, *, columns: tuple[int, int] = (0, 1), max_rows: int = 200
-) -> Any:
+    machine: BaseEstimator,
+    X: TableLike,
+    y: ArrayLike,
+    *,
+    columns: tuple[int, int] = (0, 1),
+    max_rows: int = 200,
+) -> Figure:
     """Draw a machine's decision over two columns, with the rows as points, segments and clouds.
 
     Where the machine has more columns, the surface is its prediction when only these two are

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
@@ -17,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.densities import GaussianDensity
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
-from absentia.tables import FloatArray, IntArray, as_table
+from absentia.tables import FloatArray, IntArray, TableLike, as_table
 
 __all__ = ["LittleTest", "little_test"]
 
@@ -54,7 +53,7 @@ class LittleTest:
     converged: bool
 
 
-def little_test(X: Any, *, tol: float = 1e-5) -> LittleTest:
+def little_test(X: TableLike, *, tol: float = 1e-5) -> LittleTest:
     """Test whether values are missing completely at random, after Little (1988).
 
     With ``n_p`` rows of pattern ``p``, ``m_p`` the mean of the columns ``O`` that they have, and

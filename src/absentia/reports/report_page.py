@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = ["Page", "table_html"]
@@ -68,7 +69,9 @@ class Page:
             description=description or caption,
         )
 
-    def table(self, frame: Any, *, best: str = "", folded: str = "", decimals: int = 3) -> None:
+    def table(
+        self, frame: pd.DataFrame, *, best: str = "", folded: str = "", decimals: int = 3
+    ) -> None:
         """Add a pandas frame as a table that sorts.
 
         ``best`` marks the largest (``"max"``) or smallest (``"min"``) number of each row;
@@ -87,7 +90,7 @@ class Page:
         )
         return text
 
-    def _add(self, kind: str, **content: Any) -> None:
+    def _add(self, kind: str, **content: object) -> None:
         self._sections[-1]["parts"].append({"kind": kind, **content})
 
 
@@ -103,7 +106,7 @@ def _template(name: str) -> Any:
     return Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
 
 
-def table_html(frame: Any, *, best: str = "", decimals: int = 3) -> str:
+def table_html(frame: pd.DataFrame, *, best: str = "", decimals: int = 3) -> str:
     """Return a pandas frame as an HTML table, numbers to the right.
 
     Examples
@@ -117,7 +120,7 @@ def table_html(frame: Any, *, best: str = "", decimals: int = 3) -> str:
     return text
 
 
-def _cells(frame: Any, best: str, decimals: int) -> dict[str, Any]:
+def _cells(frame: pd.DataFrame, best: str, decimals: int) -> dict[str, object]:
     """Return the headings and the rows of a table as the template wants them."""
     numeric = [column for column in frame.columns if frame[column].dtype.kind in "iuf"]
     heads = [
@@ -141,11 +144,11 @@ def _cells(frame: Any, best: str, decimals: int) -> dict[str, Any]:
     return {"heads": heads, "rows": rows}
 
 
-def _text_cell(text: str) -> dict[str, Any]:
+def _text_cell(text: str) -> dict[str, object]:
     return {"text": text, "style": "wrap" if len(text) > 45 else "", "value": None}
 
 
-def _number_cell(value: float, kind: str, target: float | None, decimals: int) -> dict[str, Any]:
+def _number_cell(value: float, kind: str, target: float | None, decimals: int) -> dict[str, object]:
     if math.isnan(value):
         return {"text": "–", "style": "number", "value": None}
     text = f"{value:.0f}" if kind in "iu" else _shown(value, decimals)

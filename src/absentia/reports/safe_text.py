@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = [
@@ -93,7 +94,7 @@ def show_text_literally(figure: Figure) -> None:
             text.set_parse_math(False)
 
 
-def spreadsheet_text(value: Any) -> Any:
+def spreadsheet_text(value: object) -> Any:
     """Return text that a spreadsheet would take for a formula with an apostrophe before it.
 
     Examples
@@ -104,7 +105,7 @@ def spreadsheet_text(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def write_csv(frame: Any, path: Path) -> None:
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
     # Here, because the command line needs this module before it may take long to import.
     from absentia.tables.whole_files import replaced

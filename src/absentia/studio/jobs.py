@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absentia.evaluation.comparison import compare_table
 from absentia.evaluation.datasets import Dataset
@@ -18,6 +18,9 @@ from absentia.progress import LOGGER
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.row_model import train_model
 from absentia.tables.encoder import TableEncoder
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Job", "answer_batch", "compare_methods", "train"]
 
@@ -107,7 +110,7 @@ class _Forwarded(logging.Handler):
         self._send(record.getMessage())
 
 
-def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, Any]) -> None:
+def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, object]) -> None:
     last = 0.0
 
     def step(share: float, text: str) -> None:
@@ -131,7 +134,7 @@ def train(step: Step, **arguments: Any) -> Any:
     return train_model(step=step, **arguments)
 
 
-def answer_batch(step: Step, answers: RowAnswers, frame: Any) -> Any:
+def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.DataFrame:
     """Answer a batch in a worker, a part of the rows at a time."""
     import pandas as pd
 
@@ -145,8 +148,8 @@ def answer_batch(step: Step, answers: RowAnswers, frame: Any) -> Any:
 
 
 def compare_methods(
-    step: Step, frame: Any, target: str, task: str | None = None, kinds: Any = None
-) -> list[dict[str, Any]]:
+    step: Step, frame: pd.DataFrame, target: str, task: str | None = None, kinds: Any = None
+) -> list[dict[str, object]]:
     """Compare a few methods by five-fold cross-validation, the best first.
 
     Returns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,11 @@ _FILES = {
 }
 
 
+#: What a handler returns: a mapping that becomes JSON, or a response of its own.
+Answer = Mapping[str, object] | Response
+Handler = Callable[..., Awaitable[Answer]]
+
+
 class _TooLarge(ValueError):
     pass
 
@@ -55,11 +60,11 @@ def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> G
     """
     spaces = Workspaces()
 
-    async def start(request: Request) -> Any:
+    async def start(request: Request) -> Answer:
         examples = [{"name": key, "title": title} for key, (title, _) in BUNDLED.items()]
         return {"examples": examples, "file": name if frame is not None else ""}
 
-    async def open_table(request: Request) -> Any:
+    async def open_table(request: Request) -> Answer:
         asked = request.query_params
         if asked.get("example"):
             key = asked["example"]
@@ -76,32 +81,32 @@ def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> G
         summary = await run_in_threadpool(workspace.summary)
         return {"workspace": spaces.add(workspace), **summary}
 
-    async def open_model(request: Request) -> Any:
+    async def open_model(request: Request) -> Answer:
         workspace = await run_in_threadpool(
             Workspace.of_model, await _body(request), _file_name(request)
         )
         return {"workspace": spaces.add(workspace), "model": workspace.model_card()}
 
-    async def read(workspace: Workspace, request: Request) -> Any:
+    async def read(workspace: Workspace, request: Request) -> Answer:
         asked = await _json(request)
         kinds = {str(k): str(v) for k, v in dict(asked.get("kinds", {})).items() if v}
         task = asked.get("task") or None
         return workspace.read(str(asked.get("target", "")), kinds, task)
 
-    async def work(workspace: Workspace, request: Request) -> Any:
+    async def work(workspace: Workspace, request: Request) -> Answer:
         return workspace.start(str((await _json(request)).get("what", "")))
 
-    async def progress(workspace: Workspace, request: Request) -> Any:
+    async def progress(workspace: Workspace, request: Request) -> Answer:
         return await run_in_threadpool(workspace.progress)
 
-    async def stop(workspace: Workspace, request: Request) -> Any:
+    async def stop(workspace: Workspace, request: Request) -> Answer:
         await run_in_threadpool(workspace.stop)
         return workspace.progress()
 
-    async def row(workspace: Workspace, request: Request) -> Any:
+    async def row(workspace: Workspace, request: Request) -> Answer:
         return workspace.row(int(request.path_params["number"]))
 
-    async def answer(workspace: Workspace, request: Request) -> Any:
+    async def answer(workspace: Workspace, request: Request) -> Answer:
         asked = await _json(request)
         values = {
             str(name): FieldValue(str(value.get("state", "")), str(value.get("text", "")))
@@ -110,30 +115,30 @@ def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> G
         costs = {str(name): float(cost) for name, cost in dict(asked.get("costs", {})).items()}
         return await run_in_threadpool(workspace.answer, values, costs)
 
-    async def batch(workspace: Workspace, request: Request) -> Any:
+    async def batch(workspace: Workspace, request: Request) -> Answer:
         content = await _body(request)
         name = _file_name(request)
         table = await run_in_threadpool(read_delimited, content, name) if content else None
         return await run_in_threadpool(workspace.start_batch, table)
 
-    async def batch_csv(workspace: Workspace, request: Request) -> Any:
+    async def batch_csv(workspace: Workspace, request: Request) -> Answer:
         return _download(workspace.batch_csv(), "text/csv; charset=utf-8", "predictions.csv")
 
-    async def model_file(workspace: Workspace, request: Request) -> Any:
+    async def model_file(workspace: Workspace, request: Request) -> Answer:
         content = await run_in_threadpool(workspace.model_file)
         return _download(content, "application/octet-stream", "model.absentia")
 
-    def plain(handler: Callable[..., Any]) -> Callable[..., Any]:
+    def plain(handler: Handler) -> Handler:
         return _answering(lambda request: handler(request))
 
-    def inside(handler: Callable[..., Any]) -> Callable[..., Any]:
-        async def with_workspace(request: Request) -> Any:
+    def inside(handler: Handler) -> Handler:
+        async def with_workspace(request: Request) -> Answer:
             return await handler(spaces[request.path_params["workspace"]], request)
 
         return _answering(with_workspace)
 
     @asynccontextmanager
-    async def lifespan(app: Any) -> Any:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         spaces.close()
 
@@ -156,14 +161,16 @@ def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> G
     return Guard(Starlette(routes=routes, lifespan=lifespan), token, port)
 
 
-def _file(name: str) -> Callable[..., Any]:
+def _file(name: str) -> Handler:
     async def serve_file(request: Request) -> Response:
         return FileResponse(_STATIC / name)
 
     return serve_file
 
 
-def _answering(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
+def _answering(
+    handler: Callable[[Request], Awaitable[Answer]],
+) -> Callable[[Request], Awaitable[Answer]]:
     """Turn what a handler returns into JSON, and errors in the input into one sentence."""
 
     async def answer(request: Request) -> Response:

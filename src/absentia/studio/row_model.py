@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -22,6 +22,9 @@ from absentia.machines import GaussianProcessRegressor, LogisticRegressionCV
 from absentia.predictions import ConformalRegressor
 from absentia.tables import FloatArray
 from absentia.tables.encoder import TableEncoder
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TrainedModel", "train_model"]
 
@@ -50,7 +53,7 @@ class TrainedModel:
     notes : tuple of str
     """
 
-    pipeline: Any
+    pipeline: Pipeline
     task: str
     target: str
     measure: str
@@ -62,7 +65,7 @@ class TrainedModel:
 
 
 def train_model(
-    frame: Any,
+    frame: pd.DataFrame,
     target: str,
     *,
     task: str | None = None,

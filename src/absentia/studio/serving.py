@@ -7,14 +7,17 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["serve"]
 
 
 def serve(
     *,
-    frame: Any = None,
+    frame: pd.DataFrame | None = None,
     name: str = "",
     port: int = 0,
     browser: bool = True,

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from absentia.studio.row_answers import FieldValue, RowAnswers
 from absentia.studio.row_model import TrainedModel
 from absentia.tables.column_guesses import read_as, read_column
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["Workspace", "Workspaces"]
 
 _SHOWN_PATTERNS, _SHOWN_COLUMNS, _SHOWN_ROWS, _BATCH_SHOWN = 20, 40, 8, 500
@@ -33,7 +36,7 @@ _WORK: dict[str, Callable[..., Any]] = {"train": train, "compare": compare_metho
 class Workspace:
     """A table, how it is to be read, the job that runs, the model and its answers."""
 
-    def __init__(self, frame: Any = None, name: str = "", target: str = ""):
+    def __init__(self, frame: pd.DataFrame | None = None, name: str = "", target: str = ""):
         self._lock = RLock()
         self.frame, self.name, self.target = frame, name, target
         self.kinds: dict[str, str] = {}
@@ -43,7 +46,7 @@ class Workspace:
         self.answers: RowAnswers | None = None
         self._batch: Any = None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Describe the table: its first rows, and what is missing from it."""
         frame = self._table()
         report = describe_missingness(frame)
@@ -105,7 +108,7 @@ class Workspace:
         self.kinds.pop(target, None)
         return {"target": target, "task": task or guess_task(frame[target]), "columns": columns}
 
-    def start(self, what: str) -> dict[str, Any]:
+    def start(self, what: str) -> dict[str, object]:
         """Train, or compare methods, in a worker."""
         if what not in _WORK:
             raise ValueError(f"The work is train or compare, found {what!r}.")
@@ -122,7 +125,7 @@ class Workspace:
             )
             return self.progress()
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> dict[str, object]:
         """Say how far the work is; take over the model when it is done."""
         job = self.job
         if job is None:
@@ -147,7 +150,7 @@ class Workspace:
             if self.job is not None:
                 self.job.stop()
 
-    def model_card(self) -> dict[str, Any]:
+    def model_card(self) -> dict[str, object]:
         """Describe the model: what it predicts, how well, and the fields of its form."""
         answers = self._asked()
         trained = self.trained
@@ -174,11 +177,11 @@ class Workspace:
             name: _cell(values[name]) for name in used if name in values and _cell(values[name])
         }
 
-    def answer(self, values: dict[str, FieldValue], costs: dict[str, float]) -> dict[str, Any]:
+    def answer(self, values: dict[str, FieldValue], costs: dict[str, float]) -> dict[str, object]:
         """Answer one row of the form."""
         return self._asked().answer(values, costs)
 
-    def start_batch(self, frame: Any = None) -> dict[str, Any]:
+    def start_batch(self, frame: pd.DataFrame | None = None) -> dict[str, object]:
         """Answer a batch (the table itself, if none is given) in a worker."""
         frame = self._table() if frame is None else frame
         answers = self._asked()
@@ -189,7 +192,7 @@ class Workspace:
             self.job = Job(answer_batch, answers=answers, frame=frame)
             return self.progress()
 
-    def _take_batch(self, found: Any) -> dict[str, Any]:
+    def _take_batch(self, found: Any) -> dict[str, object]:
         """Keep the answers to a batch, the most doubtful first, and return what is shown."""
         self._batch = found.sort_values("doubt", ascending=False, kind="stable")
         shown = self._batch.head(_BATCH_SHOWN)
@@ -228,7 +231,7 @@ class Workspace:
         workspace.answers = RowAnswers(model)
         return workspace
 
-    def _table(self) -> Any:
+    def _table(self) -> pd.DataFrame:
         if self.frame is None:
             raise ValueError("There is no table here: open one first.")
         return self.frame
@@ -271,7 +274,7 @@ class Workspaces:
             self._by_name.clear()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """Return a cell as text, empty where it is missing."""
     if value is None or value != value:
         return ""
@@ -280,7 +283,7 @@ def _cell(value: Any) -> str:
     return str(value) if str(value) not in ("<NA>", "NaT") else ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a value that JSON can hold."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.tables.reading import FloatArray
+from absentia.tables.reading import FloatArray, TableLike
 from absentia.tables.table import Table
 
 __all__ = ["bounded", "broadcast_limits", "with_limits"]
 
 
-def bounded(X: Any, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> Table:
+def bounded(X: TableLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> Table:
     """Return a table in which limits of some missing values are known.
 
     A value below a limit of detection, a rounded number, an age group: less than a number, and more

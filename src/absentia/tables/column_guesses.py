@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from absentia.tables.date_guesses import (
 from absentia.tables.number_guesses import numbers_of_words, read_as_numbers, typed_numbers
 from absentia.tables.words import Words, first_two_words
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["KINDS", "read_as", "read_column"]
 
 #: What a user can say that a column is.
@@ -35,7 +38,7 @@ _FEWEST_IDS = 20
 _KEY_NAME = re.compile(r"(?i:[ _.-](id|code)$)|[a-z](I[dD]|Code)$")
 
 
-def read_column(column: Any, *, max_categories: int = 30) -> ColumnReading:
+def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading:
     """Find out how a column is to be read.
 
     Parameters
@@ -122,7 +125,7 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
     return numbers_of_words(words, lower, upper, "", n_empty, find_codes=False)
 
 
-def _read_typed(column: Any, max_categories: int) -> ColumnReading:
+def _read_typed(column: pd.Series, max_categories: int) -> ColumnReading:
     """Read a column whose type says what it holds: numbers, dates, durations."""
     n_empty = int(column.isna().sum())
     counts = CellCounts(len(column) - n_empty, n_empty)
@@ -138,7 +141,7 @@ def _read_typed(column: Any, max_categories: int) -> ColumnReading:
     )
 
 
-def _read_as_keys(column: Any, n_empty: int, max_categories: int) -> ColumnReading | None:
+def _read_as_keys(column: pd.Series, n_empty: int, max_categories: int) -> ColumnReading | None:
     """Read repeated whole numbers as categories where the name says that they are keys."""
     if column.dtype.kind == "b" or not _KEY_NAME.search(str(column.name)):
         return None
@@ -179,7 +182,7 @@ def _read_as_ranges(words: Words, n_empty: int, max_categories: int) -> ColumnRe
     return unless_useless(ColumnReading("ordered", note, counts, values), list(values[:2]))
 
 
-def _read_as_order(column: Any, words: Words, n_empty: int) -> ColumnReading | None:
+def _read_as_order(column: pd.Series, words: Words, n_empty: int) -> ColumnReading | None:
     if not getattr(column.dtype, "ordered", False):
         return None
     values = tuple(str(value).strip() for value in column.cat.categories)

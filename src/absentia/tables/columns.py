@@ -8,7 +8,7 @@ not be used, and how later columns of the same name are to be read. It is made b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from absentia.tables.reading import BoolArray, FloatArray
 from absentia.tables.sentinels import without_sentinels
 from absentia.tables.stored import Stored
 from absentia.tables.words import SECONDS_A_DAY, Words, days_since_1970
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TYPED_DATES", "CellCounts", "ColumnReading", "days_of", "numbers_of"]
 
@@ -132,7 +135,7 @@ class ColumnReading(Stored):
             return [f"{name}={word}" for word in self.categories[-self.width :]]
         return [name, *part_names(name, self.cycles)]
 
-    def values(self, column: Any, *, codes: bool = False) -> FloatArray:
+    def values(self, column: pd.Series, *, codes: bool = False) -> FloatArray:
         """Read a column as numbers, shape (n_rows, width), NaN where nothing is known.
 
         With ``codes`` a category is its place among the categories, otherwise indicators.
@@ -146,7 +149,7 @@ class ColumnReading(Stored):
             return np.column_stack([numbers, cyclic_parts(numbers, self.cycles)])
         return numbers[:, None]
 
-    def bounds(self, column: Any) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, column: pd.Series) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper end of where the number of each row lies.
 
         Both are the number itself where it was read; ``<0.5`` lies from minus infinity to 0.5, and
@@ -172,7 +175,7 @@ class ColumnReading(Stored):
             return pd.Timestamp(0) + pd.to_timedelta(numbers, unit="D")
         return pd.to_timedelta(numbers, unit="D") if self.kind == "duration" else numbers
 
-    def missing(self, column: Any) -> BoolArray:
+    def missing(self, column: pd.Series) -> BoolArray:
         """Return which rows have no usable value."""
         if self.kind == "category":
             # A word that was not seen in training is a word all the same.
@@ -180,7 +183,7 @@ class ColumnReading(Stored):
             return gone
         return np.isnan(self._one_number(column))
 
-    def _one_number(self, column: Any) -> FloatArray:
+    def _one_number(self, column: pd.Series) -> FloatArray:
         if self.kind == "number":
             return without_sentinels(numbers_of(column, self.decimal), self.sentinels)
         if self.kind == "date":
@@ -192,7 +195,7 @@ class ColumnReading(Stored):
         return words.by_row(np.array([position.get(word, np.nan) for word in words.distinct]))
 
 
-def numbers_of(column: Any, decimal: str = ".") -> FloatArray:
+def numbers_of(column: pd.Series, decimal: str = ".") -> FloatArray:
     """Read a column as numbers, NaN where it is missing, infinite or no number."""
     if column.dtype.kind in "iufb":
         values: FloatArray = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -201,7 +204,7 @@ def numbers_of(column: Any, decimal: str = ".") -> FloatArray:
     return words.by_row(words.numbers(decimal))
 
 
-def days_of(column: Any, date_formats: tuple[str, ...]) -> FloatArray:
+def days_of(column: pd.Series, date_formats: tuple[str, ...]) -> FloatArray:
     """Read a column as dates: days since 1970, NaN where it is missing or no date."""
     import pandas as pd
 
@@ -213,7 +216,7 @@ def days_of(column: Any, date_formats: tuple[str, ...]) -> FloatArray:
     return words.by_row(words.days(date_formats))
 
 
-def _durations(column: Any) -> FloatArray:
+def _durations(column: pd.Series) -> FloatArray:
     """Read a column as durations: numbers of days, NaN where it is missing or no duration."""
     import pandas as pd
 
@@ -222,7 +225,7 @@ def _durations(column: Any) -> FloatArray:
     return days
 
 
-def _indicators(column: Any, values: tuple[str, ...]) -> FloatArray:
+def _indicators(column: pd.Series, values: tuple[str, ...]) -> FloatArray:
     """Return one 0/1 column per value; NaN in all of them where it is missing or new."""
     words = Words(column)
     position = {value: k for k, value in enumerate(values)}

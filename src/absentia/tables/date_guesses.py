@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,19 +20,22 @@ from absentia.tables.date_parts import find_cycles
 from absentia.tables.reading import FloatArray
 from absentia.tables.words import Words, first_two_words
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["asked_dates", "read_as_compact_dates", "read_as_dates", "typed_dates"]
 
 _COMPACT_DATE = "%Y%m%d"
 
 
-def typed_dates(column: Any, counts: CellCounts) -> ColumnReading:
+def typed_dates(column: pd.Series, counts: CellCounts) -> ColumnReading:
     """Read a column whose type says that it holds dates."""
     reading = _with_cycles(ColumnReading("date", "", counts, (), (TYPED_DATES,)), column)
     note = f"dates, taken as days since 1970{_cycle_note(reading.cycles)}"
     return unless_useless(replace(reading, note=note), first_two_words(column))
 
 
-def read_as_compact_dates(column: Any, counts: CellCounts) -> ColumnReading | None:
+def read_as_compact_dates(column: pd.Series, counts: CellCounts) -> ColumnReading | None:
     """Read whole numbers such as 20240131 as dates, where all of them are."""
     values = numbers_of(column)
     known = np.unique(values[~np.isnan(values)])
@@ -76,7 +79,7 @@ def _dates_of_words(
     )
 
 
-def asked_dates(column: Any, words: Words, n_empty: int, *, cyclic: bool) -> ColumnReading:
+def asked_dates(column: pd.Series, words: Words, n_empty: int, *, cyclic: bool) -> ColumnReading:
     """Read a column as dates because its owner says so."""
     counts = CellCounts(len(column) - n_empty, n_empty)
     if column.dtype.kind == "M":
@@ -100,7 +103,7 @@ def _asked_cycles(days: FloatArray, cyclic: bool) -> tuple[str, ...]:
     return ("year", "week", "day") if timed else ("year", "week")
 
 
-def _with_cycles(reading: ColumnReading, column: Any) -> ColumnReading:
+def _with_cycles(reading: ColumnReading, column: pd.Series) -> ColumnReading:
     return replace(reading, cycles=find_cycles(days_of(column, reading.date_formats)))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from absentia.tables.reading import BoolArray
+from absentia.tables.reading import BoolArray, TableLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["as_frame", "holds_numbers_only", "with_cells", "without_cells"]
 
 
-def as_frame(X: Any) -> Any:
+def as_frame(X: TableLike) -> pd.DataFrame:
     """Return a copy of a table as a pandas frame, with text for column names."""
     try:
         import pandas as pd
@@ -26,14 +29,14 @@ def as_frame(X: Any) -> Any:
     return frame
 
 
-def holds_numbers_only(frame: Any) -> bool:
+def holds_numbers_only(frame: pd.DataFrame) -> bool:
     """Return whether all columns of a pandas or polars frame are numeric."""
     if type(frame).__module__.startswith("polars"):
         return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
     return all(dtype.kind in "iufb" for dtype in frame.dtypes)
 
 
-def with_cells(frame: Any, values: np.ndarray, filled: BoolArray) -> Any:
+def with_cells(frame: pd.DataFrame, values: np.ndarray, filled: BoolArray) -> pd.DataFrame:
     """Return a pandas or polars frame with other values in some of its cells.
 
     Parameters
@@ -68,7 +71,7 @@ def with_cells(frame: Any, values: np.ndarray, filled: BoolArray) -> Any:
     return type(frame)(columns)
 
 
-def without_cells(frame: Any, removed: BoolArray) -> Any:
+def without_cells(frame: pd.DataFrame, removed: BoolArray) -> pd.DataFrame:
     """Return a pandas or polars frame with nothing in some of its cells."""
     if type(frame).__module__.startswith("polars"):
         columns = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.engine.slices import bounded_slices
@@ -220,7 +221,7 @@ class NormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 out[:, j] = getattr(curve, direction)(out[:, j])
         return out
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that NaN is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from absentia.tables.reading import FloatArray
 from absentia.tables.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.words import Words, first_two_words
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["number_notes", "numbers_of_words", "read_as_numbers", "typed_numbers"]
 
 #: A column with fewer rows is not taken for a list of identifiers.
@@ -29,7 +32,7 @@ _ID_NAME = re.compile(
 )
 
 
-def typed_numbers(column: Any, *, find_codes: bool = True) -> ColumnReading:
+def typed_numbers(column: pd.Series, *, find_codes: bool = True) -> ColumnReading:
     values = numbers_of(column)
     n_empty = int(column.isna().sum())
     n_infinite = int(np.isnan(values).sum()) - n_empty

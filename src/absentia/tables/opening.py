@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 
 from absentia.tables.column_plan import ColumnPlan, read_planned
-from absentia.tables.reading import as_table, densified, has_columns_of_words, is_frame
+from absentia.tables.reading import TableLike, as_table, densified, has_columns_of_words, is_frame
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams.base import Stream
 from absentia.tables.table import Table
@@ -23,7 +25,11 @@ WordsAs = Literal["codes", "indicators"] | None
 
 
 def open_rows(
-    X: Any, y: Any = None, sample_weight: Any = None, *, words: WordsAs = None
+    X: TableLike,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    words: WordsAs = None,
 ) -> Table | Stream | MemoryRows:
     """Return what a user gave as a :class:`Table`, a stream or (as they are) beliefs.
 
@@ -55,7 +61,7 @@ def open_rows(
     return open_memory(X, words=words)
 
 
-def open_memory(X: Any, *, words: WordsAs = None, sparse: bool = False) -> MemoryRows:
+def open_memory(X: TableLike, *, words: WordsAs = None, sparse: bool = False) -> MemoryRows:
     """Return what a user gave as rows that are all in memory: a :class:`Table`, or beliefs.
 
     ``words`` is as in :func:`open_rows`; ``sparse`` says that a sparse matrix is made dense, where
@@ -73,7 +79,7 @@ def open_memory(X: Any, *, words: WordsAs = None, sparse: bool = False) -> Memor
     return Table.of(X) if words is None else read_planned(X, codes=words == "codes")
 
 
-def open_known(X: Any, estimator: Any) -> Table | Stream | MemoryRows:
+def open_known(X: TableLike, estimator: BaseEstimator) -> Table | Stream | MemoryRows:
     """Return new rows, their columns checked against those that an estimator was fitted to.
 
     A frame is read by the plan of the training frame, where there was one.

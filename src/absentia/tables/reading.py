@@ -19,6 +19,8 @@ from scipy.sparse import issparse
 from absentia.tables.phrases import listed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from absentia.beliefs import Beliefs
     from absentia.tables.streams import Stream
     from absentia.tables.table import Table
@@ -47,7 +49,7 @@ _NUMBERS = (
 )
 
 
-def as_table(X: Any, *, minimum_rows: int = 1) -> FloatArray:
+def as_table(X: TableLike, *, minimum_rows: int = 1) -> FloatArray:
     """Return ``X`` as a two-dimensional float64 array with NaN where a value is missing.
 
     Parameters
@@ -136,11 +138,11 @@ def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
     return type(X)(array, index=X.index, columns=names)
 
 
-def _is_polars(frame: Any) -> bool:
+def _is_polars(frame: pd.DataFrame) -> bool:
     return type(frame).__module__.startswith("polars")
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: TableLike) -> bool:
     """Return whether a table has columns of its own, as pandas and polars frames have."""
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
@@ -167,7 +169,7 @@ def _check_shape(array: FloatArray, minimum_rows: int) -> None:
             )
 
 
-def _check_finite(array: FloatArray, X: Any) -> None:
+def _check_finite(array: FloatArray, X: TableLike) -> None:
     infinite = np.isinf(array)
     if infinite.any():
         columns = np.flatnonzero(infinite.any(axis=0))
@@ -180,7 +182,7 @@ def _check_finite(array: FloatArray, X: Any) -> None:
         )
 
 
-def _values_to_array(X: Any) -> FloatArray:
+def _values_to_array(X: TableLike) -> FloatArray:
     """Turn what has no columns of its own (arrays, lists of lists) into float64."""
     if isinstance(X, np.ma.MaskedArray):
         # np.asarray would silently bring back the values under the mask.
@@ -230,7 +232,7 @@ def _objects_to_array(values: np.ndarray) -> FloatArray:
         raise TypeError(f"Every value must be a number: {error}.") from error
 
 
-def is_absent(value: Any) -> bool:
+def is_absent(value: object) -> bool:
     """Return whether a Python object marks a missing value; NaN, a number, is never passed."""
     # By name, so that pandas need not be imported to recognise its markers.
     return value is None or type(value).__name__ in ("NAType", "NaTType")
@@ -261,7 +263,7 @@ def _reads_as_number(text: str | bytes) -> bool:
     return True
 
 
-def _frame_to_array(frame: Any) -> FloatArray:
+def _frame_to_array(frame: pd.DataFrame) -> FloatArray:
     """Turn a pandas or polars frame into float64, naming the columns that cannot be."""
     _check_names(frame)
     names = [str(name) for name in frame.columns]
@@ -277,7 +279,7 @@ def _frame_to_array(frame: Any) -> FloatArray:
     return np.column_stack([column for column in columns if column is not None])
 
 
-def _check_names(frame: Any) -> None:
+def _check_names(frame: pd.DataFrame) -> None:
     # Here and not only where scikit-learn records the names, which is the end of a fit.
     names = list(frame.columns)
     repeated = [str(name) for name, count in Counter(names).items() if count > 1]
@@ -295,7 +297,7 @@ def _check_names(frame: Any) -> None:
         )
 
 
-def _column_to_array(frame: Any, j: int) -> FloatArray | None:
+def _column_to_array(frame: pd.DataFrame, j: int) -> FloatArray | None:
     """Return column ``j`` of a frame as float64, or None where it does not hold numbers."""
     if _is_polars(frame):
         polars = sys.modules["polars"]
@@ -321,7 +323,7 @@ def _column_to_array(frame: Any, j: int) -> FloatArray | None:
     return values
 
 
-def has_columns_of_words(frame: Any) -> bool:
+def has_columns_of_words(frame: pd.DataFrame) -> bool:
     """Tell whether a pandas or polars frame has a column that does not hold numbers."""
     _check_names(frame)
     return any(_column_to_array(frame, j) is None for j in range(len(frame.columns)))

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from absentia.tables.reading import BoolArray
+from absentia.tables.reading import BoolArray, FloatArray
 
 __all__ = ["MemoryRows", "Rows", "set_fitted"]
 
@@ -40,7 +41,7 @@ class Rows(ABC):
         """What to call the columns in a message: their names, else ``x0``, ``x1``..."""
         return self.column_names or [f"x{j}" for j in range(self.n_features)]
 
-    def column_attributes(self) -> dict[str, Any]:
+    def column_attributes(self) -> dict[str, object]:
         """Return ``n_features_in_`` and, where columns have names, ``feature_names_in_``."""
         attributes: dict[str, Any] = {"n_features_in_": self.n_features}
         if self.column_names is not None:
@@ -48,7 +49,7 @@ class Rows(ABC):
         return attributes
 
     @abstractmethod
-    def checked(self, estimator: Any) -> Self:
+    def checked(self, estimator: BaseEstimator) -> Self:
         """Return the rows after checking their columns against those an estimator knows."""
 
     def behind_plan(self) -> Self:
@@ -72,7 +73,7 @@ class MemoryRows(Rows):
     def mask(self) -> BoolArray:
         """Which values are missing, shape (n_samples, n_features)."""
 
-    def missing_rates(self) -> Any:
+    def missing_rates(self) -> FloatArray:
         """Return the fraction of rows that miss each column, shape (n_features,)."""
         return self.mask.mean(axis=0)
 
@@ -85,7 +86,7 @@ class MemoryRows(Rows):
         return self
 
 
-def set_fitted(estimator: Any, rows: Rows, attributes: Mapping[str, Any]) -> None:
+def set_fitted(estimator: BaseEstimator, rows: Rows, attributes: Mapping[str, object]) -> None:
     """Give an estimator what it has learned, all at once: the last step of ``fit``.
 
     What an earlier fit has left goes in the same step, which no interruption can cut in two: an

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,11 @@ __all__ = ["Stored", "frozen", "require_array"]
 class Stored(ABC):
     """Base of the dataclasses that fitted models carry."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the fields alone: what was computed from them is computed again."""
         return {name: getattr(self, name) for name in self._field_names()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         """Set the fields; anything else might pass for a value that was computed from them."""
         expected = set(self._field_names())
         if not isinstance(state, dict) or set(state) != expected:
@@ -52,7 +51,9 @@ of shape (1, 3, 3).
     def _field_names(cls) -> list[str]:
         return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
-    def _require_array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> None:
+    def _require_array(
+        self, name: str, dtype: np.typing.DTypeLike, shape: tuple[int | None, ...]
+    ) -> None:
         require_array(f"{type(self).__name__}.{name}", getattr(self, name), dtype, shape)
 
     def _require_indices(self, name: str, size: int) -> None:
@@ -82,7 +83,9 @@ def frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def require_array(name: str, value: Any, dtype: Any, shape: tuple[int | None, ...]) -> None:
+def require_array(
+    name: str, value: object, dtype: np.typing.DTypeLike, shape: tuple[int | None, ...]
+) -> None:
     """Raise ValueError unless a value is an array of that type and shape; None fits any length.
 
     Examples

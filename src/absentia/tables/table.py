@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.computed_once import computed_once
@@ -15,6 +16,8 @@ from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, i
 from absentia.tables.rows import MemoryRows
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from absentia.tables.column_plan import ColumnPlan
 
 __all__ = ["Table"]
@@ -64,7 +67,7 @@ class Table(MemoryRows):
     """
 
     array: FloatArray
-    frame: Any = None
+    frame: pd.DataFrame | None = None
     columns_checked: bool = False
     names: tuple[str, ...] | None = None
     category_columns: tuple[int, ...] = ()
@@ -97,7 +100,9 @@ class Table(MemoryRows):
         """Return the number of rows."""
         return len(self.array)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(
+        self, dtype: np.typing.DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray:
         """Return the values, for functions that take arrays."""
         return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
 
@@ -171,11 +176,11 @@ class Table(MemoryRows):
         known: Value = self._known[function]
         return known
 
-    def as_given(self) -> Any:
+    def as_given(self) -> FloatArray | pd.DataFrame:
         """Return the frame that the table was read from, the array where there is none."""
         return self.array if self.frame is None or self._whole is not None else self.frame
 
-    def as_named(self) -> Any:
+    def as_named(self) -> FloatArray | pd.DataFrame:
         """Return what scikit-learn reads the names of the columns from."""
         if self.names is None:
             return self.array if self.frame is None else self.frame
@@ -187,7 +192,7 @@ class Table(MemoryRows):
         """Return the same values with other names of the columns."""
         return replace(self, frame=None, names=tuple(names), _whole=(self, slice(None)), _known={})
 
-    def column_attributes(self) -> dict[str, Any]:
+    def column_attributes(self) -> dict[str, object]:
         """Return what an estimator keeps of the columns: of the frame, where there is a plan."""
         if self.plan is None:
             return super().column_attributes() | ({"sparse_": True} if self.sparse else {})
@@ -210,7 +215,7 @@ class Table(MemoryRows):
             self, encoded=True, columns_checked=True, _whole=(self, slice(None)), _known={}
         )
 
-    def checked(self, estimator: Any) -> Table:
+    def checked(self, estimator: BaseEstimator) -> Table:
         """Return the table after checking its columns against those of training.
 
         The number of columns, and their names where both tables have names, must be those that
@@ -238,7 +243,7 @@ class Table(MemoryRows):
         warn_of_absent_columns(absent)
         return Table(with_absent(self.array, names, absent), names=tuple(names))
 
-    def _without_codes(self, estimator: Any) -> Table:
+    def _without_codes(self, estimator: BaseEstimator) -> Table:
         """Return the table without the codes for missing values that training had."""
         known = vars(estimator)
         plan = known.get("plan_", known.get("columns_"))

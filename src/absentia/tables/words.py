@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables.number_words import decimal_sign, limits_of_word, mark_of, number_of
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words"]
 
@@ -78,7 +81,7 @@ class Words:
     array([2. , 1.5, nan, 1.5])
     """
 
-    def __init__(self, column: Any):
+    def __init__(self, column: pd.Series):
         cells = _equal_cells(column)
         if cells is None:
             spelled = list(_spelled(column))
@@ -196,7 +199,7 @@ def _same_but_for_order(one: str, other: str) -> bool:
     return sorted(one) == sorted(other)
 
 
-def first_two_words(column: Any) -> list[str]:
+def first_two_words(column: pd.Series) -> list[str]:
     """Return the different words of a column, but stop at the second: numbers soon have two."""
     found: list[str] = []
     for word in _spelled(column):
@@ -218,7 +221,7 @@ def days_since_1970(dates: Any) -> FloatArray:
     return days
 
 
-def _spelled(column: Any) -> Iterator[str | None]:
+def _spelled(column: pd.Series) -> Iterator[str | None]:
     """Yield the values of a column as text without outer blanks, None where missing."""
     missing = column.isna().to_numpy()
     # Whole numbers are 1.0 beside a missing value and 1 otherwise: the same word.
@@ -232,7 +235,7 @@ def _spelled(column: Any) -> Iterator[str | None]:
             yield str(value).strip() or None
 
 
-def _equal_cells(column: Any) -> IntArray | None:
+def _equal_cells(column: pd.Series) -> IntArray | None:
     """Return codes 0, 1, ... that rows with equal cells share, None if that says too little.
 
     Equal cells must be written alike, and Python's objects need not be: ``1``, ``1.0`` and ``True``

@@ -281,4 +281,4 @@ def test_the_grid_of_widths_is_in_the_units_of_the_metric(unit):
     search = SVCCV(kernel=kernel, Cs=(1.0,), gammas=3, cv=2).fit(X, y)
     tried = [params["kernel__gamma"] for params in search.cv_results_["params"]]
     # The Mahalanobis metric makes every column count one.
-    np.testing.assert_allclose(np.array(tried) * X.shape[1], [0.25, 1.0, 4.0], rtol=1e-5)
+    np.testing.assert_allclose(np.array(tried) * X.shape[1], [0.25, 1.0, 4.0], rtol=1e-8)

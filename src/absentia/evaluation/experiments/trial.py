@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.evaluation import datasets
@@ -121,7 +122,7 @@ def train_and_score(
     )
 
 
-def seconds_to_fit(model: Any, X: FloatArray, y: np.ndarray) -> float:
+def seconds_to_fit(model: BaseEstimator, X: FloatArray, y: np.ndarray) -> float:
     """Fit a model, and return how long it took."""
     started = time.perf_counter()
     fit_quietly(model, X, y)

@@ -321,7 +321,9 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         labels: np.ndarray = self.classes_[best]
         return labels
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+    def log_marginal_likelihood(
+        self, theta: Any = None, eval_gradient: bool = False
+    ) -> float | tuple[float, FloatArray]:
         """Return the approximate logarithm of the probability of the training labels.
 
         Parameters

@@ -10,6 +10,7 @@ import numpy as np
 
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
+from absentia.kernels.metric import Widths
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import (
@@ -57,7 +58,7 @@ class GaussianProcess(KernelMachine):
         "scale_bounds": BOUNDS,
     }
 
-    def _make_kernel(self, gamma: Any) -> Kernel:
+    def _make_kernel(self, gamma: Widths) -> Kernel:
         """Return the kernel with, for what is free, the value that a search starts from.
 
         By the name ``"expected-rbf"`` the diagonal is that of one draw: the covariance of the

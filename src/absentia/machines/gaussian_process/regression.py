@@ -386,7 +386,9 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         draws = [_draws(mean[:, j], covariance[..., j], n_samples, rng) for j in targets]
         return np.stack(draws, axis=1)
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+    def log_marginal_likelihood(
+        self, theta: Any = None, eval_gradient: bool = False
+    ) -> float | tuple[float, FloatArray]:
         """Return the logarithm of the probability of the training targets.
 
         Parameters

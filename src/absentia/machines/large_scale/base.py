@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from absentia.densities.believing import words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
+from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import MaskWeight
 from absentia.machines.large_scale.learned_metric import learn_metric
 from absentia.machines.large_scale.losses import Loss
@@ -32,6 +33,7 @@ from absentia.parameters import (
     RandomState,
     Rule,
     check_parameters,
+    declared,
     number_between,
     require,
 )
@@ -51,12 +53,28 @@ from absentia.tables.streams import MemoryStream, Stream
 __all__ = ["LargeScaleMachine"]
 
 
-class LargeScaleMachine(ShowsColumns):
+@declared
+class FeatureParameters:
+    """Of all large-scale machines: the features of a row, and what is kept in memory."""
+
+    features: str | BaseEstimator = field(default="fourier", kw_only=False)
+    n_components: int = field(default=512, kw_only=False)
+    density: DensityLike = "gaussian"
+    gamma: Widths = "scale"
+    metric: str | ArrayLike = "euclidean"
+    mask_weight: MaskWeight = None
+    fit_intercept: bool = True
+    cache_size: float = 1000
+    n_jobs: int | None = None
+    random_state: RandomState = None
+
+
+class LargeScaleMachine(FeatureParameters, ShowsColumns):
     """Base of the machines whose cost is linear in the rows.
 
-    A machine writes ``__init__``, ``_loss`` (of the codes that it learned), ``_penalty_weight``,
-    and ``_learn_codes``, which returns the encoding of the targets and the fitted attributes that
-    describe it.
+    A machine declares its parameters, and writes ``_loss`` (of the codes that it learned),
+    ``_penalty_weight``, and ``_learn_codes``, which returns the encoding of the targets and the
+    fitted attributes that describe it.
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -66,18 +84,8 @@ class LargeScaleMachine(ShowsColumns):
         "n_jobs": THREADS,
     }
 
-    features: Any
-    n_components: int
-    density: DensityLike
-    gamma: Any
-    metric: Any
-    mask_weight: MaskWeight
-    fit_intercept: bool
     tol: float
     max_iter: int
-    cache_size: Any
-    n_jobs: int | None
-    random_state: RandomState
 
     features_: Any
     _curvature: FloatArray | None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import MaskWeight
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
 from absentia.machines.large_scale.losses import (
@@ -29,20 +28,24 @@ from absentia.machines.large_scale.target_codes import (
 )
 from absentia.machines.one_vs_rest import ClassCodes, decided_classes
 from absentia.machines.targets import checked_labels
-from absentia.parameters import POSITIVE, RandomState, Rule, words
+from absentia.parameters import POSITIVE, Rule, declared, words
 from absentia.tables import TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
 
 
+@declared
 class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
     """What the large-scale classifiers share: class labels, and streams of them."""
 
     _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE}
 
-    classes_: np.ndarray
-    C: float
+    classes_: np.ndarray = field(init=False)
+
+    C: float = 1.0
+    tol: float = 1e-6
+    max_iter: int = 200
 
     def partial_fit(
         self,
@@ -122,6 +125,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
 
 
 @documented
+@declared
 class LargeScaleSVC(_LargeScaleClassifier):
     """Support vector classification on features of beliefs, for any number of rows.
 
@@ -169,44 +173,14 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
     _rules: ClassVar[dict[str, Rule]] = {"loss": words("squared_hinge", "least_squares")}
 
-    def __init__(
-        self,
-        features: str | BaseEstimator = "fourier",
-        n_components: int = 512,
-        *,
-        density: DensityLike = "gaussian",
-        gamma: Any = "scale",
-        metric: Any = "euclidean",
-        mask_weight: MaskWeight = None,
-        C: float = 1.0,
-        loss: Literal["squared_hinge", "least_squares"] = "squared_hinge",
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        cache_size: float = 1000,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.features = features
-        self.n_components = n_components
-        self.density = density
-        self.gamma = gamma
-        self.metric = metric
-        self.mask_weight = mask_weight
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    loss: Literal["squared_hinge", "least_squares"] = "squared_hinge"
 
     def _loss(self, codes_of: Any) -> Loss:
         return SquaredHinge() if self.loss == "squared_hinge" else SquaredError()
 
 
 @documented
+@declared
 class LargeScaleLogisticRegression(_LargeScaleClassifier):
     """Logistic regression on features of beliefs, for any number of rows.
 
@@ -247,37 +221,6 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     >>> machine.predict_proba([[1.0, 2.0], [np.nan, np.nan]])[:, 1].round(1)
     array([1. , 0.5])
     """
-
-    def __init__(
-        self,
-        features: str | BaseEstimator = "fourier",
-        n_components: int = 512,
-        *,
-        density: DensityLike = "gaussian",
-        gamma: Any = "scale",
-        metric: Any = "euclidean",
-        mask_weight: MaskWeight = None,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        cache_size: float = 1000,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.features = features
-        self.n_components = n_components
-        self.density = density
-        self.gamma = gamma
-        self.metric = metric
-        self.mask_weight = mask_weight
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def predict_proba(self, X: TableLike) -> Any:
         """Return the probability of each class for each row.

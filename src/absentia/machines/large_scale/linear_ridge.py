@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import MaskWeight
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
 from absentia.machines.large_scale.losses import Loss, SquaredError
@@ -21,7 +19,7 @@ from absentia.machines.large_scale.target_codes import (
     widths_of,
 )
 from absentia.machines.targets import RegressorTargets
-from absentia.parameters import POSITIVE, RandomState, Rule
+from absentia.parameters import POSITIVE, Rule, declared
 from absentia.tables import TableLike
 from absentia.tables.streams import Stream
 
@@ -29,6 +27,7 @@ __all__ = ["LargeScaleRidge"]
 
 
 @documented
+@declared
 class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     """Ridge regression on features of beliefs: kernel ridge for any number of rows.
 
@@ -74,32 +73,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     _multi_output = True
     _rules: ClassVar[dict[str, Rule]] = {"alpha": POSITIVE}
 
-    def __init__(
-        self,
-        features: str | BaseEstimator = "fourier",
-        n_components: int = 512,
-        *,
-        density: DensityLike = "gaussian",
-        gamma: Any = "scale",
-        metric: Any = "euclidean",
-        mask_weight: MaskWeight = None,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        cache_size: float = 1000,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.features = features
-        self.n_components = n_components
-        self.density = density
-        self.gamma = gamma
-        self.metric = metric
-        self.mask_weight = mask_weight
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    alpha: float = 1.0
 
     # One pass solves it; the base asks every machine for these.
     tol = 1e-6

@@ -169,7 +169,7 @@ def sum_curvature(
     return hessians
 
 
-def _in_slices(chunk: Chunk, function: Callable[..., Any], *shared: Any) -> Any:
+def _in_slices(chunk: Chunk, function: Callable[..., Any], *shared: object) -> Any:
     """Sum over slices of a chunk: a partition may be large, and its features larger."""
     return pairwise_sum(function(part, *shared) for part in chunk.slices(SLICE_ROWS))
 

@@ -7,155 +7,40 @@ from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
-from absentia.densities.named_densities import DensityLike
 from absentia.engine.ending import Ending
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
-from absentia.machines.base import ClassifierTargets, KernelMachine
+from absentia.machines.base import ClassifierTargets, SupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
-from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import decided_classes
+from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import balanced_weights
-from absentia.parameters import COUNT, POSITIVE, Rule
+from absentia.parameters import COUNT, POSITIVE, Rule, declared
 from absentia.tables import FloatArray, TableLike
 
-__all__ = ["LogisticRegression"]
+__all__ = ["LogisticRegression", "LogisticSolver"]
 
 
-@documented
-class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
-    """Kernel logistic regression for rows with missing values.
-
-    The classifier of [Williams2005]_, with a penalty that keeps it from fitting noise. Two classes
-    have one function ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, the log-odds of the
-    second class, that minimises
-
-        ``1/2 dual_coef' K dual_coef + C sum_i weight_i log(1 + exp(-y_i f(x_i)))``;
-
-    more classes have one function each, and probabilities by the softmax. A row with little
-    observed is similar to many others, so its probabilities are less certain.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the data against the penalty; the smaller, the smoother.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is not penalised.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
-    tol : float, default=1e-6
-        Stop when the fitted function is this close to the best one, in the norm of the kernel's
-        space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
-    max_iter : int, default=100
-        Maximum number of Newton steps.
-    warm_start : bool, default=False
-        Whether to start from the coefficients of the last fit, if it had as many rows.
-    {common_parameters}
-    {width_prior}
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
-        The coefficients of the training rows, one function for two classes.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_iter_ : ndarray of int, shape (1,)
-        Newton steps taken.
-    {common_attributes}
-
-    See Also
-    --------
-    LogisticRegressionCV : chooses ``C``, ``gamma`` and ``mask_weight`` by cross-validation.
-    GaussianProcessClassifier : the same loss, averaged over what the function could be.
-
-    Notes
-    -----
-    [Williams2005]_ maximises the likelihood of ``w'[1, k(x, x_1), ..., k(x, x_n)]`` without a
-    penalty; on as many parameters as rows that has no finite solution when the kernel matrix is
-    invertible, so the norm of the kernel's space is added here, as is usual; ``C`` large comes
-    close to it. Newton's method, O(n^3 / 3) per step for two classes and O(n^2 k) per conjugate
-    gradient step for more; about ten steps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import LogisticRegression
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> y = np.where(X.sum(axis=1) > 0, "right", "left")
-    >>> X[::2, 1] = np.nan
-    >>> machine = LogisticRegression(C=10.0).fit(X, y)
-    >>> machine.predict([[-1.0, np.nan], [1.0, 1.0]])
-    array(['left', 'right'], dtype='<U5')
-    >>> machine.predict_proba([[-1.0, -1.0], [-1.0, np.nan]]).round(1)
-    array([[1. , 0. ],
-           [0.8, 0.2]])
-    """
+class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
+    """Base of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
 
     _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": COUNT}
+
+    C: float
+    fit_intercept: bool
+    class_weight: dict[Hashable, float] | str | None
+    tol: float
+    max_iter: int
+    warm_start: bool = False
 
     classes_: np.ndarray
     dual_coef_: FloatArray
     intercept_: FloatArray
     n_iter_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        class_weight: dict[Hashable, float] | str | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        warm_start: bool = False,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        width_prior: float | str = 0.3,
-    ):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.width_prior = width_prior
-
-    def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> LogisticRegression:
-        """Fit density, kernel and coefficients to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-            Class labels, of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows' losses.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the log-odds of the second class, or one score per class for more than two.
@@ -251,10 +136,6 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         of_class: FloatArray = compute_sample_weight(self.class_weight, y)
         if sample_weight is None:
             return self.C * of_class
-        if (sample_weight < 0).any():
-            raise ValueError(
-                "sample_weight must not be negative: a loss cannot have a negative weight."
-            )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             of_class = balanced_weights(y, sample_weight)
         return self.C * of_class * sample_weight
@@ -266,3 +147,83 @@ class LogisticRegression(ClassifierTargets, ClassifierMixin, KernelMachine):
         if not same:
             return None
         return LogisticSolution(self.dual_coef_, self.intercept_, 0, Ending.EXHAUSTED)
+
+
+@documented
+@declared
+class LogisticRegression(WidthParameters, LogisticSolver):
+    """Kernel logistic regression for rows with missing values.
+
+    The classifier of [Williams2005]_, with a penalty that keeps it from fitting noise. Two classes
+    have one function ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, the log-odds of the
+    second class, that minimises
+
+        ``1/2 dual_coef' K dual_coef + C sum_i weight_i log(1 + exp(-y_i f(x_i)))``;
+
+    more classes have one function each, and probabilities by the softmax. A row with little
+    observed is similar to many others, so its probabilities are less certain.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the data against the penalty; the smaller, the smoother.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
+    tol : float, default=1e-6
+        Stop when the fitted function is this close to the best one, in the norm of the kernel's
+        space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
+    max_iter : int, default=100
+        Maximum number of Newton steps.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the last fit, if it had as many rows.
+    {common_parameters}
+    {width_prior}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+        The coefficients of the training rows, one function for two classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : ndarray of int, shape (1,)
+        Newton steps taken.
+    {common_attributes}
+
+    See Also
+    --------
+    LogisticRegressionCV : chooses ``C``, ``gamma`` and ``mask_weight`` by cross-validation.
+    GaussianProcessClassifier : the same loss, averaged over what the function could be.
+
+    Notes
+    -----
+    [Williams2005]_ maximises the likelihood of ``w'[1, k(x, x_1), ..., k(x, x_n)]`` without a
+    penalty; on as many parameters as rows that has no finite solution when the kernel matrix is
+    invertible, so the norm of the kernel's space is added here, as is usual; ``C`` large comes
+    close to it. Newton's method, O(n^3 / 3) per step for two classes and O(n^2 k) per conjugate
+    gradient step for more; about ten steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = np.where(X.sum(axis=1) > 0, "right", "left")
+    >>> X[::2, 1] = np.nan
+    >>> machine = LogisticRegression(C=10.0).fit(X, y)
+    >>> machine.predict([[-1.0, np.nan], [1.0, 1.0]])
+    array(['left', 'right'], dtype='<U5')
+    >>> machine.predict_proba([[-1.0, -1.0], [-1.0, np.nan]]).round(1)
+    array([[1. , 0. ],
+           [0.8, 0.2]])
+    """
+
+    C: float = 1.0
+    fit_intercept: bool = True
+    class_weight: dict[Hashable, float] | str | None = None
+    tol: float = 1e-6
+    max_iter: int = 100
+    warm_start: bool = False
+    width_prior: float | str = 0.3

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,16 +21,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
 from absentia.beliefs import Beliefs
-from absentia.densities.named_densities import DensityLike
 from absentia.engine.ending import Ending
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.features.nystroem import inverse_root
 from absentia.kernels.base import Kernel
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, RegressorTargets
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RandomState, Rule
+from absentia.machines.shared_parameters import WidthParameters
+from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RandomState, Rule, declared
 from absentia.progress import report
 from absentia.tables import FloatArray, TableLike
 
@@ -40,7 +38,8 @@ _TILE_ROWS = 2048
 
 
 @documented
-class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
+@declared
+class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, KernelMachine):
     """Kernel ridge regression on all rows, without ever holding the Gram matrix.
 
     Solves ``(K + alpha I) a = y`` by conjugate gradients. Each step needs the product of ``K`` with
@@ -103,42 +102,19 @@ class ConjugateGradientRidge(RegressorTargets, RegressorMixin, KernelMachine):
         "cache_size": NOT_NEGATIVE,
     }
 
-    dual_coef_: FloatArray
-    n_iter_: int
-    residual_: float
+    dual_coef_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
+    residual_: float = field(init=False)
 
     _holds_matrix = False
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        n_landmarks: int = 500,
-        landmarks: str = "kmeans++",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        cache_size: float = 1000,
-        random_state: RandomState = None,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.alpha = alpha
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    alpha: float = 1.0
+    n_landmarks: int = 500
+    landmarks: str = "kmeans++"
+    tol: float = 1e-6
+    max_iter: int = 200
+    cache_size: float = 1000
+    random_state: RandomState = None
 
     def fit(
         self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
-from absentia.machines.base import KernelMachine, RegressorTargets
+from absentia.machines.base import RegressorTargets, SupervisedMachine
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
-from absentia.parameters import Rule
+from absentia.machines.shared_parameters import WidthParameters
+from absentia.parameters import Rule, declared
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["KernelRidge", "KernelRidgeSolver"]
@@ -28,7 +25,7 @@ def _are_ridges(alpha: Any) -> bool:
     return bool((np.isfinite(values) & (values >= 0)).all())
 
 
-class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
+class KernelRidgeSolver(RegressorTargets, RegressorMixin, SupervisedMachine):
     """Base of :class:`KernelRidge` and :class:`KernelRidgeCV`."""
 
     _multi_output = True
@@ -38,26 +35,6 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
 
     alpha: Any
     dual_coef_: FloatArray
-
-    def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> KernelRidgeSolver:
-        """Fit density, kernel and coefficients to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the squared errors.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def predict(self, X: TableLike) -> FloatArray:
         """Predict the target, or targets, of each row.
@@ -97,7 +74,8 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, KernelMachine):
 
 
 @documented
-class KernelRidge(KernelRidgeSolver):
+@declared
+class KernelRidge(WidthParameters, KernelRidgeSolver):
     """Kernel ridge regression for rows with missing values.
 
     Least squares with a penalty: ``f(x) = sum_i dual_coef[i] k(x, x_i)`` with
@@ -136,26 +114,8 @@ class KernelRidge(KernelRidgeSolver):
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        width_prior: float | str = 0.3,
-    ):
-        self.alpha = alpha
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.width_prior = width_prior
+    alpha: Any = 1.0
+    width_prior: float | str = 0.3
 
 
 def _ridge(K: FloatArray, targets: FloatArray, alphas: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,21 +15,20 @@ from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
 from absentia.densities.believing import believe
-from absentia.densities.named_densities import DensityLike
 from absentia.engine.ending import Ending
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
+from absentia.kernels.named_kernels import KernelLike
 from absentia.kernels.variance import kernel_variance
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.search.gram_grid import GramGrid, prepared_folds
+from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, require, words
+from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, declared, require, words
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 __all__ = ["RobustSVC"]
@@ -46,7 +45,8 @@ _INACCURATE = (
 
 
 @documented
-class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
+@declared
+class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachine):
     """Support vector classifier that keeps uncertain rows further from the boundary.
 
     The machine of Eq. (5) of [Anderson2011]_, a second-order cone program:
@@ -159,50 +159,26 @@ class RobustSVC(ClassifierTargets, ClassifierMixin, KernelMachine):
         "max_iter": COUNT,
     }
 
-    classes_: np.ndarray
-    dual_coef_: FloatArray
-    intercept_: FloatArray
-    tau_: float
-    tau_scores_: FloatArray | None
-    objective_: FloatArray
-    relative_gap_: FloatArray
-    n_iter_: np.ndarray
-    n_cones_: np.ndarray
+    classes_: np.ndarray = field(init=False)
+    dual_coef_: FloatArray = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    tau_: float = field(init=False)
+    tau_scores_: FloatArray | None = field(init=False)
+    objective_: FloatArray = field(init=False)
+    relative_gap_: FloatArray = field(init=False)
+    n_iter_: np.ndarray = field(init=False)
+    n_cones_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        tau: float | Literal["cv"] = 0.5,
-        taus: Sequence[float] = (0.0, 0.1, 0.3, 1.0),
-        cv: Any = 5,
-        uncertainty: Literal["kernel", "spherical"] = "kernel",
-        solver: Literal["interior", "clarabel"] = "interior",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        verbose: bool = False,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "expected-rbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.C = C
-        self.tau = tau
-        self.taus = taus
-        self.cv = cv
-        self.uncertainty = uncertainty
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    C: float = 1.0
+    tau: float | Literal["cv"] = 0.5
+    taus: Sequence[float] = (0.0, 0.1, 0.3, 1.0)
+    cv: Any = 5
+    uncertainty: Literal["kernel", "spherical"] = "kernel"
+    solver: Literal["interior", "clarabel"] = "interior"
+    tol: float = 1e-6
+    max_iter: int = 200
+    verbose: bool = False
+    kernel: KernelLike = "expected-rbf"
 
     def fit(self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None) -> RobustSVC:
         """Fit density, kernel and machine to incomplete training rows.

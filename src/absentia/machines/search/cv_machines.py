@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable
 
 from numpy.typing import ArrayLike
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.documentation import documented
-from absentia.machines.logistic.logistic_regression import LogisticRegression
-from absentia.machines.missingness_shift import Shift
+from absentia.machines.logistic.logistic_regression import LogisticRegression, LogisticSolver
 from absentia.machines.ridge.kernel_ridge import KernelRidge, KernelRidgeSolver
 from absentia.machines.search.gram_search import GramSearch
 from absentia.machines.svm.machines import SVC, SVR
 from absentia.machines.svm.support_vectors import SupportVectorClassifier, SupportVectorRegressor
+from absentia.parameters import declared
 
 __all__ = ["KernelRidgeCV", "LogisticRegressionCV", "SVCCV", "SVRCV"]
 
@@ -25,6 +22,7 @@ _RIDGES = tuple(10.0**k for k in range(-4, 3))
 
 
 @documented
+@declared
 class SVCCV(GramSearch, SupportVectorClassifier):
     """:class:`SVC` with ``C``, ``gamma`` and the mask weight chosen by cross-validation.
 
@@ -69,51 +67,12 @@ class SVCCV(GramSearch, SupportVectorClassifier):
     _plain_class = SVC
     _grids = (("Cs", "C"),)
 
-    def __init__(
-        self,
-        *,
-        Cs: ArrayLike = _PENALTIES,
-        gammas: int | ArrayLike = 7,
-        mask_weights: Sequence[MaskWeight] | None = None,
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        refit: bool = True,
-        progress: bool = False,
-        class_weight: dict[Hashable, float] | str | None = None,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.Cs = Cs
-        self.gammas = gammas
-        self.mask_weights = mask_weights
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.progress = progress
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.n_jobs = n_jobs
-        self.shift = shift
+    Cs: ArrayLike = _PENALTIES
+    class_weight: dict[Hashable, float] | str | None = None
 
 
 @documented
+@declared
 class SVRCV(GramSearch, SupportVectorRegressor):
     """:class:`SVR` with ``C``, ``epsilon``, ``gamma`` and the mask weight by cross-validation.
 
@@ -152,47 +111,12 @@ class SVRCV(GramSearch, SupportVectorRegressor):
     _plain_class = SVR
     _grids = (("Cs", "C"), ("epsilons", "epsilon"))
 
-    def __init__(
-        self,
-        *,
-        Cs: ArrayLike = _PENALTIES,
-        epsilons: ArrayLike = (0.1,),
-        gammas: int | ArrayLike = 7,
-        mask_weights: Sequence[MaskWeight] | None = None,
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        refit: bool = True,
-        progress: bool = False,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.Cs = Cs
-        self.epsilons = epsilons
-        self.gammas = gammas
-        self.mask_weights = mask_weights
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.progress = progress
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.n_jobs = n_jobs
-        self.shift = shift
+    Cs: ArrayLike = _PENALTIES
+    epsilons: ArrayLike = (0.1,)
 
 
 @documented
+@declared
 class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     """:class:`KernelRidge` with ``alpha``, ``gamma`` and the mask weight by cross-validation.
 
@@ -228,36 +152,12 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     _plain_class = KernelRidge
     _grids = (("alphas", "alpha"),)
 
-    def __init__(
-        self,
-        *,
-        alphas: ArrayLike = _RIDGES,
-        gammas: int | ArrayLike = 7,
-        mask_weights: Sequence[MaskWeight] | None = None,
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        refit: bool = True,
-        progress: bool = False,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.alphas = alphas
-        self.gammas = gammas
-        self.mask_weights = mask_weights
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.progress = progress
-        self.density = density
-        self.kernel = kernel
-        self.n_jobs = n_jobs
-        self.shift = shift
+    alphas: ArrayLike = _RIDGES
 
 
 @documented
-class LogisticRegressionCV(GramSearch, LogisticRegression):
+@declared
+class LogisticRegressionCV(GramSearch, LogisticSolver):
     """:class:`LogisticRegression` with ``C``, ``gamma`` and the mask weight by cross-validation.
 
     As :class:`SVCCV`: the choice of a grid search over :class:`LogisticRegression`, with densities
@@ -305,37 +205,9 @@ class LogisticRegressionCV(GramSearch, LogisticRegression):
     _plain_class = LogisticRegression
     _grids = (("Cs", "C"),)
 
-    def __init__(
-        self,
-        *,
-        Cs: ArrayLike = _PENALTIES,
-        gammas: int | ArrayLike = 7,
-        mask_weights: Sequence[MaskWeight] | None = None,
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = "neg_log_loss",
-        refit: bool = True,
-        progress: bool = False,
-        fit_intercept: bool = True,
-        class_weight: dict[Hashable, float] | str | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.Cs = Cs
-        self.gammas = gammas
-        self.mask_weights = mask_weights
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.progress = progress
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.n_jobs = n_jobs
-        self.shift = shift
+    Cs: ArrayLike = _PENALTIES
+    scoring: str | Callable[..., float] | None = "neg_log_loss"
+    fit_intercept: bool = True
+    class_weight: dict[Hashable, float] | str | None = None
+    tol: float = 1e-6
+    max_iter: int = 100

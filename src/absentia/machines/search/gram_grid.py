@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import map_on_threads, one_blas_thread
@@ -151,11 +152,11 @@ class BelievedFold:
     known: Beliefs
     new: Beliefs
     make_kernel: Callable[[Any], Kernel]
-    density: Any = None
+    density: BaseEstimator | None = None
     repaired: bool = False
     seconds: float = 0.0
 
-    def at(self, width: Any) -> Callable[[dict[str, Any]], GramPair]:
+    def at(self, width: Any) -> Callable[[dict[str, object]], GramPair]:
         """Compute both matrices of one width; return what multiplies the mask kernel in."""
         kernel = self.make_kernel(width).resolve(self.known.prior)
         K, K_new = kernel(self.known), kernel(self.new, self.known)

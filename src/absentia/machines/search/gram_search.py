@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
 from inspect import signature
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +40,7 @@ from absentia.machines.search.gram_grid import (
     Scores,
     prepared_folds,
 )
+from absentia.machines.shared_parameters import SearchParameters
 from absentia.parameters import check_parameters, count_from, require, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray, IntArray, TableLike, open_memory, set_fitted
@@ -51,7 +51,7 @@ __all__ = ["GramSearch"]
 _GAMMA_STEPS = count_from(1, 400)
 
 
-class GramSearch(KernelMachine):
+class GramSearch(SearchParameters, KernelMachine):
     """A machine whose hyperparameters are chosen by cross-validation over a plain machine.
 
     A leaf names its plain machine (``_plain_class``) and which of its own parameters are lists of
@@ -61,13 +61,6 @@ class GramSearch(KernelMachine):
 
     _plain_class: type[KernelMachine]
     _grids: tuple[tuple[str, str], ...]
-
-    gammas: Any
-    mask_weights: Any
-    cv: Any
-    scoring: Any
-    refit: bool
-    progress: bool
 
     cv_results_: dict[str, Any]
     best_params_: dict[str, Any]
@@ -113,7 +106,7 @@ class GramSearch(KernelMachine):
                     "stratify the folds, or use fewer."
                 ) from error
         believed = None
-        if isinstance(n_gammas, Integral):
+        if isinstance(n_gammas, int | np.integer):
             believed = plain._believe_training(rows, weights)
             steps = np.arange(int(n_gammas)) - (int(n_gammas) - 1) / 2
             metric = getattr(plain.kernel, "metric", "euclidean")
@@ -163,7 +156,7 @@ class GramSearch(KernelMachine):
         Without the gammas where only their number is given: those depend on the rows.
         """
         grid = {target: _values(own, getattr(self, own)) for own, target in self._grids}
-        if isinstance(self.gammas, Integral):
+        if isinstance(self.gammas, int | np.integer):
             _GAMMA_STEPS.check("gammas", self.gammas)
             _gamma_name(plain.kernel)
         elif self.gammas is not None:

@@ -10,23 +10,22 @@ import numpy as np
 import sklearn.svm
 from sklearn.base import BaseEstimator
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
+from absentia.machines.shared_parameters import PolynomialParameters
 from absentia.machines.svm.support_vectors import (
     SupportVectorClassifier,
     SupportVectorRegressor,
 )
 from absentia.machines.targets import balanced_weights
-from absentia.parameters import RandomState
+from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray
 
 __all__ = ["NuSVC", "NuSVR", "SVC", "SVR"]
 
 
 @documented
-class SVC(SupportVectorClassifier):
+@declared
+class SVC(PolynomialParameters, SupportVectorClassifier):
     """Support vector classifier for rows with missing values.
 
     The decision function is ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept`` with the kernel
@@ -78,50 +77,11 @@ class SVC(SupportVectorClassifier):
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        class_weight: dict[Hashable, float] | str | None = None,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        degree: int = 3,
-        coef0: float = 0.0,
-        random_state: RandomState = None,
-        probability: bool = False,
-        width_prior: float | str = 0.3,
-    ):
-        self.C = C
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.probability = probability
-        self.width_prior = width_prior
+    C: float = 1.0
+    class_weight: dict[Hashable, float] | str | None = None
+    random_state: RandomState = None
+    probability: bool = False
+    width_prior: float | str = 0.3
 
     _fitted_names = (*SupportVectorClassifier._fitted_names, "class_weight_")
 
@@ -145,7 +105,8 @@ class SVC(SupportVectorClassifier):
 
 
 @documented
-class NuSVC(SupportVectorClassifier):
+@declared
+class NuSVC(PolynomialParameters, SupportVectorClassifier):
     """Support vector classifier with a bound on support vectors, for rows with missing values.
 
     As :class:`SVC`, with ``nu`` instead of ``C``: at most a fraction ``nu`` of the training
@@ -180,48 +141,10 @@ class NuSVC(SupportVectorClassifier):
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        degree: int = 3,
-        coef0: float = 0.0,
-        random_state: RandomState = None,
-        probability: bool = False,
-        width_prior: float | str = 0.3,
-    ):
-        self.nu = nu
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.probability = probability
-        self.width_prior = width_prior
+    nu: float = 0.5
+    random_state: RandomState = None
+    probability: bool = False
+    width_prior: float | str = 0.3
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVC(
@@ -251,7 +174,8 @@ class NuSVC(SupportVectorClassifier):
 
 
 @documented
-class SVR(SupportVectorRegressor):
+@declared
+class SVR(PolynomialParameters, SupportVectorRegressor):
     """Support vector regression for rows with missing values.
 
     ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, where errors below ``epsilon`` cost
@@ -288,49 +212,17 @@ class SVR(SupportVectorRegressor):
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        degree: int = 3,
-        coef0: float = 0.0,
-        width_prior: float | str = 0.3,
-    ):
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.degree = degree
-        self.coef0 = coef0
-        self.width_prior = width_prior
+    C: float = 1.0
+    epsilon: float = 0.1
+    width_prior: float | str = 0.3
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.SVR(**self._solver_parameters("C", "epsilon"))
 
 
 @documented
-class NuSVR(SupportVectorRegressor):
+@declared
+class NuSVR(PolynomialParameters, SupportVectorRegressor):
     """Support vector regression with a bound on support vectors, for rows with missing values.
 
     As :class:`SVR`, with ``nu`` instead of ``epsilon``: the width of the epsilon tube is chosen
@@ -366,42 +258,9 @@ class NuSVR(SupportVectorRegressor):
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: Any = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        degree: int = 3,
-        coef0: float = 0.0,
-        width_prior: float | str = 0.3,
-    ):
-        self.nu = nu
-        self.C = C
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.degree = degree
-        self.coef0 = coef0
-        self.width_prior = width_prior
+    nu: float = 0.5
+    C: float = 1.0
+    width_prior: float | str = 0.3
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

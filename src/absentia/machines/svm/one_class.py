@@ -7,18 +7,18 @@ import sklearn.svm
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
+from absentia.machines.shared_parameters import PolynomialParameters
 from absentia.machines.svm.support_vectors import SupportVectorMachine
+from absentia.parameters import declared
 from absentia.tables import FloatArray, IntArray, TableLike
 
 __all__ = ["OneClassSVM"]
 
 
 @documented
-class OneClassSVM(OutlierMixin, SupportVectorMachine):
+@declared
+class OneClassSVM(PolynomialParameters, OutlierMixin, SupportVectorMachine):
     """Novelty and outlier detection for rows with missing values.
 
     The smallest region, in the kernel's space, that holds all but a fraction ``nu`` of the training
@@ -52,38 +52,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-        degree: int = 3,
-        coef0: float = 0.0,
-    ):
-        self.nu = nu
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
-        self.degree = degree
-        self.coef0 = coef0
+    nu: float = 0.5
 
     _fitted_names = (*SupportVectorMachine._fitted_names, "offset_")
 

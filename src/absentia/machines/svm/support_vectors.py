@@ -12,15 +12,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from absentia.kernels.base import Kernel
 from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import make_kernel
-from absentia.machines.base import ClassifierTargets, KernelMachine, RegressorTargets
+from absentia.machines.base import (
+    ClassifierTargets,
+    KernelMachine,
+    RegressorTargets,
+    SupervisedMachine,
+)
+from absentia.machines.shared_parameters import LibsvmParameters, VoteParameters
 from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
@@ -33,7 +39,7 @@ _NO_PROBABILITIES = (
 _FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
 
 
-class SupportVectorMachine(KernelMachine):
+class SupportVectorMachine(LibsvmParameters, KernelMachine):
     """A machine whose solution is a sum over support vectors."""
 
     _fitted_names: tuple[str, ...] = _FITTED
@@ -58,7 +64,7 @@ class SupportVectorMachine(KernelMachine):
     def _solver(self) -> BaseEstimator:
         """Return scikit-learn's estimator with ``kernel="precomputed"`` and our parameters."""
 
-    def _solver_parameters(self, *names: str) -> dict[str, Any]:
+    def _solver_parameters(self, *names: str) -> dict[str, object]:
         shared = ("shrinking", "tol", "cache_size", "verbose", "max_iter")
         return {"kernel": "precomputed"} | {name: getattr(self, name) for name in names + shared}
 
@@ -66,7 +72,7 @@ class SupportVectorMachine(KernelMachine):
         super()._check_parameters()
         self._solver()._validate_params()
 
-    def _make_kernel(self, gamma: Any) -> Kernel:
+    def _make_kernel(self, gamma: Widths) -> Kernel:
         return make_kernel(
             self.kernel, gamma, self._first_mask_weight(), degree=self.degree, coef0=self.coef0
         )
@@ -132,29 +138,10 @@ class SupportVectorMachine(KernelMachine):
         return self._map_gram(X, lambda K: K @ self.dual_coef_[0] + self.intercept_[0])
 
 
-class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMachine):
+class SupportVectorRegressor(
+    RegressorTargets, RegressorMixin, SupportVectorMachine, SupervisedMachine
+):
     """A support vector machine that predicts numbers."""
-
-    def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> SupportVectorRegressor:
-        """Fit density, kernel and machine to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-            Numbers.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def predict(self, X: TableLike) -> FloatArray:
         """Predict the number of each row.
@@ -170,36 +157,15 @@ class SupportVectorRegressor(RegressorTargets, RegressorMixin, SupportVectorMach
         return self._sum_over_support(X)
 
 
-class SupportVectorClassifier(ClassifierTargets, ClassifierMixin, SupportVectorMachine):
+class SupportVectorClassifier(
+    VoteParameters, ClassifierTargets, ClassifierMixin, SupportVectorMachine, SupervisedMachine
+):
     """A support vector machine that predicts classes: one against one, then by vote."""
 
     _fitted_names: tuple[str, ...] = (*_FITTED, "classes_")
 
     probability: bool = False  # of the machines that search there is no such parameter
     classes_: np.ndarray
-    break_ties: bool
-    decision_function_shape: str
-
-    def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> SupportVectorClassifier:
-        """Fit density, kernel and machine to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:

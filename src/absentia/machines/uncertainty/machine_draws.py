@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from absentia.beliefs import Beliefs
 from absentia.beliefs.draws import DrawPoints
@@ -84,7 +84,7 @@ def one_output_flat(doubt: Uncertainty, flat: bool) -> Uncertainty:
     )
 
 
-def unknowns_of(machine: Any, X: TableLike) -> tuple[Table, Unknowns]:
+def unknowns_of(machine: BaseEstimator, X: TableLike) -> tuple[Table, Unknowns]:
     """Return the rows that a machine is asked about, and what it believes about missing values."""
     density = machine.density_
     if density is None or isinstance(X, Beliefs):

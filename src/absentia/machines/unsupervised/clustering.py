@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,19 +13,18 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
-from absentia.parameters import COUNT, RandomState, Rule
+from absentia.machines.shared_parameters import WidthParameters
+from absentia.parameters import COUNT, RandomState, Rule, declared
 from absentia.tables import FloatArray, IntArray, TableLike
 
 __all__ = ["KernelKMeans", "SpectralClustering"]
 
 
 @documented
-class SpectralClustering(ClusterMixin, KernelMachine):
+@declared
+class SpectralClustering(WidthParameters, ClusterMixin, KernelMachine):
     """Spectral clustering of rows with missing values.
 
     The kernel matrix is the affinity matrix of a graph. Its normalised Laplacian's
@@ -65,38 +64,15 @@ class SpectralClustering(ClusterMixin, KernelMachine):
     [20, 20]
     """
 
-    labels_: IntArray
+    labels_: IntArray = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: int | None = None,
-        eigen_solver: str | None = None,
-        eigen_tol: float | str = "auto",
-        assign_labels: str = "kmeans",
-        n_init: int = 10,
-        random_state: RandomState = None,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.eigen_solver = eigen_solver
-        self.eigen_tol = eigen_tol
-        self.assign_labels = assign_labels
-        self.n_init = n_init
-        self.random_state = random_state
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    n_clusters: int = field(default=8, kw_only=False)
+    n_components: int | None = None
+    eigen_solver: str | None = None
+    eigen_tol: float | str = "auto"
+    assign_labels: str = "kmeans"
+    n_init: int = 10
+    random_state: RandomState = None
 
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> SpectralClustering:
         """Find the clusters of incomplete rows.
@@ -133,7 +109,8 @@ class SpectralClustering(ClusterMixin, KernelMachine):
 
 
 @documented
-class KernelKMeans(ClusterMixin, KernelMachine):
+@declared
+class KernelKMeans(WidthParameters, ClusterMixin, KernelMachine):
     """k-means clustering of rows with missing values, in the space of the kernel.
 
     Each cluster is the mean of its members in the kernel's space, each row belongs to the nearest:
@@ -183,36 +160,16 @@ class KernelKMeans(ClusterMixin, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"n_clusters": COUNT, "n_init": COUNT, "max_iter": COUNT}
 
-    labels_: IntArray
-    inertia_: float
-    memberships_: FloatArray
-    spreads_: FloatArray
-    n_iter_: int
+    labels_: IntArray = field(init=False)
+    inertia_: float = field(init=False)
+    memberships_: FloatArray = field(init=False)
+    spreads_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_init: int = 10,
-        max_iter: int = 300,
-        random_state: RandomState = None,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    n_clusters: int = field(default=8, kw_only=False)
+    n_init: int = 10
+    max_iter: int = 300
+    random_state: RandomState = None
 
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> KernelKMeans:
         """Find the clusters of incomplete rows.

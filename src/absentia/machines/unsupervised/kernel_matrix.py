@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -9,19 +10,23 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 
 from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
+from absentia.kernels.named_kernels import KernelLike
 from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
+from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
+from absentia.parameters import declared
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["KernelMatrix"]
 
 
 @documented
-class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+@declared
+class KernelMatrix(
+    WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
+):
     """Turn rows with missing values into rows of a Gram matrix.
 
     ``fit`` learns the density and remembers the training rows; ``transform`` gives the kernel of
@@ -55,22 +60,8 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
 
     _holds_matrix = False
 
-    def __init__(
-        self,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        *,
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    density: DensityLike = field(default="gaussian", kw_only=False)
+    kernel: KernelLike = field(default="genrbf", kw_only=False)
 
     def fit(self, X: TableLike, y: Any = None) -> KernelMatrix:
         """Fit density and kernel to incomplete training rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -14,21 +15,22 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KernelCenterer
 
 from absentia.beliefs import Beliefs
-from absentia.densities.named_densities import DensityLike
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import FunctionKernel
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
+from absentia.kernels.metric import Widths
+from absentia.kernels.named_kernels import KernelLike
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
-from absentia.parameters import RandomState
+from absentia.machines.shared_parameters import WidthParameters
+from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["KernelPCA"]
 
 
 @documented
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+@declared
+class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Kernel principal component analysis of rows with missing values.
 
     The directions in the kernel's space along which the rows differ most: with ``Kc`` the kernel
@@ -89,46 +91,22 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     (50, 2)
     """
 
-    eigenvalues_: FloatArray
-    eigenvectors_: FloatArray
-    centerer_: KernelCenterer
+    eigenvalues_: FloatArray = field(init=False)
+    eigenvectors_: FloatArray = field(init=False)
+    centerer_: KernelCenterer = field(init=False)
 
     _stands_in_for_scikit_learn = True
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        eigen_solver: str = "auto",
-        tol: float = 0,
-        max_iter: int | None = None,
-        iterated_power: int | str = "auto",
-        remove_zero_eig: bool = False,
-        fit_inverse_transform: bool = False,
-        alpha: float = 1.0,
-        random_state: RandomState = None,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "linear",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.n_components = n_components
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.fit_inverse_transform = fit_inverse_transform
-        self.alpha = alpha
-        self.random_state = random_state
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    n_components: int | None = field(default=None, kw_only=False)
+    eigen_solver: str = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: int | str = "auto"
+    remove_zero_eig: bool = False
+    fit_inverse_transform: bool = False
+    alpha: float = 1.0
+    random_state: RandomState = None
+    kernel: KernelLike = "linear"
 
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> KernelPCA:
         """Fit density, kernel and components to incomplete training rows.
@@ -218,7 +196,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         if self.fit_inverse_transform and self._is_precomputed():
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
 
-    def _make_kernel(self, gamma: Any) -> Kernel:
+    def _make_kernel(self, gamma: Widths) -> Kernel:
         if callable(self.kernel) and not isinstance(self.kernel, Kernel):
             return FunctionKernel(self.kernel, of_pairs=True)  # as in scikit-learn's KernelPCA
         return super()._make_kernel(gamma)

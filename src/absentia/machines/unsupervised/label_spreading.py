@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,20 +10,19 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import ClassifierMixin
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import ClassifierTargets, KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.missingness_shift import Shift
+from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.unsupervised.clustering import check_similarities
-from absentia.parameters import FRACTION, GAMMA, Rule, words
+from absentia.parameters import FRACTION, GAMMA, Rule, declared, words
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["LabelSpreading"]
 
 
 @documented
-class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
+@declared
+class LabelSpreading(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachine):
     """Semi-supervised classification of rows with missing values.
 
     Labels spread over the graph whose weights are the kernel ``W`` of all rows, labelled or not,
@@ -76,28 +76,11 @@ class LabelSpreading(ClassifierTargets, ClassifierMixin, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale"), "alpha": FRACTION}
 
-    classes_: np.ndarray
-    label_distributions_: FloatArray
-    transduction_: np.ndarray
+    classes_: np.ndarray = field(init=False)
+    label_distributions_: FloatArray = field(init=False)
+    transduction_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.2,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "genrbf",
-        gamma: float | str = "scale",
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.alpha = alpha
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    alpha: float = 0.2
 
     def fit(self, X: TableLike, y: ArrayLike) -> LabelSpreading:
         """Spread the labels over all rows.

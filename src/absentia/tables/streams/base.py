@@ -7,13 +7,14 @@ which chunk was finished first: a fit gives the same bits on one worker and on t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from absentia.tables.reading import FloatArray, as_table
+from absentia.tables.reading import FloatArray, TableLike, as_table
 from absentia.tables.rows import Rows
 from absentia.tables.table import Table
 
@@ -24,6 +25,11 @@ __all__ = [
     "pairwise_sum",
     "sample_rows",
 ]
+
+#: Whatever a function makes of a chunk; it can be added.
+Outcome = TypeVar("Outcome")
+#: One value per row of a chunk: an array, a list, or a series of a frame.
+Column = Sequence[object] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +46,18 @@ class Chunk:
     """
 
     X: FloatArray
-    y: Any = None
-    sample_weight: Any = None
+    y: np.ndarray | None = None
+    sample_weight: FloatArray | None = None
     number: int = 0
 
     @classmethod
-    def of(cls, X: Any, y: Any = None, sample_weight: Any = None, number: int = 0) -> Chunk:
+    def of(
+        cls,
+        X: TableLike,
+        y: Column | None = None,
+        sample_weight: Column | None = None,
+        number: int = 0,
+    ) -> Chunk:
         """Check the rows of a chunk, whatever kind of table they came as."""
         if isinstance(X, Table) and X.lower is not None:
             raise ValueError(
@@ -83,7 +95,7 @@ class Stream(Rows):
 
     in_memory = False
 
-    def checked(self, estimator: Any) -> Self:
+    def checked(self, estimator: BaseEstimator) -> Self:
         """Return the stream after checking its columns against those of training."""
         if self.n_features != estimator.n_features_in_:
             raise ValueError(
@@ -99,7 +111,7 @@ class Stream(Rows):
         return self
 
     @abstractmethod
-    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+    def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         """Return the sum over chunks of ``function(chunk, *shared)``: one pass over the data.
 
         What the function returns is an array, a number, a tuple of such, or anything with ``+``.
@@ -125,13 +137,13 @@ def add(left: Any, right: Any) -> Any:
     return left + right
 
 
-def pairwise_sum(values: Iterable[Any]) -> Any:
+def pairwise_sum(values: Iterable[Outcome]) -> Outcome:
     """Sum neighbours two and two, then their sums, holding one value per level.
 
     As :func:`absentia.tables.streams.dask_stream.DaskStream.map_sum` does on many machines, so that
     both round alike.
     """
-    waiting: list[tuple[int, Any]] = []
+    waiting: list[tuple[int, Outcome]] = []
     for value in values:
         level = 0
         while waiting and waiting[-1][0] == level:

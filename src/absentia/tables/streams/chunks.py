@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from absentia.tables.reading import FloatArray, column_names
-from absentia.tables.streams.base import Chunk, Stream, pairwise_sum
+from absentia.tables.reading import FloatArray, TableLike, column_names
+from absentia.tables.streams.base import Chunk, Outcome, Stream, pairwise_sum
 
 __all__ = ["Chunks"]
 
@@ -117,7 +117,7 @@ class Chunks(Stream):
             self._check_columns(X, checked)
             yield checked
 
-    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+    def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         """Return the sum over chunks of ``function(chunk, *shared)``; one pass, one at a time."""
         return pairwise_sum(function(chunk, *shared) for chunk in self.iter_chunks())
 
@@ -130,7 +130,7 @@ class Chunks(Stream):
         chunks = self.source() if callable(self.source) else self.source
         return np.concatenate([c[0] if isinstance(c, tuple) else c for c in chunks])
 
-    def _check_columns(self, X: Any, chunk: Chunk) -> None:
+    def _check_columns(self, X: TableLike, chunk: Chunk) -> None:
         names = column_names(X, chunk.X.shape[1]) if hasattr(X, "columns") else None
         if self._n_features is None:
             self._n_features, self._names = chunk.X.shape[1], names

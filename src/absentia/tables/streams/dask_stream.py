@@ -15,8 +15,8 @@ import dask
 import dask.array as da
 import numpy as np
 
-from absentia.tables.reading import FloatArray, as_table
-from absentia.tables.streams.base import Chunk, Stream, add
+from absentia.tables.reading import FloatArray, TableLike, as_table
+from absentia.tables.streams.base import Chunk, Column, Outcome, Stream, add
 
 __all__ = ["DaskStream"]
 
@@ -70,7 +70,7 @@ class DaskStream(Stream):
         """The names of the columns, where the table was a frame."""
         return self._names
 
-    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+    def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         """Return the sum over partitions of ``function(chunk, *shared)``.
 
         The chunk function runs where the partition is; partial sums are added two and two on the
@@ -125,7 +125,12 @@ class _AfterReading:
 
 
 def _apply_to_chunk(
-    function: Callable[..., Any], number: int, X: Any, y: Any, sample_weight: Any, *shared: Any
+    function: Callable[..., Any],
+    number: int,
+    X: TableLike,
+    y: Column | None,
+    sample_weight: Column | None,
+    *shared: object,
 ) -> Any:
     return function(Chunk.of(X, y, sample_weight, number), *shared)
 

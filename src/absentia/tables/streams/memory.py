@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.tables.reading import FloatArray
-from absentia.tables.streams.base import Chunk, Stream, pairwise_sum
+from absentia.tables.streams.base import Chunk, Outcome, Stream, pairwise_sum
 
 __all__ = ["MemoryStream"]
 
@@ -56,7 +56,7 @@ class MemoryStream(Stream):
                 number,
             )
 
-    def map_sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+    def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         """Return the sum over chunks of ``function(chunk, *shared)``, on threads where it pays."""
         threads = min(n_threads(self.n_jobs), -(-len(self.X) // self.chunk_rows))
         if threads == 1:
