@@ -13,6 +13,7 @@ from absentia import (
     LargeScaleLogisticRegression,
     LargeScaleRidge,
     LargeScaleSVC,
+    MixedDensity,
 )
 from absentia.machines.large_scale.learned_metric import average_gradient_product
 
@@ -120,3 +121,16 @@ def test_what_cannot_be_learned_is_refused():
     labels[np.random.RandomState(0).permutation(60)[0]] = "b"  # held out
     with pytest.raises(ValueError, match="too few rows"):
         LargeScaleSVC(n_components=20, metric="learned").fit(X, labels)
+
+
+def test_categories_keep_weights_of_their_own():
+    X, y = table(n=400)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["word"] = np.where(np.arange(400) % 2, "odd", "even")
+    machine = LargeScaleRidge(
+        n_components=50,
+        metric="learned",
+        density=MixedDensity(n_components=1),
+        random_state=0,
+    ).fit(frame, y)
+    assert machine.features_.metric.shape == (6, 6)

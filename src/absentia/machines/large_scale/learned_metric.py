@@ -184,11 +184,13 @@ def _metrics_of(product: FloatArray, covariance: FloatArray) -> list[FloatArray]
 
 def _for_all_columns(metric: FloatArray, density: Any, rows: Any) -> FloatArray:
     """Return the metric with a place for columns that only rows outside the sample have."""
-    seen = np.flatnonzero(~rows.mask.all(axis=0))
+    # The metric is about numbers; categories have weights of their own.
+    categories = getattr(density, "category_columns_", ())
+    seen = np.setdiff1d(np.flatnonzero(~rows.mask.all(axis=0)), categories)
     if len(seen) == len(metric):
         return metric
     whole = np.eye(len(seen)) * np.trace(metric) / len(metric)
-    places = np.searchsorted(seen, density.columns_)
+    places = np.searchsorted(seen, getattr(density, "number_columns_", density.columns_))
     whole[np.ix_(places, places)] = metric
     return whole
 
