@@ -156,7 +156,7 @@ def rank_diagram(comparison: Comparison) -> Figure:
     """Draw mean ranks, each with half a critical difference to either side, the best on top.
 
     Two methods differ significantly exactly where their intervals do not overlap, which is what
-    the bars of [Demsar2006]_ show, one interval per method instead of one bar per clique.
+    the bars of Demšar (2006) show, one interval per method instead of one bar per clique.
     """
     half = comparison.critical_difference / 2
     ranks = comparison.ranks[::-1]

@@ -36,7 +36,7 @@ _ONE_COMMA = re.compile(r"^\d*,\d+$|^\d+,\d*$")
 _COMMA_SHOWS = re.compile(r"^(0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|\d{1,3}(\.\d{3})+,\d+)$")
 _POINT_SHOWS = re.compile(r"^(0?\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{4,}\.\d+|\d{1,3}(,\d{3})+\.\d+)$")
 
-#: What every limit has, so that most words are told apart by one search.
+#: What every limit has, so that one search settles most words.
 _LIMIT = re.compile(
     r"[<>≤≥+\-–—\[(]|\.\.|\b(to|than|under|below|most|more|over|above|least)\b", re.I
 )
