@@ -193,3 +193,11 @@ def test_limits_beyond_the_last_digit_have_finite_moments(far, end):
     np.testing.assert_allclose(variance, far**-2.0, rtol=1e-6)
     mirrored = truncated_moments(np.array([-far * end]), np.array([-far]))
     np.testing.assert_array_equal(mirrored[1], -mean)
+
+
+@pytest.mark.parametrize("far", [10.0, 1e3, 1e5, 1e7, 1e9])
+@pytest.mark.parametrize("length", [np.inf, 0.1])
+def test_several_limits_are_no_likelier_than_one_of_them(far, length):
+    both = narrowed([far, far], [far * (1 + length), far * (1 + length)])[0]
+    one = narrowed([far, -np.inf], [far * (1 + length), np.inf])[0]
+    assert both <= one

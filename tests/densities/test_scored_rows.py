@@ -194,3 +194,22 @@ def test_machines_wrappers_and_files(tmp_path):
     expected = wrapped.estimator_.predict_proba(draws[:, 0]).mean(axis=0)
     np.testing.assert_allclose(wrapped.predict_proba(X[:1] * np.nan)[0], expected, atol=0.05)
     assert measure_next(wrapped, X[:1] * np.nan).best == ["x1"]
+
+
+@pytest.mark.parametrize("far", [-1e13, 1e13])
+def test_a_gross_outlier_does_not_take_the_digits_of_other_rows(far):
+    X = skewed(seed=3)
+    X[0] = [1.0, far, 0.5]
+    density = GaussianDensity(margins="normal-scores").fit(X)
+    curve = density.margins_.curves[1]
+    scores = np.linspace(-1, 1, 9)
+    values = curve.expected_values(scores, np.full(9, 1e-12))
+    np.testing.assert_allclose(values, curve.backward(scores), atol=1e-9)
+
+
+def test_weights_next_to_zero_do_not_count_for_the_curves():
+    X = skewed()
+    weights = np.where(np.arange(len(X)) % 2, 1.0, 1e-18)
+    density = GaussianDensity(margins="normal-scores").fit(X, sample_weight=weights)
+    without = GaussianDensity(margins="normal-scores").fit(X[1::2])
+    np.testing.assert_allclose(density.score_samples(X), without.score_samples(X), rtol=1e-6)

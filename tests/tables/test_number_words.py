@@ -53,6 +53,8 @@ def test_numbers_with_points_and_commas(word, point, comma):
         (["1.234", "1.200,50 €"], ","),
         (["1,5", "0.25"], "."),
         (["<0,5", "1,234"], ","),
+        (["1 234,567 €", "12"], ","),
+        (["1'234.567", "0,5"], "."),
         (["1", "2", "x"], "."),
     ],
 )
@@ -75,6 +77,8 @@ def test_a_column_decides_what_its_commas_mean(words, sign):
         ("10 to 20", (10, 20)),
         ("[70-80)", (70, 80)),
         ("(0, 10]", (0, 10)),
+        ("(0, 10)", (0, 10)),
+        ("(1,234)", (-INF, INF)),  # a loss of 1234 in accountants' brackets
         ("< 5 %", (-INF, 5)),
         ("20-10", (-INF, INF)),
         ("-5", (-INF, INF)),

@@ -254,7 +254,11 @@ def _propagated(
         active, spread, mean = active[going_on], spread[going_on], mean[going_on]
         if not len(active):
             break
-    return masses, precisions, pushes
+    # All limits together are no likelier than any of them; with limits thousands of deviations out
+    # the sums above are differences of far larger numbers.
+    deviations = np.sqrt(np.diagonal(S, axis1=2, axis2=3))
+    alone = truncated_moments(lower / deviations, upper / deviations)[0]
+    return np.minimum(masses, alone.min(axis=-1)), precisions, pushes
 
 
 def _with_factors(

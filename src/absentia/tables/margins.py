@@ -15,6 +15,7 @@ from absentia.tables.table import Table
 __all__ = ["Margins"]
 
 _MIN_DISTINCT = 10  # columns with fewer different values are scaled
+_LEAST_WEIGHT = 1e-12  # of all; a value with less is no knot
 _IDENTITY = ScoreCurve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
 
@@ -56,7 +57,8 @@ class Margins(Stored):
     def of(cls, rows: Table, weights: FloatArray | None = None) -> Margins:
         """Fit the curves to the observed values, and to the middles of intervals without any.
 
-        Rows of weight zero do not count. A column without any value gets the identity.
+        Rows of weight zero, or next to it, do not count. A column without any value gets the
+        identity.
         """
         values, middles = rows.array, rows.interval_middles()
         if middles is not None:
@@ -121,7 +123,8 @@ class Margins(Stored):
 def _curve_of(column: FloatArray, weights: FloatArray | None) -> ScoreCurve:
     counted = ~np.isnan(column)
     if weights is not None:
-        counted &= weights > 0
+        # A weight that is lost beside the sum would give its value the rank of the next one.
+        counted &= weights > _LEAST_WEIGHT * weights[counted].sum()
         weights = weights[counted]
     values = column[counted]
     if len(np.unique(values)) >= _MIN_DISTINCT:

@@ -83,17 +83,20 @@ class ScoreCurve(Stored):
     def expected_values(self, means: FloatArray, deviations: FloatArray) -> FloatArray:
         """Return the mean of the value of a score that is normal with these means and deviations.
 
-        The curve is a line and a bend at each knot, and ``E max(z - knot, 0) = s (phi(u) + u
-        Phi(u))`` with ``u = (mean - knot) / s``.
+        The curve is its middle line and a bend at each knot, and ``E max(z - knot, 0) = s (phi(u)
+        + u Phi(u))`` with ``u = (mean - knot) / s``. The bends of knots below the middle are taken
+        downwards: a single value far below the others would cost these all their digits otherwise.
         """
         low, high = self._slopes()
         inner = np.diff(self.values) / np.diff(self.scores)
         bends = np.diff(np.concatenate([[1 / low], inner, [1 / high]]))
-        out = self.values[0] + (means - self.scores[0]) / low
+        middle = (len(inner) - 1) // 2
+        towards = np.where(np.arange(len(bends)) > middle, 1.0, -1.0)
+        out = self.values[middle] + (means - self.scores[middle]) * inner[middle]
         flat, centres, spreads = out.reshape(-1), means.reshape(-1), deviations.reshape(-1)
         for part in bounded_slices(len(flat), len(bends)):
             s = spreads[part, None]
-            gaps = centres[part, None] - self.scores
+            gaps = (centres[part, None] - self.scores) * towards
             with np.errstate(divide="ignore", invalid="ignore"):
                 u = gaps / s
                 beyond = s * np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi) + gaps * ndtr(u)

@@ -33,8 +33,12 @@ _THOUSANDS = {
 }
 _ONE_COMMA = re.compile(r"^\d*,\d+$|^\d+,\d*$")
 #: What can only have a decimal comma, and what can only have a decimal point.
-_COMMA_SHOWS = re.compile(r"^(0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|\d{1,3}(\.\d{3})+,\d+)$")
-_POINT_SHOWS = re.compile(r"^(0?\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{4,}\.\d+|\d{1,3}(,\d{3})+\.\d+)$")
+_COMMA_SHOWS = re.compile(
+    rf"^(0,\d+|\d+,\d{{1,2}}|\d+,\d{{4,}}|\d{{4,}},\d+|\d{{1,3}}([.'’{_SPACES}]\d{{3}})+,\d+)$"
+)
+_POINT_SHOWS = re.compile(
+    rf"^(0?\.\d+|\d+\.\d{{1,2}}|\d+\.\d{{4,}}|\d{{4,}}\.\d+|\d{{1,3}}([,'’{_SPACES}]\d{{3}})+\.\d+)$"
+)
 
 #: What every limit has, so that one search settles most words.
 _LIMIT = re.compile(
@@ -161,6 +165,8 @@ def limits_of_word(word: str, decimal: str = ".") -> tuple[float, float]:
             if np.isfinite(end):
                 return (-np.inf, end) if is_upper else (end, np.inf)
     bare = word[1:-1].strip() if word[:1] in "[(" and word[-1:] in ")]" else word
+    if word[:1] == "(" and word[-1:] == ")" and np.isfinite(number_of(bare, decimal)):
+        return -np.inf, np.inf  # "(1,234)" may be a loss of 1234: no interval from 1 to 234
     found = _BRACKETED.match(word) or _BETWEEN.match(bare)
     if found:
         low, high = number_of(found[1].strip(), decimal), number_of(found[2].strip(), decimal)
