@@ -265,6 +265,19 @@ def test_frames_in_and_frames_out():
     assert sets.predict_set(frame[:3]).to_frame().columns.tolist() == ["no", "yes", "n_calibration"]
 
 
+def test_frames_with_words_may_have_their_columns_in_any_order():
+    X, y = example(120)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(c=np.where(X[:, 2] > 0, "x", "y"))
+    machine = ConformalRegressor(KernelRidge(density=QUICK), random_state=0).fit(frame, y)
+    expected = machine.predict_interval(frame[:5])
+    other = frame[["c", "b", "a"]].assign(further="z")
+    np.testing.assert_array_equal(machine.predict_interval(other[:5]).lower, expected.lower)
+    with pytest.warns(UserWarning, match="lacks 'a'"):
+        shorter = machine.predict_interval(frame[["c", "b"]][:5])
+    whole = machine.predict_interval(frame[:5].assign(a=np.nan))
+    np.testing.assert_array_equal(shorter.lower, whole.lower)
+
+
 def test_bad_input(linear):
     X, y = example(40)
     with pytest.raises(ValueError, match=r"method must be .* or 'cross', found 'jackknife'"):

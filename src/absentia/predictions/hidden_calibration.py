@@ -95,13 +95,25 @@ class HidingTable(Stored, Rows):
         names = list(self.kind.columns) if is_frame(self.kind) else []
         return names if names and all(isinstance(name, str) for name in names) else None
 
+    @property
+    def _has_words(self) -> bool:
+        """Whether this is a frame with columns of anything but numbers."""
+        return hasattr(self.values, "iloc") and any(
+            getattr(dtype, "kind", "O") not in "biuf" for dtype in self.values.dtypes
+        )
+
     def checked(self, estimator: Any) -> HidingTable:
         """Return the table after checking its columns against those of training.
 
-        A pandas frame that lacks some of them has them missing in every row, with a warning.
+        A pandas frame that lacks some of them has them missing in every row, with a warning. In a
+        frame with columns of words columns are found by name, in any order, as machines do.
         """
         known = getattr(estimator, "feature_names_in_", None)
         names = None if known is None else [str(name) for name in known]
+        if names and self._has_words and self.column_names not in (None, names):
+            found = [name for name in names if name in self.values.columns]
+            if found and found != self.column_names:
+                return HidingTable.of(self.values[found]).checked(estimator)
         absent = absent_names(self.column_names, names)
         if absent and hasattr(self.values, "iloc"):
             warn_of_absent_columns(absent)
