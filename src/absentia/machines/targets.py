@@ -21,6 +21,7 @@ __all__ = [
     "checked_labels",
     "codes_of_classes",
     "codes_of_numbers",
+    "spread_of_targets",
 ]
 
 
@@ -110,8 +111,17 @@ def codes_of_numbers(y: Any) -> FloatArray:
     """Return each target centred and of unit variance, so that all have equal weight."""
     columns = np.reshape(y, (len(y), -1)).astype(np.float64)
     centred = columns - columns.mean(axis=0)
-    spread = centred.std(axis=0)
-    return centred / np.where(spread > 0, spread, 1.0)
+    return centred / spread_of_targets(centred)
+
+
+def spread_of_targets(y: FloatArray) -> FloatArray:
+    """Return the standard deviation of each target, one for a constant.
+
+    In a unit of its own, a power of two that changes no digit: squares of 1e200 have no number.
+    """
+    exponents = np.frexp(np.abs(y).max(axis=0))[1]
+    spread = np.ldexp(np.ldexp(y, -exponents).std(axis=0), exponents)
+    return np.where(spread > 0, spread, 1.0)
 
 
 def _check_given(machine: BaseEstimator, y: ArrayLike) -> None:

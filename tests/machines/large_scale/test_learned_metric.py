@@ -88,6 +88,33 @@ def test_several_targets_weights_frames_and_beliefs():
     assert make.fit(P, y).predict(P).shape == (400,)
 
 
+@pytest.mark.parametrize(
+    "make", [LargeScaleRidge, LargeScaleSVC, LargeScaleLogisticRegression], ids=lambda m: m.__name__
+)
+def test_rows_of_weight_zero_do_not_count(make):
+    X, y = table(n=200)
+    y = y if make is LargeScaleRidge else y > 0
+    X[60:, 5] = np.nan  # which is known in rows of weight zero only
+    weights = np.where(np.arange(200) < 60, 0.0, 1.5)
+    machine = make(n_components=50, metric="learned", random_state=0)
+    with pytest.warns(UserWarning, match="missing in every row"):
+        found = machine.fit(X, y, sample_weight=weights).features_.metric
+    with pytest.warns(UserWarning, match="missing in every row"):
+        without = machine.fit(X[60:], y[60:], sample_weight=weights[60:]).features_.metric
+    np.testing.assert_allclose(found, without, rtol=1e-6, atol=1e-9)
+
+
+def test_weights_are_used_in_the_average_of_gradients():
+    X, _ = table(n=40, d=3)
+    P = GaussianDensity().fit(X).condition(X)
+    features = FourierFeatures(32, random_state=0).fit(P)
+    coef, Z = np.random.default_rng(0).normal(size=(2, 32)), features.transform(P)
+    twice = np.repeat([1, 2], 20)
+    found = average_gradient_product(features, coef, Z, twice.astype(float))
+    repeated = average_gradient_product(features, coef, np.repeat(Z, twice, axis=0))
+    np.testing.assert_allclose(found, repeated, rtol=1e-10)
+
+
 def test_columns_that_the_sample_never_sees(monkeypatch):
     from absentia.machines.large_scale import learned_metric
 

@@ -11,6 +11,7 @@ from absentia import (
     SVC,
     SVR,
     GaussianDensity,
+    GaussianProcessRegressor,
     GenRBF,
     KernelRidge,
     LogisticRegression,
@@ -138,3 +139,25 @@ def test_constant_targets_leave_one_width():
     X, _ = table(n=20)
     machine = KernelRidge(gamma="loo-ard").fit(X, np.zeros(20))
     assert np.ndim(machine.kernel_.gamma) == 0
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_of_targets_do_not_matter(unit):
+    X, y = table()
+    for gamma in ("loo", "loo-ard"):
+        one = KernelRidge(gamma=gamma).fit(X, y).kernel_.gamma
+        other = KernelRidge(gamma=gamma).fit(X, y * unit).kernel_.gamma
+        np.testing.assert_allclose(other, one, rtol=1e-4)
+    process = GaussianProcessRegressor()
+    means = process.fit(X, y).predict(X)
+    np.testing.assert_allclose(process.fit(X, y * unit).predict(X) / unit, means, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "machine", [KernelRidge(gamma="loo-ard"), GaussianProcessRegressor(gamma="ard")], ids=repr
+)
+def test_a_deviation_next_to_zero_keeps_the_widths_together(machine):
+    X, y = table()
+    model = clone(machine).set_params(width_prior=1e-300).fit(X, y)
+    widths = next(v for k, v in model.kernel_.get_params().items() if k.endswith("gamma"))
+    assert np.ptp(np.log(widths)) < 1e-2

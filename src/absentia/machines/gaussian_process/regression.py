@@ -22,6 +22,7 @@ from absentia.machines.gaussian_process.factored_evidence import FactoredEvidenc
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.missingness_shift import Shift
 from absentia.machines.search.kernel_family import KernelFamily, is_free
+from absentia.machines.targets import spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, words
 from absentia.tables import FloatArray, TableLike
@@ -451,8 +452,7 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     """Return centre and spread of each target, a number for one and an array for several."""
     if not wanted:
         return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
-    spread = y.std(axis=0)
-    return y.mean(axis=0), np.where(spread > 0, spread, 1.0)
+    return y.mean(axis=0), spread_of_targets(y)
 
 
 def _multiplied(bounds: Bounds, unit: float) -> Bounds:

@@ -62,7 +62,9 @@ class LearnedMetric:
     losses: tuple[float, ...]
 
 
-def average_gradient_product(features: Any, coef: FloatArray, Z: FloatArray) -> FloatArray:
+def average_gradient_product(
+    features: Any, coef: FloatArray, Z: FloatArray, sample_weight: FloatArray | None = None
+) -> FloatArray:
     """Return the average outer product of the gradients of linear scores of Fourier features.
 
     By the means of the beliefs; of mixtures, by a common shift of the means of all components.
@@ -74,6 +76,8 @@ def average_gradient_product(features: Any, coef: FloatArray, Z: FloatArray) -> 
     coef : ndarray of shape (n_scores, n_components)
     Z : ndarray of shape (n_samples, n_components)
         The features of the rows.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Of the average.
 
     Returns
     -------
@@ -82,10 +86,11 @@ def average_gradient_product(features: Any, coef: FloatArray, Z: FloatArray) -> 
     frequencies = features.frequencies_
     half = frequencies.shape[1]
     total = np.zeros((len(frequencies), len(frequencies)))
+    weights = np.ones(len(Z)) if sample_weight is None else sample_weight
     for of_cosines, of_sines in zip(coef[:, :half], coef[:, half:], strict=True):
         gradients = (Z[:, :half] * of_sines - Z[:, half:] * of_cosines) @ frequencies.T
-        total += gradients.T @ gradients
-    return total / len(Z)
+        total += gradients.T @ (weights[:, None] * gradients)
+    return total / weights.sum()
 
 
 def learn_metric(
@@ -100,7 +105,11 @@ def learn_metric(
     rows : Table, Beliefs or array
     y : ndarray
     sample_weight : ndarray of shape (n_samples,), optional
+        Of all that is learned, and of the losses; rows of weight zero are left out.
     """
+    if sample_weight is not None and not sample_weight.all():
+        counting = np.flatnonzero(sample_weight)
+        rows, y, sample_weight = rows[counting], y[counting], sample_weight[counting]
     order = np.random.RandomState(0).permutation(len(rows))[:MOST_ROWS]
     n_held = max(1, int(_HELD_OUT * len(order)))
     train, held = order[n_held:], order[:n_held]
@@ -110,9 +119,14 @@ def learn_metric(
             "that. Use metric='euclidean'."
         )
     known = isinstance(rows, Beliefs)
+    weights, held_weights = (
+        None if sample_weight is None else sample_weight[part] for part in (train, held)
+    )
     density = machine.density
     if not known:
-        density = FrozenEstimator(fit_density(density, rows[np.sort(train)]))
+        sample = np.sort(train)
+        of_sample = None if sample_weight is None else sample_weight[sample]
+        density = FrozenEstimator(fit_density(density, rows[sample], of_sample))
     prior = rows.prior if known else density.prior_
     covariance = prior.covariance()
     d = prior.n_features
@@ -124,16 +138,15 @@ def learn_metric(
         own = clone(machine).set_params(
             metric=metric, gamma=gamma, density=density, n_components=n_components
         )
-        weights = None if sample_weight is None else sample_weight[train]
         own.fit(rows[train], y[train], sample_weight=weights)
-        return _loss(own, rows[held], y[held]), own
+        return _loss(own, rows[held], y[held], held_weights), own
 
     loss, own = fitted(metric, gamma)
     best = LearnedMetric(metric, gamma, (loss,))
     losses = [loss]
     for number in range(_ROUNDS):
         product = average_gradient_product(
-            own.features_, own.coef_, own.features_.of_rows(rows[train])
+            own.features_, own.coef_, own.features_.of_rows(rows[train]), weights
         )
         if not np.isfinite(product).all() or not np.trace(product) > 0:
             break
@@ -195,9 +208,12 @@ def _for_all_columns(metric: FloatArray, density: Any, rows: Any) -> FloatArray:
     return whole
 
 
-def _loss(machine: Any, rows: Any, y: np.ndarray) -> float:
+def _loss(machine: Any, rows: Any, y: np.ndarray, sample_weight: FloatArray | None) -> float:
     if not is_classifier(machine):
-        return float(np.mean((np.asarray(machine.predict(rows)) - y) ** 2))
+        squares = (np.asarray(machine.predict(rows)) - y) ** 2
+        return float(np.average(squares.reshape(len(y), -1).mean(axis=1), weights=sample_weight))
     if hasattr(machine, "predict_proba"):
-        return float(log_loss(y, machine.predict_proba(rows), labels=machine.classes_))
-    return float(np.mean(machine.predict(rows) != y))
+        probabilities = machine.predict_proba(rows)
+        labels = machine.classes_
+        return float(log_loss(y, probabilities, sample_weight=sample_weight, labels=labels))
+    return float(np.average(machine.predict(rows) != y, weights=sample_weight))

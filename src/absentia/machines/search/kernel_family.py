@@ -20,6 +20,8 @@ __all__ = ["KernelFamily", "is_by_column", "is_free", "maximise"]
 
 #: Weights of the mask kernel that are looked at: from no effect to patterns that never meet.
 _WEIGHT_BOUNDS = (1e-3, 30.0)
+#: A tighter prior on widths is no different from this one, and its square may be no number.
+_LEAST_DEVIATION = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,8 @@ class KernelFamily:
                 f"with MaskKernel), found {self.kernel!r}. Use kernel='genrbf' or "
                 "kernel='expected-rbf', or one gamma."
             )
-        return KernelFamily(self.kernel, tuple(names), np.array(bounds), float(deviation))
+        deviation = max(float(deviation), _LEAST_DEVIATION)
+        return KernelFamily(self.kernel, tuple(names), np.array(bounds), deviation)
 
     @property
     def has_columns(self) -> bool:
