@@ -240,3 +240,11 @@ def test_columns_that_few_rows_have_do_not_hinder_the_choice():
         # Shrunk correlations have no few factors, and more of them do no harm.
         assert density.n_factors_ == 2 or shrinkage == "auto"
         assert np.isfinite(density.held_out_).all()
+
+
+def test_there_are_no_more_factors_than_columns():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[0, 0] = np.nan
+    most = LowRankDensity(2**31 - 1).fit(X)
+    assert most.n_factors_ == 3
+    np.testing.assert_array_equal(most.score_samples(X), LowRankDensity(3).fit(X).score_samples(X))

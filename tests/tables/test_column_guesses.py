@@ -136,3 +136,9 @@ def test_a_plan_has_standard_units_whatever_the_units_were(unit):
     frame = pd.DataFrame({"a": unit * NUMBERS, "ward": ["a", "b"] * 30})
     found = ColumnPlan.of(frame).read(frame).array[:, 0]
     np.testing.assert_allclose(found, (NUMBERS - NUMBERS.mean()) / NUMBERS.std(), rtol=1e-9)
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal():
+    plan = ColumnPlan.of(pd.DataFrame({"\x1b[31mré": [1.0, 2.0, 3.0], "word": ["a", "b", "a"]}))
+    assert "\x1b" not in repr(plan)
+    assert "\\x1b[31mré" in repr(plan)

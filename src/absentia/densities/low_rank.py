@@ -48,6 +48,7 @@ class LowRankDensity(HasCriteria):
         "auto" tries 1, 2, 3, 4, 6, 8, 11, 16, ... and keeps the number under which rows that were
         left out are likeliest, the least likely tenth of them aside: three folds, or one third of
         a table of more than 262 144 values. It stops when two consecutive numbers were no better.
+        There are never more factors than columns.
     max_factors : int, default=32
         Used with ``n_factors="auto"`` only.
     n_components : int, default=1
@@ -214,7 +215,7 @@ class LowRankDensity(HasCriteria):
             if self.n_factors == "auto":
                 number, tried, held_out = search.best_number(self.max_factors)
             else:
-                number = int(self.n_factors)
+                number = min(int(self.n_factors), max(1, len(training.columns)))
             fitted = search.fit(number)
         if not fitted.ascent.converged:
             warn_not_converged(self, len(fitted.ascent.objectives), fitted.ascent.residual)

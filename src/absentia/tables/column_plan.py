@@ -323,7 +323,8 @@ optional
         return lines
 
     def __repr__(self) -> str:
-        lines = [("column", "used as", "note"), *self._lines()]
+        lines = [("column", "used as", "note")]
+        lines += [(_printable(name), kind, note) for name, kind, note in self._lines()]
         widths = [max(len(line[at]) for line in lines) for at in (0, 1)]
         return "\n".join(
             f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {note}".rstrip()
@@ -337,6 +338,11 @@ optional
         )
         head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _printable(name: str) -> str:
+    """Return a name with control characters written out, which could drive a terminal."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
 def _with_limits(reading: ColumnReading) -> ColumnReading:
