@@ -63,7 +63,6 @@ def test_a_flag_is_true_or_false(name, flag):
             fit(made(name).set_params(**{flag: value}))
 
 
-ODD = [None, [], {}, "two", 10**400, DecisionTreeClassifier]
 WRAPPERS = ("ConformalClassifier", "ConformalRegressor", "MarginalClassifier", "MarginalRegressor")
 
 

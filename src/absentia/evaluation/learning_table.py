@@ -90,16 +90,13 @@ def split_target(
     column, notes = _as_read(frame[target], task)
     known = column.notna().to_numpy()
     if not known.all():
-        n_unknown = int((~known).sum())
-        without = "1 row has" if n_unknown == 1 else f"{n_unknown} rows have"
-        notes.append(f"{without} no {target}, left out.")
+        notes.append(_left_out(~known, target))
         frame, column = frame.loc[known], column.loc[known]
     # Such a row says nothing about what is to be learned, but a kernel machine would learn by heart
     # what to answer when nothing is known.
     empty = frame.drop(columns=target).isna().all(axis=1).to_numpy()
     if empty.any() and frame.shape[1] > 1:
-        without = "1 row has" if empty.sum() == 1 else f"{empty.sum()} rows have"
-        notes.append(f"{without} no value but that of {target}, left out.")
+        notes.append(_left_out(empty, f"value but that of {target}"))
         frame, column = frame.loc[~empty], column.loc[~empty]
     if len(frame) < 10:
         raise ValueError(
@@ -119,6 +116,12 @@ def split_target(
     elif np.ptp(values) == 0:
         raise ValueError(f"{target} is {values[0]:g} in every row: nothing to predict.")
     return LearningTable(features, values, chosen, tuple(notes))
+
+
+def _left_out(rows: BoolArray, lacking: str) -> str:
+    """Return a note on rows that nothing can be learned from."""
+    without = "1 row has" if rows.sum() == 1 else f"{rows.sum()} rows have"
+    return f"{without} no {lacking}, left out."
 
 
 def _as_read(column: pd.Series, task: str | None) -> tuple[Any, list[str]]:

@@ -146,7 +146,6 @@ def test_every_compiled_function_has_one_signature():
         pair_tiles.gram_rows,
         explicit_tiles.explicit_rows,
         row_products.exponentials_of_distances,
-        row_products.in_lanes,
         row_products.row_products,
         dense_tiles.mirror_rows,
         dense_tiles.reorder,

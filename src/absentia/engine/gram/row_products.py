@@ -27,17 +27,15 @@ __all__ = ["exponentials_of_distances", "in_lanes", "row_products"]
 _PANEL = 128
 
 
-@compiled()
-def in_lanes(columns):
-    """Return points (m, d) as flat lanes: eight of them side by side, feature by feature."""
-    m, d = columns.shape
-    n_groups = (m + LANES - 1) // LANES
-    lanes = np.zeros(n_groups * d * LANES)
-    for j in range(m):
-        base = (j // LANES) * d * LANES + j % LANES
-        for k in range(d):
-            lanes[base + k * LANES] = columns[j, k]
-    return lanes
+def in_lanes(points):
+    """Return points (m, d) as flat lanes: eight of them side by side, feature by feature.
+
+    The last eight are filled up with zeros.
+    """
+    m, d = points.shape
+    padded = np.zeros((-(-m // LANES) * LANES, d))
+    padded[:m] = points
+    return padded.reshape(-1, LANES, d).transpose(0, 2, 1).ravel()
 
 
 @compiled(error_model="numpy")

@@ -14,6 +14,7 @@ import numpy as np
 from absentia.beliefs import Beliefs, LowRankPrior
 from absentia.beliefs.factor_rows import FactorKnowledge, packed_products, unpacked
 from absentia.engine.gram.factor_tiles import factor_tile
+from absentia.engine.gram.row_products import in_lanes
 from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import row_tiles, run_single_threaded_blas
@@ -350,10 +351,6 @@ def _places(size: int) -> IntArray:
 
 
 def _in_lanes(values: FloatArray | BoolArray) -> FloatArray:
-    """Return rows eight to a group, (n_groups, n_values * LANES); the last is filled with zeros."""
-    n, width = values.shape
-    out = np.zeros((-(-n // LANES) * LANES, width))
-    out[:n] = values
-    return np.ascontiguousarray(out.reshape(-1, LANES, width).transpose(0, 2, 1)).reshape(
-        -1, width * LANES
-    )
+    """Return rows eight to a group, (n_groups, n_values * LANES)."""
+    groups: FloatArray = in_lanes(values).reshape(-1, values.shape[1] * LANES)
+    return groups
