@@ -21,6 +21,8 @@ __all__ = ["publish_suite", "save_picture"]
 
 #: What is kept of a report beside its pictures; cells and scores are too many for a documentation.
 _KEPT = ("ranks.csv", "summary.csv", "choices.csv", "failures.csv", "probabilities.csv", "runs.csv")
+#: Seconds of cells that ran beside other programs are not published; ``smieja-timing`` is made for that.
+_NOT_PUBLISHED = ("times",)
 _COLOURS = 256
 
 
@@ -33,7 +35,8 @@ def publish_suite(results: Results, protocol: Protocol, size: str, seed: int, do
         if (report / name).exists():
             shutil.copy(report / name, folder / name)
     for picture in sorted(report.glob("*.png")):
-        save_picture(picture, folder)
+        if picture.stem not in _NOT_PUBLISHED:
+            save_picture(picture, folder)
     shutil.rmtree(report)
     scores = results.scores(protocol.name, size, seed)
     cells = results.cells(protocol.name, size, seed)

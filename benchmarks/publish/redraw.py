@@ -2,7 +2,7 @@
 
 Results of a suite are kept as means per data set, rate and method (``summary.csv``) and as mean
 ranks (``ranks.csv``), from which curves, heat maps and rankings can be drawn anew when the style of
-pictures changes. Pictures of seconds and of calibration need the cells, which are not kept.
+pictures changes. Pictures of calibration need the cells, which are not kept.
 """
 
 from __future__ import annotations
