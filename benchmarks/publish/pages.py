@@ -21,7 +21,7 @@ __all__ = ["publish_suite", "save_picture"]
 
 #: What is kept of a report beside its pictures; cells and scores are too many for a documentation.
 _KEPT = ("ranks.csv", "summary.csv", "choices.csv", "failures.csv", "probabilities.csv", "runs.csv")
-#: Seconds of cells that ran beside other programs are not published; ``smieja-timing`` is made for that.
+#: Seconds of cells that ran beside other programs; ``smieja-timing`` compares times.
 _NOT_PUBLISHED = ("times",)
 _COLOURS = 256
 
