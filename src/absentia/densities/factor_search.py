@@ -9,7 +9,6 @@ import numpy as np
 
 from absentia.beliefs import LowRankPrior
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
-from absentia.densities.base import SINGULAR, TrainingRows
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.factor_climb import climb_factors, factor_start
 from absentia.densities.em.factors import (
@@ -23,6 +22,7 @@ from absentia.densities.em.shrinkage import pair_sums
 from absentia.densities.em.starts import cluster_rows
 from absentia.densities.em.streamed_rows import StreamedRows, standard_rows
 from absentia.densities.gaussian import shrinkage_in_rows
+from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.streams import Chunk

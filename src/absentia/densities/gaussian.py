@@ -8,17 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.densities.base import (
-    SINGULAR,
-    Density,
-    TrainingRows,
-    open_table_or_stream,
-    warn_not_converged,
-)
+from absentia.densities.base import Density, open_table_or_stream
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.penalty import Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.scored_rows import scored_rows
+from absentia.densities.training_rows import SINGULAR, TrainingRows, warn_not_converged
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,

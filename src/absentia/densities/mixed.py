@@ -12,16 +12,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from absentia.beliefs import Prior
 from absentia.beliefs.categories import likeliest_codes
 from absentia.beliefs.completion import completed
-from absentia.densities.base import (
-    LOG_ROOT_2_PI,
-    TrainingRows,
-    open_table_or_stream,
-    warn_of_lost_columns,
-)
+from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
 from absentia.densities.scored_rows import ScoredRows, scored_rows
+from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_of_lost_columns
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, number_between
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of

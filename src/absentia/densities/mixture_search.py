@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.densities.base import SINGULAR, TrainingRows
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.penalty import Penalty, climb
 from absentia.densities.em.starts import RowWords, clustered_start, scattered_start
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
+from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import require
 from absentia.tables import FloatArray
 

@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
-from absentia.densities.base import (
+from absentia.densities.em.expectation import Expectation, ExpectedMoments
+from absentia.densities.em.scaling import Scaling
+from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
+from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
     TrainingRows,
     nothing_to_learn_from,
     warn_of_lost_columns,
 )
-from absentia.densities.em.expectation import Expectation, ExpectedMoments
-from absentia.densities.em.scaling import Scaling
-from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.category_codes import CategoryColumns

@@ -1,0 +1,234 @@
+"""The rows that a density learns from, and what is said where there is too little in them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight
+
+from absentia.beliefs import Prior
+from absentia.beliefs.categories import category_shares
+from absentia.beliefs.conditioning import condition
+from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
+from absentia.densities.em.penalty import TakesExpectations
+from absentia.densities.em.scaling import Scaling
+from absentia.densities.em.shrinkage import automatic_shrinkage
+from absentia.missingness import Patterns
+from absentia.parameters import require
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
+
+__all__ = [
+    "LOG_ROOT_2_PI",
+    "SINGULAR",
+    "TrainingRows",
+    "nothing_to_learn_from",
+    "warn_not_converged",
+    "warn_of_lost_columns",
+]
+
+LOG_ROOT_2_PI = 0.5 * float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The rows that a density learns from, checked and in standard units.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_rows, n_columns)
+        Without rows of weight zero, rows with nothing observed, columns never observed.
+    weights : ndarray of shape (n_rows,), or None where all weights are one
+    columns : ndarray of int
+        Which columns of the table these are.
+    scaling : Scaling
+    log_jacobian : float
+        What to add to a log-likelihood of ``Z`` for that of the table.
+    patterns : Patterns
+        Of ``Z``.
+    codes : ndarray of int, shape (n_rows, n_category_columns), or None
+        Categories, -1 where missing.
+    marginals : tuple of ndarray of shape (n_categories,)
+        How frequent the categories of these columns are.
+    limits : pair of ndarray of shape (n_rows, n_columns), or None
+        Lower and upper limits of missing values of ``Z``, infinite where there is none.
+    """
+
+    Z: FloatArray
+    weights: FloatArray | None
+    columns: IntArray
+    scaling: Scaling
+    log_jacobian: float
+    patterns: Patterns
+    codes: IntArray | None = None
+    marginals: tuple[FloatArray, ...] = ()
+    limits: tuple[FloatArray, FloatArray] | None = None
+
+    @classmethod
+    def of(
+        cls, rows: Table, sample_weight: ArrayLike | None = None, codes: IntArray | None = None
+    ) -> TrainingRows:
+        """Check the weights of a table; warn of columns that are missing in every row.
+
+        ``codes`` are categories beside the numbers, their columns observed at least once.
+        """
+        # In one memory layout, so that a frame and an array of the same numbers sum alike.
+        table = np.ascontiguousarray(rows.array)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, table, dtype=np.float64, ensure_non_negative=True
+            )
+        # A value between two limits says where its column lies, one with a single limit does not.
+        middles = rows.interval_middles()
+        placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)
+        used: BoolArray = np.atleast_1d(placed.any(axis=1))
+        if codes is not None:
+            used = used | (codes >= 0).any(axis=1)
+        limits = rows.limits_of(np.flatnonzero(placed.any(axis=0)))
+        if limits is not None:
+            used = used | (np.isfinite(limits[0]) | np.isfinite(limits[1])).any(axis=1)
+        if weights is not None:
+            used &= weights > 0
+        require(used.any(), nothing_to_learn_from(weights is not None))
+        kept: BoolArray = np.atleast_1d(placed[used].any(axis=0))
+        names = rows.labels
+        warn_of_lost_columns(kept, names)
+        columns = np.flatnonzero(kept)
+        patterns = Patterns.of(rows)
+        if not used.all():
+            table, patterns = table[used], patterns[used]
+            weights = None if weights is None else weights[used]
+            codes = None if codes is None else codes[used]
+        if not kept.all():
+            table = np.ascontiguousarray(table[:, columns])
+        marginals = () if codes is None else category_shares(codes, weights)
+        if not len(columns):
+            return cls._without_numbers(len(table), weights, codes, marginals)
+        limits = rows.limits_of(columns)
+        if limits is not None:
+            limits = limits[0][used], limits[1][used]
+        scaling = Scaling.of(table, weights, limits)
+        scaling.check_units([names[j] for j in columns])
+        if limits is not None:
+            limits = scaling.forward(limits[0]), scaling.forward(limits[1])
+        return cls(
+            scaling.forward(table),
+            weights,
+            columns,
+            scaling,
+            scaling.log_jacobian(table, weights),
+            patterns.of_columns(columns),
+            codes,
+            marginals,
+            limits,
+        )
+
+    @classmethod
+    def _without_numbers(
+        cls,
+        n_rows: int,
+        weights: FloatArray | None,
+        codes: IntArray | None,
+        marginals: tuple[FloatArray, ...],
+    ) -> TrainingRows:
+        """Return rows of categories alone: their only number is zero, under a fixed N(0, 1).
+
+        It takes part in no comparison, and what it adds to the log-likelihood is subtracted.
+        """
+        Z = np.zeros((n_rows, 1))
+        total = float(n_rows if weights is None else weights.sum())
+        return cls(
+            Z,
+            weights,
+            np.empty(0, dtype=np.intp),
+            Scaling(np.zeros(1), np.ones(1)),
+            LOG_ROOT_2_PI * total,
+            Patterns.of_mask(np.isnan(Z)),
+            codes,
+            marginals,
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of ``Z``."""
+        return int(self.Z.shape[1])
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows, or the sum of their weights."""
+        return float(len(self.Z) if self.weights is None else self.weights.sum())
+
+    def automatic_shrinkage(self) -> float:
+        """Return how far to shrink correlations, chosen from the rows.
+
+        A narrow interval counts as a value.
+        """
+        Z = self.Z if self.limits is None else narrow_intervals_filled(self.Z, *self.limits)
+        return automatic_shrinkage(Z, self.weights)
+
+    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> TakesExpectations:
+        """Return the rows arranged for E-steps."""
+        # Sums of patterns are for one Gaussian, which categories say nothing about.
+        mixed = self.codes is not None and not sum_patterns
+        return expectation_of(
+            self.Z,
+            self.weights,
+            self.patterns,
+            self.limits,
+            sum_patterns=sum_patterns,
+            n_jobs=n_jobs,
+            codes=self.codes if mixed else None,
+            n_categories=tuple(map(len, self.marginals)) if mixed else (),
+        )
+
+    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
+        """Return rows completed by their conditional means, weights and codes, for starts."""
+        beliefs = condition(prior, self.Z, patterns=self.patterns)[0]
+        if self.limits is not None:
+            beliefs = beliefs.within(*self.limits)
+        return beliefs.mean(), self.weights, self.codes
+
+
+def nothing_to_learn_from(weighted: bool) -> str:
+    """Return the message that no row has a value."""
+    return (
+        "Nothing to learn from: every value is missing in every row"
+        + (" of positive weight" if weighted else "")
+        + ". Give at least one row with an observed value."
+    )
+
+
+def warn_of_lost_columns(kept: BoolArray, names: list[str]) -> None:
+    """Warn of columns that are missing in every row."""
+    if not kept.all():
+        lost = [names[j] for j in np.flatnonzero(~kept)]
+        shown = ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if lost[10:] else "")
+        warnings.warn(
+            f"Left out of the density, because missing in every row of training: {shown}. "
+            "Drop such columns, or see `columns_` for those that were kept.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def warn_not_converged(estimator: BaseEstimator, n_steps: int, residual: float) -> None:
+    """Warn that EM stopped early, and say what to do about it."""
+    warnings.warn(
+        f"{type(estimator).__name__} did not converge in {n_steps} steps: another step would still "
+        f"change a parameter by {residual:.1e} standard units (tol={estimator.tol:g}). Raise "
+        "max_iter or tol; where there are few rows for the number of columns, or much is missing, "
+        "raise shrinkage or reg_covar.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+SINGULAR = (
+    "The covariance of the rows is singular (a constant column, columns that determine each other, "
+    "or too few rows) and nothing regularises it. Use reg_covar=1e-6 or shrinkage='auto'."
+)
