@@ -60,7 +60,7 @@ numpydoc_show_class_members = False  # autodoc shows them, in the order of the s
 # The index of the API: the public names by stage, in the order in which data passes through them.
 _STAGES = {
     "Tables": ("tables.encoder", "tables.streams"),
-    "What is missing": ("missingness", "reports.missingness_report"),
+    "What is missing": ("missingness", "reports.describing", "reports.missingness_report"),
     "Densities": ("densities",),
     "Beliefs": ("beliefs",),
     "Kernels": ("kernels",),

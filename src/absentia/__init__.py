@@ -70,7 +70,8 @@ if TYPE_CHECKING:
         Uncertainty,
         predict_uncertainty,
     )
-    from absentia.reports.missingness_report import MissingnessReport, describe_missingness
+    from absentia.reports.describing import describe_missingness
+    from absentia.reports.missingness_report import MissingnessReport
     from absentia.tables.bounded_table import bounded
     from absentia.tables.column_plan import ColumnPlan
     from absentia.tables.encoder import TableEncoder
@@ -168,6 +169,7 @@ _HOMES = (
     "tables.encoder",
     "tables.normal_scores",
     "tables.streams",
+    "reports.describing",
     "reports.missingness_report",
     "persistence",
 )

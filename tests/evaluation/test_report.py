@@ -13,7 +13,8 @@ from absentia.evaluation import figures
 from absentia.evaluation.cells import Cell, CellResult, Context, Score
 from absentia.evaluation.experiments import PROTOCOLS
 from absentia.evaluation.methods import methods_for
-from absentia.evaluation.report import file_name, write_report, write_reports
+from absentia.evaluation.report import write_report, write_reports
+from absentia.evaluation.report_names import file_name
 from absentia.evaluation.runner import run
 from absentia.evaluation.significance import compare_ranks
 from absentia.evaluation.store import Results

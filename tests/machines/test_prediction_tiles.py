@@ -22,7 +22,7 @@ from absentia import (
     OneClassSVM,
 )
 from absentia.kernels.polynomial import ExpectedPolynomial
-from absentia.machines import base
+from absentia.machines import prediction_tiles
 
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
 
@@ -65,7 +65,7 @@ def test_tiles_give_what_the_whole_matrix_gives(machine, monkeypatch):
         methods.append("std")
         machine.std = lambda X: machine.predict(X, return_std=True)[1]
         whole["std"] = machine.std(new)
-    monkeypatch.setattr(base, "_TILE_FLOATS", 40 * base._TILE_ROWS)
+    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 40 * prediction_tiles.TILE_ROWS)
     assert len(list(machine._gram_tiles(machine._believe(new)))) == 3
     for name in methods:
         tiled = getattr(machine, name)(new)
@@ -83,7 +83,7 @@ def test_tiles_are_the_rows_of_the_whole_matrix_to_the_last_bit(columns, monkeyp
     whole = machine._gram_rows(new)
     decisions = machine.decision_function(new)
     for floats in (1, 2**17, 2**18):
-        monkeypatch.setattr(base, "_TILE_FLOATS", floats)
+        monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", floats)
         tiles = list(machine._gram_tiles(machine._believe(new)))
         assert len(tiles) == 8
         for part, K in tiles:
@@ -105,7 +105,7 @@ def test_memory_does_not_grow_with_the_matrix(monkeypatch):
     X, new = rows(600), rows(20_000, 1)
     machine = SVC().fit(X, np.random.default_rng(0).random(600) > 0.5)
     matrix = 8 * len(new) * len(machine.beliefs_)
-    monkeypatch.setattr(base, "_TILE_FLOATS", 2**18)
+    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
     machine.predict(new[:10])
     tracemalloc.start()
     machine.predict(new)

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
-from absentia.beliefs import belief_table, row_moments
+from absentia.beliefs import row_moments
 from absentia.beliefs.affine_maps import mapped
 from absentia.beliefs.belief_plot import draw_row
+from absentia.beliefs.belief_table import ShownBeliefs
 from absentia.beliefs.bounds import limited
 from absentia.beliefs.categories import check_codes, row_probabilities
 from absentia.beliefs.covariances import CovarianceTable
@@ -29,19 +30,18 @@ from absentia.beliefs.random_rows import sampled
 from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
-from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows
+from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.margins import Margins
 from absentia.tables.stored import Stored, frozen
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = ["Beliefs"]
 
 
-@dataclass(frozen=True, eq=False)
-class Beliefs(Stored, MemoryRows):
+@dataclass(frozen=True, eq=False, repr=False)
+class Beliefs(Stored, ShownBeliefs):
     """An array of distributions, one per row of a table.
 
     Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
@@ -232,26 +232,9 @@ class Beliefs(Stored, MemoryRows):
         """The number of components of each row's mixture."""
         return int(self.means.shape[1])
 
-    def __repr__(self) -> str:
-        return belief_table.summary(self)
-
     def __getitem__(self, rows: Any) -> Beliefs:
         """Return the beliefs about some rows; one integer gives beliefs of length one."""
         return selected(self, rows)
-
-    @property
-    def labels(self) -> list[str]:
-        """What to call the columns: the names that the density was fitted with, if any."""
-        given: list[str] | None = self.__dict__.get("_labels")
-        return super().labels if given is None else given
-
-    def labelled(self, names: Sequence[str] | None) -> Beliefs:
-        """Give the columns names for pictures and frames; returns the same beliefs.
-
-        Names are no part of what is believed: they are not written to model files.
-        """
-        self.__dict__["_labels"] = None if names is None else [str(name) for name in names]
-        return self
 
     def spread(self) -> FloatArray:
         """Return the standard deviation of each value, shape (n_samples, n_features).
@@ -259,32 +242,6 @@ class Beliefs(Stored, MemoryRows):
         The root of the diagonal of :meth:`covariance`; zero where the value was observed.
         """
         return row_moments.spread_of(self)
-
-    def to_frame(self, index: Any = None) -> pd.DataFrame:
-        """Return a completed table with error bars, as a pandas frame.
-
-        For each column its mean and, in ``<column> ±``, the standard deviation of what it could
-        be: zero where it was observed.
-
-        Parameters
-        ----------
-        index : sequence of length n_samples, optional
-            Names of the rows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from absentia import GaussianDensity
-        >>> rng = np.random.default_rng(0)
-        >>> X = pd.DataFrame(rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=500))
-        >>> X.columns = ["height", "weight"]
-        >>> density = GaussianDensity().fit(X)
-        >>> X.loc[0, "weight"] = np.nan
-        >>> list(density.condition(X).to_frame().columns)
-        ['height', 'height ±', 'weight', 'weight ±']
-        """
-        return belief_table.completed_frame(self, index)
 
     def plot(self, row: int, *, max_columns: int = 24) -> Figure:
         """Draw what a row could be: known values as points, missing ones as densities.
@@ -301,10 +258,6 @@ class Beliefs(Stored, MemoryRows):
             A panel per column, over the density of all rows in grey.
         """
         return draw_row(self, row, max_columns)
-
-    def _repr_html_(self) -> str:
-        """Return the first rows as a table for notebooks: a missing value as mean ± spread."""
-        return belief_table.html_table(self)
 
     def mean(self) -> FloatArray:
         """Return the mean of each row, shape (n_samples, n_features).

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from absentia.evaluation.answer import Answer
 from absentia.evaluation.cells import Protocol
 from absentia.evaluation.experiments import protocol_named
 from absentia.evaluation.figures import MECHANISM_LABELS, METRIC_LABELS
-from absentia.evaluation.methods import METHODS
+from absentia.evaluation.report_names import description, file_name, in_words, shown_facts, slug
 from absentia.evaluation.significance import (
     Comparison,
     compare_ranks,
@@ -39,17 +39,6 @@ __all__ = ["write_report", "write_reports"]
 #: Scores that are about probabilities, and whether less is better.
 _PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
 _PNG_DPI = 144
-_LONGEST_NAME = 150
-#: What only single protocols have.
-_DESCRIPTIONS = {
-    "egk-independent": "the same with the variance as printed, coordinates taken as independent",
-    "complete": "the same machine on complete rows: a bound",
-    "random": "values in a random order, another for each row",
-    "mutual-information": "columns by their mutual information with the class, per cost",
-    "permutation-importance": "columns by the rise of the log loss when shuffled, per cost",
-    "one-step": "measure_next",
-    "two-steps": "measure_next with lookahead=2",
-}
 
 
 def write_reports(results: Results, folder: str | Path) -> list[Path]:
@@ -126,7 +115,7 @@ class _Report:
             "answer.",
         )
         shown = answer.scores.rename_axis(index="method", columns=None).reset_index()
-        shown["what it does"] = [_description(name) for name in shown["method"]]
+        shown["what it does"] = [description(name) for name in shown["method"]]
         self.page.table(shown)
         self.page.section("The table as it was read")
         for sentence in [*answer.about(), *data.notes]:
@@ -137,7 +126,7 @@ class _Report:
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_csv(self.scores, self.folder / "scores.csv")
-        cells = self.cells.assign(facts=self.cells["facts"].map(_shown_facts))
+        cells = self.cells.assign(facts=self.cells["facts"].map(shown_facts))
         write_csv(cells, self.folder / "cells.csv")
         comparison = None
         if (self.scores["metric"] == self.protocol.metric).any():
@@ -190,7 +179,7 @@ class _Report:
             if comparison.p_value > comparison.level:
                 sentence += ", but Friedman's test finds no significant difference."
             elif others:
-                sentence += f". There is no significant difference to {_in_words(others)}."
+                sentence += f". There is no significant difference to {in_words(others)}."
             else:
                 sentence += ", significantly better than all others."
             self.page.verdict(sentence)
@@ -222,13 +211,13 @@ class _Report:
         )
         if comparison.left_out:
             self.page.paragraph(
-                f"Left out of the test, for lack of scores: {_in_words(comparison.left_out)}."
+                f"Left out of the test, for lack of scores: {in_words(comparison.left_out)}."
             )
         pairwise = comparison.pairwise.loc[comparison.ranks.index, comparison.ranks.index]
         write_csv(pairwise.reset_index(), self.folder / "nemenyi.csv")
         table = comparison.ranks.rename("mean rank").rename_axis("method").reset_index()
         table["p against the best"] = pairwise.iloc[0].to_numpy()
-        table["what it does"] = [_description(name) for name in table["method"]]
+        table["what it does"] = [description(name) for name in table["method"]]
         write_csv(table, self.folder / "ranks.csv")
         self.page.table(table)
         by_rate = ranks_by_rate(
@@ -269,9 +258,7 @@ class _Report:
                 )
                 parts = (METRIC_LABELS.get(name, name), MECHANISM_LABELS.get(mechanism, mechanism))
                 caption = ", ".join(part for part in (*parts, variant) if part)
-                file = "-".join(
-                    part for part in ("curves", name, mechanism, _slug(variant)) if part
-                )
+                file = "-".join(part for part in ("curves", name, mechanism, slug(variant)) if part)
                 self._picture(figure, file, caption[0].upper() + caption[1:] + ".")
 
     def _by_data_set(self) -> None:
@@ -412,35 +399,3 @@ class _Report:
         with replaced(self.folder / f"{file_name(name)}.png") as draft:
             figure.savefig(draft, dpi=_PNG_DPI)
         self.page.picture(figure, caption)
-
-
-def _description(method: str) -> str:
-    return METHODS[method].description if method in METHODS else _DESCRIPTIONS.get(method, "")
-
-
-def _in_words(names: list[str] | tuple[str, ...]) -> str:
-    if len(names) == 1:
-        return names[0]
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _slug(text: str) -> str:
-    kept = "".join(letter if letter.isalnum() else "-" for letter in text.lower())
-    return "-".join(part for part in kept.split("-") if part)
-
-
-def file_name(text: str) -> str:
-    """Return text from a file of results as the name of a file: no folders, nothing hidden.
-
-    Examples
-    --------
-    >>> file_name("removal-../../etc/x-0")
-    'removal-.._.._etc_x-0'
-    """
-    kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in text)
-    return kept.lstrip(".")[:_LONGEST_NAME] or "_"
-
-
-def _shown_facts(facts: dict[str, Any]) -> str:
-    shown = {name: value for name, value in facts.items() if name != "calibration"}
-    return ", ".join(f"{name}={value}" for name, value in shown.items())

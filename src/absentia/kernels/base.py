@@ -7,16 +7,16 @@ composing, comparing and printing are done here.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from absentia.beliefs import Beliefs, Prior
+from absentia.kernels.by_parameters import EqualByParameters, shown_parameter
 from absentia.parameters import NOT_NEGATIVE, Rule, require, shown, words
 from absentia.tables import FloatArray
 
@@ -33,12 +33,8 @@ DIAGONAL = Rule(
 )
 _Kernel = TypeVar("_Kernel", bound="Kernel")
 
-# How many rows of a matrix are worked on at once: large enough for BLAS, small enough that the
-# few temporaries of a tile stay in the cache.
-_TILE = 512
 
-
-class Kernel(BaseEstimator, ABC):
+class Kernel(EqualByParameters, ABC):
     """Similarity of beliefs: ``kernel(P)``, ``kernel(P, Q)``, ``kernel.diag(P)``.
 
     Kernels add, multiply and scale: ``0.5 * GenRBF() + GenRBF() * MaskKernel()``. Two kernels are
@@ -215,27 +211,6 @@ class Kernel(BaseEstimator, ABC):
             return NotImplemented
         return Scaled(check_factor(other), self)
 
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return all(_equal(mine[name], theirs[name]) for name in mine)
-
-    def __hash__(self) -> int:
-        params = self.get_params(deep=False)
-        return hash((type(self), *(_hashable(params[name]) for name in sorted(params))))
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = []
-        # Of the class and not of __init__: a kernel without parameters has none of its own.
-        for name, parameter in inspect.signature(type(self)).parameters.items():
-            value = getattr(self, name)
-            if parameter.default is inspect.Parameter.empty:
-                shown.append(_shown(value))
-            elif not _equal(value, parameter.default):
-                shown.append(f"{name}={_shown(value)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
 
 class Sum(Kernel):
     """The sum of two kernels."""
@@ -368,7 +343,7 @@ class Scaled(Kernel):
         return Scaled(check_factor(self.factor), self.kernel.resolve(prior))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return f"{_shown(self.factor)} * {_as_factor(self.kernel)}"
+        return f"{shown_parameter(self.factor)} * {_as_factor(self.kernel)}"
 
 
 def _prefixed(prefix: str, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -392,18 +367,6 @@ def with_params(kernel: _Kernel, **params: object) -> _Kernel:
     return copy
 
 
-def symmetrised(K: FloatArray) -> FloatArray:
-    """Copy the lower triangle of a square matrix onto the upper, in place."""
-    n = len(K)
-    for start in range(0, n, _TILE):
-        stop = min(start + _TILE, n)
-        corner = K[start:stop, start:stop]
-        upper = np.triu_indices(stop - start, 1)
-        corner[upper] = corner.T[upper]
-        K[start:stop, stop:] = K[stop:, start:stop].T
-    return K
-
-
 def _check_beliefs(value: object, name: str) -> None:
     if not isinstance(value, Beliefs):
         raise TypeError(
@@ -423,32 +386,6 @@ def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
             "Both sets of beliefs must be about the same columns of categories, found "
             f"{P.prior.n_categories} and {Q.prior.n_categories} categories."
         )
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray | list | tuple) and isinstance(b, np.ndarray | list | tuple):
-        return np.array_equal(np.asarray(a), np.asarray(b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return False
-    return bool(a == b)
-
-
-def _hashable(value: object) -> Any:
-    if isinstance(value, np.ndarray | list | tuple):
-        # Equal arrays hash alike whatever their type: 1 and 1.0, 0.0 and -0.0.
-        array = np.asarray(value, dtype=np.float64) + 0.0
-        return array.shape, array.tobytes()
-    return value
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return f"{float(value):.6g}"
-    if isinstance(value, np.ndarray):
-        if value.size > 4:
-            return f"<array of shape {value.shape}>"
-        return repr(value.tolist())
-    return repr(value)
 
 
 def _as_factor(kernel: Kernel) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, symmetrised, with_params
+from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import words
 from absentia.tables import FloatArray, IntArray
 

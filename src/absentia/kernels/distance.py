@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.slices import bounded_slices
-from absentia.kernels.base import Kernel, symmetrised
+from absentia.kernels.base import Kernel
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -19,6 +19,7 @@ from absentia.kernels.belief_moments import (
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.far_pairs import centre_of, far_pairs
 from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram.symmetry import symmetrised
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import metric_root, with_gamma_and_metric
 from absentia.parameters import Rule, check_parameters, words

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.base import Kernel, symmetrised
+from absentia.kernels.base import Kernel
+from absentia.kernels.gram.symmetry import symmetrised
 from absentia.tables import FloatArray
 
 __all__ = ["FunctionKernel", "PrecomputedKernel"]

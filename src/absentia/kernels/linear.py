@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, symmetrised
+from absentia.kernels.base import Kernel
 from absentia.kernels.belief_moments import BeliefMoments
+from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import check_parameters
 from absentia.tables import FloatArray
 

@@ -14,17 +14,15 @@ would converge to, without the search.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
+from absentia.missingness.complete_table import CompleteTable
 from absentia.parameters import FINITE, SHARE
-from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names, table_as
-from absentia.tables.column_guesses import read_column
-from absentia.tables.frames import as_frame, holds_numbers_only, without_cells
+from absentia.tables import BoolArray, FloatArray, IntArray, column_names
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
 
@@ -72,7 +70,7 @@ def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     >>> float(np.isnan(X).mean())
     0.3
     """
-    table = _Complete.of(X)
+    table = CompleteTable.of(X)
     draws = check_random_state(random_state).random_sample(table.shape)
     return table.without(_first_to_go(draws, _number_to_remove(rate, draws.size)))
 
@@ -114,7 +112,7 @@ def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     >>> float(np.isnan(mar(X, rate=0.25, random_state=0)).mean())
     0.25
     """
-    table = _Complete.of(X)
+    table = CompleteTable.of(X)
     generator = check_random_state(random_state)
     removed = _removed_near_anchors(table.numbers, table.shape[1], rate, generator)
     return table.without(removed)
@@ -152,7 +150,7 @@ def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
     >>> float(np.isnan(table).mean())
     0.25
     """
-    table = _Complete.of(X)
+    table = CompleteTable.of(X)
     d = table.shape[1]
     if d < 2:
         raise ValueError(
@@ -201,7 +199,7 @@ def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: 
     >>> bool(np.nanmean(holes) < X.mean() - 0.3)
     True
     """
-    table = _Complete.of(X)
+    table = CompleteTable.of(X)
     _check_strength(strength)
     z = table.standard_scores()
     draws = check_random_state(random_state).logistic(size=table.shape)
@@ -252,7 +250,7 @@ def views(
            [0, 0, 1, 1, 1],
            [1, 1, 0, 0, 0]])
     """
-    table = _Complete.of(X)
+    table = CompleteTable.of(X)
     n, d = table.shape
     columns_of_view = _positions(groups, column_names(X, d))
     n_views = len(columns_of_view)
@@ -270,84 +268,6 @@ def views(
         rows = chosen[chosen % n_views == v] // n_views
         removed[np.ix_(rows, columns)] = True
     return table.without(removed)
-
-
-@dataclass(frozen=True, eq=False)
-class _Complete:
-    """A complete table as the mechanisms see it.
-
-    Attributes
-    ----------
-    X : array-like or frame
-        The user's own.
-    shape : tuple of int
-        Rows and columns of ``X``.
-    numbers : ndarray of shape (n_samples, n_numbers)
-        The table as numbers; a column of words has an indicator for each word.
-    column_of : ndarray of int, shape (n_numbers,)
-        Which column of ``X`` each column of numbers comes from.
-    words : ndarray of bool, shape (n_features,)
-        Which columns of ``X`` are words, of which none is larger than another.
-    """
-
-    X: Any
-    shape: tuple[int, int]
-    numbers: FloatArray
-    column_of: IntArray
-    words: BoolArray
-
-    @classmethod
-    def of(cls, X: Any) -> _Complete:
-        if hasattr(X, "columns") and not holds_numbers_only(X):
-            complete, missing = cls._of_frame(X)
-        else:
-            table = as_table(X)
-            n, d = table.shape
-            complete = cls(X, (n, d), table, np.arange(d), np.zeros(d, dtype=bool))
-            missing = np.isnan(table)
-        if missing.any():
-            names = column_names(X, missing.shape[1])
-            first = names[int(np.argmax(missing.any(axis=0)))]
-            raise ValueError(
-                f"Values are removed from a complete table, but X has holes already "
-                f"({int(missing.sum())} missing, the first in column {first!r}); drop those rows "
-                "or fill them in first."
-            )
-        return complete
-
-    @classmethod
-    def _of_frame(cls, X: Any) -> tuple[_Complete, BoolArray]:
-        frame = as_frame(X)
-        columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-        readings = [read_column(column) for column in columns]
-        parts = [r.values(column) for r, column in zip(readings, columns, strict=True)]
-        missing = [r.missing(column) for r, column in zip(readings, columns, strict=True)]
-        widths = [part.shape[1] for part in parts]
-        complete = cls(
-            X,
-            frame.shape,
-            np.hstack(parts),
-            np.repeat(np.arange(len(parts)), widths),
-            np.array([reading.kind == "category" for reading in readings]),
-        )
-        return complete, np.column_stack(missing)
-
-    def standard_scores(self) -> FloatArray:
-        """Return how far each value lies above the mean of its column; zero for words."""
-        z = np.zeros(self.shape)
-        for values, j in zip(self.numbers.T, self.column_of, strict=True):
-            if not self.words[j]:
-                z[:, j] = (values - values.mean()) / (values.std() or 1.0)
-        return z
-
-    def without(self, removed: BoolArray, columns: IntArray | None = None) -> Any:
-        """Return the user's table without the given values, all of it or some of its columns."""
-        if not hasattr(self.X, "columns") or holds_numbers_only(self.X):
-            numbers = self.numbers if columns is None else self.numbers[:, columns]
-            return table_as(self.X, np.where(removed, np.nan, numbers), columns)
-        names = list(self.X.columns)
-        names = names if columns is None else [names[j] for j in columns]
-        return without_cells(self.X[names], removed)
 
 
 def _check_strength(strength: Any) -> None:

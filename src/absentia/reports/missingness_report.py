@@ -6,30 +6,24 @@ hundred patterns cost as little as a hundred rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
-from absentia.reports.little import LittleTest, little_test
+from absentia.reports.little import LittleTest
 from absentia.reports.missingness_page import missingness_page, notebook_table
 from absentia.reports.safe_text import printable
-from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names
-from absentia.tables.column_guesses import read_as, read_column
-from absentia.tables.frames import as_frame
-from absentia.tables.phrases import counted, infinite_note, listed
-from absentia.tables.sentinels import find_sentinels, sentinel_note, without_sentinels
+from absentia.tables import FloatArray, IntArray
+from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MissingnessReport", "describe_missingness"]
+__all__ = ["MissingnessReport"]
 
-# Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.
-_PATIENCE = 1e9
 _SHOWN = 8
 
 
@@ -253,171 +247,6 @@ class MissingnessReport:
     def _named(self, columns: IntArray) -> str:
         names = ", ".join(self.columns[j] for j in columns[:5])
         return names if len(columns) <= 5 else f"{names} and {len(columns) - 5} more"
-
-
-def describe_missingness(
-    X: Any, *, mcar_test: bool | str = "auto", kinds: Mapping[str, str] | None = None
-) -> MissingnessReport:
-    """Describe what is missing from a table, where, and whether it looks random.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_samples, n_features)
-        NaN, ``None`` or ``pd.NA`` where a value is missing. Frames may hold words and dates. In
-        columns of numbers and dates what cannot be read ("-", "<0.5", an infinity) and codes such
-        as -999 far outside the rest count as missing, and ``notes`` says so.
-    mcar_test : {"auto", True, False}, default="auto"
-        Whether to run Little's test of "missing completely at random", which fits a Gaussian by
-        EM. "auto" runs it unless the table is so wide and ragged that it would take minutes.
-    kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
-        What some of the columns of a frame are, whatever they look like; numbers that are asked
-        for are taken as they are, also -999.
-
-    Returns
-    -------
-    MissingnessReport
-        Rates by column, patterns, which columns go missing together, and the test. ``print`` it
-        to read it, ``.plot()`` to see it.
-
-    Notes
-    -----
-    Without the test the cost is O(n log n) for the patterns and O(P d^2) for the correlations,
-    with P the number of patterns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import amputation, describe_missingness
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> report = describe_missingness(amputation.views(X, 0.2, [[0, 1], [2]], random_state=0))
-    >>> print(report)
-    200 rows, 3 columns: 120 of 600 values missing (20.0 %)
-    ...
-    >>> report.blocks
-    ((0, 1),)
-    >>> report.column_rates.round(2)
-    array([0.22, 0.22, 0.16])
-    """
-    if mcar_test not in ("auto", True, False):
-        raise ValueError(f'mcar_test must be "auto", True or False, found {mcar_test!r}.')
-    table, tested, notes = _as_numbers(X, kinds)
-    n, d = table.shape
-    patterns = Patterns.of_mask(np.isnan(table))
-    column_rates = patterns.counts @ patterns.masks / n
-    little, why_no_test = None, "it was not asked for."
-    if mcar_test == "auto" and len(patterns.masks) * d**3 > _PATIENCE:
-        why_no_test = (
-            f"{len(patterns.masks):,} patterns of {d:,} columns would take long; pass "
-            "mcar_test=True to wait for it."
-        )
-    elif not patterns.masks.any():
-        why_no_test = "nothing is missing."
-    elif not patterns.masks[:, tested].any():
-        why_no_test = "nothing is missing from the columns of numbers."
-    elif mcar_test:
-        try:
-            little, why_no_test = little_test(table[:, tested]), ""
-        except ValueError as reason:
-            why_no_test = str(reason)
-    return MissingnessReport(
-        columns=tuple(column_names(X, d)),
-        patterns=patterns,
-        column_rates=column_rates,
-        together=_correlation_of_absence(patterns, column_rates),
-        blocks=_blocks(patterns),
-        little=little,
-        why_no_test=why_no_test,
-        notes=notes,
-    )
-
-
-def _as_numbers(
-    X: Any, kinds: Mapping[str, str] | None
-) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
-    """Return a table as numbers, which columns may be tested, and notes on how it was read."""
-    framed = hasattr(X, "columns")
-    if framed and kinds:
-        return _frame_as_numbers(X, kinds)
-    try:
-        table = as_table(X)
-    except ValueError:
-        if framed:
-            return _frame_as_numbers(X, {})
-        values = np.asarray(X)
-        if values.dtype.kind != "f" or not np.isinf(values).any():
-            raise
-        table = as_table(np.where(np.isinf(values), np.nan, values))
-        number = int(np.isinf(values).sum())
-        return table, np.ones(table.shape[1], dtype=bool), (infinite_note(number),)
-    notes: list[str] = []
-    for j, name in enumerate(X.columns if framed else ()):
-        codes = find_sentinels(table[:, j])
-        if codes:
-            notes.append(f"{name}: {sentinel_note(table[:, j], codes)}.")
-            table = np.array(table)
-            table[:, j] = without_sentinels(table[:, j], codes)
-    return table, np.ones(table.shape[1], dtype=bool), tuple(notes)
-
-
-def _frame_as_numbers(
-    X: Any, kinds: Mapping[str, str]
-) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
-    frame = as_frame(X)
-    if not frame.size or not frame.columns.is_unique:
-        as_table(X)  # which says what is wrong with it
-    unknown = [name for name in kinds if name not in frame.columns]
-    if unknown:
-        raise ValueError(
-            f"There is no column {unknown[0]!r}; there are {listed([*frame.columns])}."
-        )
-    columns = [frame[name] for name in frame.columns]
-    readings = [
-        read_as(column, kinds[str(column.name)]) if column.name in kinds else read_column(column)
-        for column in columns
-    ]
-    numbers = [
-        np.where(reading.missing(column), np.nan, 0.0)
-        if reading.left_out or reading.kind == "category"
-        else reading.values(column)[:, 0]
-        for reading, column in zip(readings, columns, strict=True)
-    ]
-    tested = np.array([reading.kind != "category" for reading in readings])
-    notes = [
-        f"{name}: {reading.note}."
-        for name, reading in zip(frame.columns, readings, strict=True)
-        if reading.note and reading.kind in ("number", "ordered", "date") and not reading.left_out
-    ]
-    words = list(frame.columns[~tested])
-    if words:
-        shown = ", ".join(words[:5]) + f" and {len(words) - 5} more" * (len(words) > 5)
-        hold = "holds" if len(words) == 1 else "hold"
-        notes.append(f"Little's test looks at numbers only: not at {shown}, which {hold} words.")
-    return np.column_stack(numbers), tested, tuple(notes)
-
-
-def _correlation_of_absence(patterns: Patterns, rates: FloatArray) -> FloatArray:
-    joint = np.zeros((len(rates), len(rates)))
-    for part in bounded_slices(len(patterns.masks), len(rates)):
-        masks = patterns.masks[part].astype(np.float64)
-        joint += (masks.T * patterns.counts[part]) @ masks
-    spread = np.sqrt(rates * (1 - rates))
-    varies = spread > 0
-    scale = np.outer(np.where(varies, spread, 1.0), np.where(varies, spread, 1.0))
-    correlation = (joint / len(patterns) - np.outer(rates, rates)) / scale
-    correlation[~varies] = correlation[:, ~varies] = 0.0
-    np.fill_diagonal(correlation, 1.0)
-    return np.clip((correlation + correlation.T) / 2, -1.0, 1.0)
-
-
-def _blocks(patterns: Patterns) -> tuple[tuple[int, ...], ...]:
-    """Find the columns that are missing from the same rows: equal columns of the pattern table."""
-    by_column = Patterns.of_mask(patterns.masks.T)
-    groups = [
-        tuple(int(j) for j in columns)
-        for columns, mask in zip(by_column.rows_by_pattern(), by_column.masks, strict=True)
-        if len(columns) > 1 and mask.any() and not mask.all()
-    ]
-    return tuple(sorted(groups, key=lambda columns: (-len(columns), columns)))
 
 
 def _percent(share: float) -> str:

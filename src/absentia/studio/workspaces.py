@@ -16,7 +16,7 @@ import numpy as np
 
 from absentia.evaluation.datasets import guess_task
 from absentia.persistence import load, save
-from absentia.reports.missingness_report import describe_missingness
+from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, RowAnswers

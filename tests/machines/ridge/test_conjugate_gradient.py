@@ -75,8 +75,8 @@ def test_no_more_than_a_tile_is_computed_at_once(monkeypatch):
 
     monkeypatch.setattr(GenRBF, "__call__", watched)
     monkeypatch.setattr("absentia.machines.ridge.conjugate_gradient._TILE_ROWS", 128)
-    monkeypatch.setattr("absentia.machines.base._TILE_ROWS", 64)
-    monkeypatch.setattr("absentia.machines.base._TILE_FLOATS", 900 * 64)
+    monkeypatch.setattr("absentia.machines.prediction_tiles.TILE_ROWS", 64)
+    monkeypatch.setattr("absentia.machines.prediction_tiles.TILE_FLOATS", 900 * 64)
     monkeypatch.setattr(GramTiles.__init__, "__defaults__", (None, 128))
     machine = ConjugateGradientRidge(n_landmarks=20, cache_size=0, random_state=0).fit(X, y)
     machine.predict(X)

@@ -15,7 +15,6 @@ from absentia.engine.gram.determinants import (
 )
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
-from absentia.kernels.base import symmetrised
 from absentia.kernels.gram.factor_gram import (
     factor_log_self_similarities,
     fill_factors,
@@ -27,6 +26,7 @@ from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_p
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.small_gram import LogFactor, small_gram
 from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram.symmetry import symmetrised
 from absentia.tables import FloatArray
 
 __all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]

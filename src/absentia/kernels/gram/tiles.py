@@ -8,7 +8,8 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import n_threads, run_single_threaded_blas
-from absentia.kernels.base import Kernel, symmetrised
+from absentia.kernels.base import Kernel
+from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 

@@ -16,7 +16,6 @@ from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import DensityLike
 from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.repair import check_psd
-from absentia.machines.base import ClassifierTargets
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
@@ -26,6 +25,7 @@ from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.search.kernel_family import KernelFamily, is_free
+from absentia.machines.targets import ClassifierTargets
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import COUNT, RandomState, Rule

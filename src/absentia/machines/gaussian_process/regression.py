@@ -14,7 +14,6 @@ from sklearn.utils import Tags, check_random_state
 from absentia.densities.named_densities import DensityLike
 from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.repair import check_psd
-from absentia.machines.base import RegressorTargets
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
@@ -22,7 +21,7 @@ from absentia.machines.gaussian_process.factored_evidence import FactoredEvidenc
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.missingness_shift import Shift
 from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import spread_of_targets
+from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, words
 from absentia.tables import FloatArray, TableLike

@@ -13,12 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
 from absentia.engine.ending import Ending
-from absentia.machines.base import ClassifierTargets, SupervisedMachine
+from absentia.machines.base import SupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
 from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import balanced_weights
+from absentia.machines.targets import ClassifierTargets, balanced_weights
 from absentia.parameters import COUNT, POSITIVE, Rule, declared
 from absentia.tables import FloatArray, TableLike
 

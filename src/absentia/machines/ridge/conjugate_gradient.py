@@ -25,9 +25,10 @@ from absentia.engine.ending import Ending
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.features.nystroem import inverse_root
 from absentia.kernels.base import Kernel
-from absentia.machines.base import KernelMachine, RegressorTargets
+from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
+from absentia.machines.targets import RegressorTargets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RandomState, Rule, declared
 from absentia.progress import report
 from absentia.tables import FloatArray, TableLike

@@ -9,9 +9,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from absentia.machines.base import RegressorTargets, SupervisedMachine
+from absentia.machines.base import SupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
+from absentia.machines.targets import RegressorTargets
 from absentia.parameters import Rule, declared
 from absentia.tables import FloatArray, TableLike
 

@@ -31,8 +31,9 @@ from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_unmasked_kernel
-from absentia.machines.base import GramRows, KernelMachine
+from absentia.machines.base import KernelMachine
 from absentia.machines.matrix_size import check_matrix_size
+from absentia.machines.prediction_tiles import GramRows
 from absentia.machines.search.gram_grid import (
     BelievedFold,
     GramGrid,

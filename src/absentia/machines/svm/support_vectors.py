@@ -20,13 +20,9 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import make_kernel
-from absentia.machines.base import (
-    ClassifierTargets,
-    KernelMachine,
-    RegressorTargets,
-    SupervisedMachine,
-)
+from absentia.machines.base import KernelMachine, SupervisedMachine
 from absentia.machines.shared_parameters import LibsvmParameters, VoteParameters
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 

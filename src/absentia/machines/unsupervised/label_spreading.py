@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import ClassifierMixin
 
-from absentia.machines.base import ClassifierTargets, KernelMachine
+from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
+from absentia.machines.targets import ClassifierTargets
 from absentia.machines.unsupervised.clustering import check_similarities
 from absentia.parameters import FRACTION, GAMMA, Rule, declared, words
 from absentia.tables import FloatArray, TableLike

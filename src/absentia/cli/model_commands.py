@@ -1,0 +1,229 @@
+"""The commands that make a model file and that answer from one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from absentia.cli.terminal import (
+    CategoriesOption,
+    DatesOption,
+    FileArgument,
+    ForceOption,
+    IgnoreOption,
+    KeepIdsOption,
+    NumbersOption,
+    QuietOption,
+    TargetOption,
+    TaskOption,
+    kinds_of,
+    say,
+    words_of,
+)
+from absentia.reports.safe_text import printable
+
+__all__ = ["ask", "predict", "train"]
+
+
+def train(
+    file: FileArgument,
+    target: TargetOption,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to keep the model.")
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            help="automatic (an average of different models), or one machine: genrbf, genrbf-mask "
+            "(uses missingness), genrbf-mixture, expected-rbf, esd or egk."
+        ),
+    ] = "automatic",
+    time_budget: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Try no further models after that (automatic only)."),
+    ] = None,
+    task: TaskOption = None,
+    ignore: IgnoreOption = None,
+    categories: CategoriesOption = None,
+    numbers: NumbersOption = None,
+    dates: DatesOption = None,
+    keep_ids: KeepIdsOption = False,
+    calibrate: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Keep this share of the rows for predict --coverage."),
+    ] = 0.0,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a model on a table, and keep it in a file.
+
+    By default different models are tried and averaged, with weights by cross-validation; --method
+    trains one support vector machine. Prints the cross-validated score beside that of the best
+    constant answer. The file holds how the columns are read as well, so that `absentia predict`
+    takes raw tables.
+    """
+    from absentia import save
+    from absentia.cli.asking import with_calibration
+    from absentia.cli.files import check_output, read_table
+    from absentia.cli.learning import (
+        fit,
+        machine_of,
+        new_model,
+        pipeline_of,
+        reading_notes,
+        training_summary,
+        with_probabilities,
+    )
+    from absentia.evaluation.learning_table import split_target
+
+    check_output(output, inputs=[file], force=force, endings=())
+    kinds = kinds_of(categories, numbers, dates)
+    frame = read_table(file, say)
+    table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
+    table, held = table.held_out(calibrate)
+    progress = not quiet and sys.stderr.isatty()
+    model = new_model(
+        table.task,
+        method,
+        keep_ids=keep_ids,
+        kinds=kinds,
+        progress=progress,
+        time_budget=time_budget,
+    )
+    fit(model, table)
+    machine = machine_of(model)
+    if table.task == "classification" and not hasattr(machine, "predict_proba"):
+        model = with_probabilities(model, table.features, table.target)
+    if held is not None:
+        model = with_calibration(model, held.features, held.target)
+    save(model, output)
+    if quiet:
+        return
+    for note in (*table.notes, *reading_notes(pipeline_of(model).named_steps["encode"])):
+        say(note)
+    score, lines = training_summary(machine, table)
+    for line in lines:
+        say(line)
+    say(
+        f"{table.task.capitalize()} of {target} from {len(table.target)} rows: {score}. Model "
+        f"written to {output}."
+    )
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Made by `absentia train`.")],
+    file: FileArgument,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the columns of the input as well.")
+    ] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write the probability of each class as well.")
+    ] = False,
+    uncertainty: Annotated[
+        bool,
+        typer.Option(
+            "--uncertainty",
+            help="Write probabilities or an interval, and how much is due to missing values.",
+        ),
+    ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Write an interval or label set that holds with this probability (0.9, say), for "
+            "each missing pattern; needs a model of `train --calibrate`.",
+        ),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Predict the target of each row of a table, with a model that was trained before.
+
+    Columns are found by name. Missing values, also where training had none, columns that are not
+    there and words that training never saw are uncertain, not errors.
+    """
+    from absentia.cli.asking import doubts, regions
+    from absentia.cli.files import check_output, write_table
+    from absentia.cli.learning import predictions, written_with
+
+    if output not in (None, "-"):
+        check_output(str(output), inputs=[file, model], force=force)
+    fitted, frame = _model_and_rows(model, file)
+    shown = probabilities or (uncertainty and hasattr(fitted, "predict_proba"))
+    found = predictions(fitted, frame, probabilities=shown)
+    if uncertainty:
+        found |= doubts(fitted, frame)
+    if coverage is not None:
+        guaranteed, without = regions(fitted, frame, coverage)
+        found |= guaranteed
+        if without:
+            say(
+                f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
+                "their interval is infinite, or their set has all classes."
+            )
+    if keep and "prediction" in frame.columns:
+        say("The input has a column 'prediction'; that of the model is 'prediction_2'.")
+    write_table(written_with(frame, found, keep=keep), output)
+
+
+def ask(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Made by `absentia train`.")],
+    file: FileArgument,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What columns cost: a table of names and costs; 1 by default."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Say which missing value of each row is most worth measuring next.
+
+    Prints a table, the missing columns of each row by expected gain per cost: the entropy in nats
+    or, for quantities, the variance that knowing the value would remove on average.
+    """
+    from absentia.cli.asking import costs_from, next_measurements
+    from absentia.cli.files import check_output, read_table, write_table
+
+    if output not in (None, "-"):
+        check_output(str(output), inputs=[file, model, costs or file], force=force)
+    prices = {} if costs is None else costs_from(read_table(costs, say), costs)
+    fitted, frame = _model_and_rows(model, file)
+    found = next_measurements(fitted, frame, prices, top)
+    if output is not None:
+        write_table(found, output)
+    elif len(found):
+        text = found.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+        print(printable(text, lines=True))
+    complete = len(frame) - found["row"].nunique()
+    if complete:
+        say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
+
+
+def _model_and_rows(model: Path, file: str) -> tuple[Any, Any]:
+    """Load a model and the rows to ask it about, with a note about columns that are not there."""
+    from absentia.cli.files import read_table
+    from absentia.cli.learning import load_model, pipeline_of
+
+    fitted = load_model(model, say)
+    frame = read_table(file, say)
+    encoder = pipeline_of(fitted).named_steps["encode"]
+    absent = encoder.absent_columns(frame)
+    if absent:
+        say(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
+    new = encoder.new_words(frame)
+    if new:
+        more = f" and in {len(new) - 5} more columns" * (len(new) > 5)
+        say(f"Not known from training, so missing: {', '.join(new[:5])}{more}.")
+    return fitted, frame
