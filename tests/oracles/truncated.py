@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from scipy.integrate import dblquad, quad
 from scipy.stats import multivariate_normal, norm
@@ -88,3 +90,58 @@ def row_log_likelihood(x, lower, upper, weights, means, covariances):
             part *= within.cdf(upper[j]) - within.cdf(lower[j])
         total += part
     return np.log(total)
+
+
+def nearest_within(covariance, lower, upper):
+    """Return the most likely point within limits of a Gaussian of mean zero, and its multipliers.
+
+    Every choice of columns that stand at a limit is tried; the right one is within the limits, and
+    its multipliers ``inv(S) x`` push outwards from none of them.
+    """
+    q, deviations = len(covariance), np.sqrt(np.diag(covariance))
+    for choice in product((0, -1, 1), repeat=q):
+        at = np.array([c != 0 for c in choice])
+        bounds = np.where(np.array(choice) < 0, lower, upper)[at]
+        if not np.isfinite(bounds).all():
+            continue
+        pull = np.zeros(q)
+        if at.any():
+            pull[at] = np.linalg.solve(covariance[np.ix_(at, at)], bounds)
+        point = covariance @ pull
+        slack = 1e-12 * np.abs(point / deviations).max() * deviations
+        within = (point >= lower - slack) & (point <= upper + slack)
+        outwards = pull * deviations * choice
+        if (within | at).all() and (outwards <= 1e-12 * np.abs(outwards).max()).all():
+            point[at] = bounds
+            return point, pull
+    raise ValueError("no point is within the limits")
+
+
+def far_moments(covariance, lower, upper, n_nodes=80):
+    """Return log-mass, most likely point, mean relative to it, and covariance, limits far out.
+
+    For a Gaussian of mean zero with at most three columns. With ``m`` the most likely point and
+    ``g = inv(S) m`` the density of ``z = x - m`` is ``exp(-m' g / 2 - g' z - z' inv(S) z / 2)``
+    times a constant: nodes of Gauss and Legendre up to ``45 / g`` for columns that stand at a
+    limit, and within 12 conditional deviations for the others.
+    """
+    point, pull = nearest_within(covariance, lower, upper)
+    precision = np.linalg.inv(covariance)
+    at = pull != 0
+    free_deviations = 1 / np.sqrt(np.diag(precision))
+    free = ~at
+    if free.any():
+        free_deviations[free] = np.sqrt(np.diag(np.linalg.inv(precision[np.ix_(free, free)])))
+    reach = np.where(at, 45 / np.maximum(np.abs(pull), 1e-300), REACH * free_deviations)
+    low, high = np.maximum(lower - point, -reach), np.minimum(upper - point, reach)
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    axes = [a + (b - a) * (nodes + 1) / 2 for a, b in zip(low, high, strict=True)]
+    z = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(point))
+    share = np.prod(np.stack(np.meshgrid(*[weights / 2] * len(point), indexing="ij"), -1), -1)
+    density = share.ravel() * np.exp(-z @ pull - 0.5 * np.einsum("ni,ij,nj->n", z, precision, z))
+    total = density.sum()
+    mean = density @ z / total
+    spread = (density[:, None] * (z - mean)).T @ (z - mean) / total
+    log_mass = np.log(total) + np.log(high - low).sum() - 0.5 * point @ pull
+    log_mass -= 0.5 * (len(point) * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1])
+    return log_mass, point, mean, spread

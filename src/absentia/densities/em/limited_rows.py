@@ -10,9 +10,10 @@ from operator import add
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.bounds import truncated_moments, truncated_to
+from absentia.beliefs.bounds import truncated_to
 from absentia.beliefs.categories import indicators, split_categories
 from absentia.beliefs.conditioning import condition, log_normalised
+from absentia.beliefs.truncated_normal import truncated_moments
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.penalty import TakesExpectations
 from absentia.engine.slices import bounded_slices
