@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+# Before NumPy is imported: workers share the cores, and threads of BLAS that wait for a core which
+# another worker has burn its time: two thirds of that of RobustSVC's checks, two workers on two
+# cores.
+if n_workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // n_workers)))
+
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -119,7 +119,8 @@ def test_a_quantity_is_learned_in_its_own_units(tmp_path, capsys):
     table.loc[::7, "b"] = None
     table.to_csv(tmp_path / "t.csv", index=False, sep=";")
     model = str(tmp_path / "m")
-    assert main(["train", str(tmp_path / "t.csv"), "-t", "price", "-o", model, "--quiet"]) == 0
+    command = ["train", str(tmp_path / "t.csv"), "-t", "price", "-o", model, "--quiet"]
+    assert main([*command, "--method", "genrbf"]) == 0
     assert main(["predict", model, str(tmp_path / "t.csv")]) == 0
     predicted = pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"]
     assert np.corrcoef(predicted, table["price"])[0, 1] > 0.95

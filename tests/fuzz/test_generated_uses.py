@@ -1,6 +1,6 @@
 """What holds for every table with limits or words, and for what is done with beliefs.
 
-One for ten tables of ``test_generated_tables.py``; ``examine(seed)`` repeats a failure.
+One for five tables of ``test_generated_tables.py``; ``examine(seed)`` repeats a failure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fuzz.generated import frame, limits, numbers, with_holes
 from fuzz.test_generated_tables import N_TABLES, REFUSALS, examine_kernel
 
 PER_TEST = 20
-N_USES = N_TABLES // 10
+N_USES = N_TABLES // 5
 
 # What a wrapper asks of a table, said by name.
 MORE_REFUSALS = (

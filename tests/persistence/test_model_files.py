@@ -95,6 +95,8 @@ def test_every_estimator_comes_back(kind, tmp_path):
     )
     model = kind(wrapped) if "estimator" in signature(kind).parameters else kind()
     quick = {"gammas": (0.3,), "cv": 2, "n_components": 2, "n_clusters": 2}
+    # All members of the automatic machines are saved in their own tests.
+    quick |= {"members": ("boosting", "beliefs"), "n_splits": 2, "n_repeats": 1}
     known = model.get_params(deep=False)
     model.set_params(**{name: value for name, value in quick.items() if name in known})
     model.fit(X, y)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from absentia import (
     MarginalClassifier,
@@ -20,27 +18,10 @@ from absentia import (
 )
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
 from absentia.tables.column_plan import ColumnPlan
+from predictions.patients import KINDS, patients, pipeline
 
 pd = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
-
-KINDS = {"pandas": lambda frame: frame, "polars": polars.from_pandas}
-
-
-def patients(n=300, seed=0):
-    """Age, sex and ward; the ward depends on the sex, the target on age and ward."""
-    rng = np.random.default_rng(seed)
-    sex = rng.choice(["m", "f"], n)
-    ward = np.where(rng.random(n) < 0.8, np.where(sex == "m", "red", "green"), "blue")
-    age = rng.normal(40, 10, n).round()
-    y = (age + 15 * (ward == "green") - 15 * (ward == "red") > 40).astype(int)
-    frame = pd.DataFrame({"age": age, "sex": sex, "ward": ward, "ship": "Titanic"})
-    return frame, y
-
-
-def pipeline(encoder):
-    columns = make_column_transformer((encoder, ["sex", "ward"]), (StandardScaler(), ["age"]))
-    return make_pipeline(columns, LogisticRegression())
 
 
 @pytest.mark.parametrize("kind", KINDS)

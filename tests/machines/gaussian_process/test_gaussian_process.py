@@ -22,7 +22,7 @@ from absentia import (
     LogisticRegression,
     NotPositiveDefiniteWarning,
 )
-from absentia.machines.gaussian_process import regression
+from absentia.machines.gaussian_process import regression_search
 from absentia.machines.gaussian_process.evidence import Spectrum
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, latent
 from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
@@ -432,10 +432,10 @@ def test_a_search_that_begins_with_some_rows_ends_where_that_of_all_rows_does(
     X = rng.normal(size=(150, 3))
     y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=150)
     X[rng.random(X.shape) < 0.2] = np.nan
-    whole = regression.GaussianProcessRegressor(**parameters).fit(X, y)
-    monkeypatch.setattr(regression, "_MANY_ROWS", 100)
-    monkeypatch.setattr(regression, "_SOME_ROWS", 60)
-    begun = regression.GaussianProcessRegressor(**parameters).fit(X, y)
+    whole = GaussianProcessRegressor(**parameters).fit(X, y)
+    monkeypatch.setattr(regression_search, "MANY_ROWS", 100)
+    monkeypatch.setattr(regression_search, "SOME_ROWS", 60)
+    begun = GaussianProcessRegressor(**parameters).fit(X, y)
     assert begun.hyperparameter_names_ == whole.hyperparameter_names_
     assert begun.log_marginal_likelihood_value_ == pytest.approx(
         whole.log_marginal_likelihood_value_, abs=1e-3
@@ -488,11 +488,11 @@ class TestWidthsOfColumns:
         assert none.width_prior_ == 0
 
     def test_many_rows_begin_with_some(self, monkeypatch):
-        monkeypatch.setattr(regression, "_MANY_ROWS", 50)
-        monkeypatch.setattr(regression, "_SOME_ROWS", 40)
+        monkeypatch.setattr(regression_search, "MANY_ROWS", 50)
+        monkeypatch.setattr(regression_search, "SOME_ROWS", 40)
         X, y = self.table()
         machine = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
-        monkeypatch.setattr(regression, "_MANY_ROWS", 500)
+        monkeypatch.setattr(regression_search, "MANY_ROWS", 500)
         whole = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
         np.testing.assert_allclose(machine.theta_, whole.theta_, atol=0.05)
 

@@ -19,28 +19,28 @@ def table(n=80, d=6, relevant=1, seed=0):
 
 
 def test_one_relevant_column_asks_for_a_loose_prior():
-    X, y = table()
+    X, y = table(n=60, d=4)
     chosen = width_prior.choose_width_prior(KernelRidge(gamma="loo-ard"), open_memory(X), y)
     assert chosen in (1.0, 3.0)
 
 
 def test_the_choice_is_made_by_rows_left_out(monkeypatch):
     """Written out: five folds, one machine fitted anew in each."""
-    X, y = table(n=60, d=3)
+    X, y = table(n=40, d=3)
     monkeypatch.setattr(width_prior, "WIDTH_PRIORS", (0.3, 1.0))
     losses = []
-    shuffled = np.random.RandomState(0).permutation(60)
+    shuffled = np.random.RandomState(0).permutation(40)
     folds = np.array_split(shuffled, 5)
     for deviation in (0.3, 1.0):
         errors = []
         for fold in folds:
-            train = np.setdiff1d(np.arange(60), fold)
+            train = np.setdiff1d(np.arange(40), fold)
             machine = KernelRidge(gamma="loo-ard", width_prior=deviation)
             machine.fit(X[train], y[train])
             errors.extend((machine.predict(X[fold]) - y[fold]) ** 2)
         losses.append(errors)
     gains = np.subtract(*losses)
-    clear = gains.mean() > gains.std() / np.sqrt(60)
+    clear = gains.mean() > gains.std() / np.sqrt(40)
     chosen = width_prior.choose_width_prior(KernelRidge(gamma="loo-ard"), open_memory(X), y)
     assert chosen == (1.0 if clear else 0.3)
 
@@ -59,7 +59,7 @@ def test_few_rows_that_cannot_tell_keep_the_default():
 @pytest.mark.parametrize("make", [SVC, LogisticRegression])
 def test_classifiers_choose_as_well(make, monkeypatch):
     monkeypatch.setattr(width_prior, "WIDTH_PRIORS", (0.3, 1.0))
-    X, y = table(n=60, d=3)
+    X, y = table(n=40, d=3)
     machine = make(gamma="loo-ard", width_prior="cv").fit(X, np.where(y > 0, "up", "down"))
     assert set(machine.predict(X)) == {"up", "down"}
 
