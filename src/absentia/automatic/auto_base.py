@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from absentia.parameters import (
     Rule,
     check_parameters,
     count_from,
+    declared,
     finite,
     words,
 )
@@ -51,29 +53,19 @@ def _is_shares(value: Any) -> bool:
     return increasing and all(share is not None and 0 < share < 1 for share in shares)
 
 
+@declared
 class AutoMachine(ShowsColumns):
     """What both automatic machines share: reading, assembling, answering."""
 
-    members: Any
-    time_budget: float | None
-    weighting: str
-    hidden: Any
-    density: Any
-    n_splits: int
-    n_repeats: int | None
-    progress: bool
-    random_state: Any
-    n_jobs: int | None
-
-    committee_: Committee
-    members_: MemberTable
-    density_: Any
-    score_: float
-    score_error_: float
-    baseline_: float
-    out_of_fold_: FloatArray
-    encoder_: TableEncoder | None
-    n_features_in_: int
+    committee_: Committee = field(init=False)
+    members_: MemberTable = field(init=False)
+    density_: Any = field(init=False)
+    score_: float = field(init=False)
+    score_error_: float = field(init=False)
+    baseline_: float = field(init=False)
+    out_of_fold_: FloatArray = field(init=False)
+    encoder_: TableEncoder | None = field(init=False)
+    n_features_in_: int = field(init=False)
 
     _rules: ClassVar[dict[str, Rule]] = {
         "time_budget": POSITIVE | words(None),
@@ -84,30 +76,16 @@ class AutoMachine(ShowsColumns):
         "n_jobs": THREADS,
     }
 
-    def __init__(
-        self,
-        *,
-        members: Any = "default",
-        time_budget: float | None = None,
-        weighting: str = "shrunk",
-        hidden: Any = (0.3, 0.6),
-        density: Any = "gaussian",
-        n_splits: int = 5,
-        n_repeats: int | None = None,
-        progress: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.members = members
-        self.time_budget = time_budget
-        self.weighting = weighting
-        self.hidden = hidden
-        self.density = density
-        self.n_splits = n_splits
-        self.n_repeats = n_repeats
-        self.progress = progress
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    members: Any = "default"
+    time_budget: float | None = None
+    weighting: str = "shrunk"
+    hidden: Any = (0.3, 0.6)
+    density: Any = "gaussian"
+    n_splits: int = 5
+    n_repeats: int | None = None
+    progress: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Try members, weigh them by their answers to rows left out, and keep the best average.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from absentia.parameters import (
     THREADS,
     Rule,
     check_parameters,
+    declared,
     number_between,
     require,
     words,
@@ -44,6 +46,7 @@ EM_RULES: dict[str, Rule] = {
 }
 
 
+@declared
 class GaussianDensity(Density):
     """A multivariate Gaussian, learned from incomplete rows.
 
@@ -137,31 +140,20 @@ class GaussianDensity(Density):
 
     _rules = EM_RULES
 
-    mean_: FloatArray
-    covariance_: FloatArray
-    shrinkage_: float
-    log_likelihoods_: FloatArray
-    n_iter_: int
-    converged_: bool
+    mean_: FloatArray = field(init=False)
+    covariance_: FloatArray = field(init=False)
+    shrinkage_: float = field(init=False)
+    log_likelihoods_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        shrinkage: float | Literal["auto"] = "auto",
-        reg_covar: float = 1e-6,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        accelerate: bool = True,
-        margins: Literal["normal-scores"] | None = None,
-        n_jobs: int | None = None,
-    ):
-        self.margins = margins
-        self.shrinkage = shrinkage
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.n_jobs = n_jobs
+    shrinkage: float | Literal["auto"] = "auto"
+    reg_covar: float = 1e-6
+    max_iter: int = 500
+    tol: float = 1e-5
+    accelerate: bool = True
+    margins: Literal["normal-scores"] | None = None
+    n_jobs: int | None = None
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from absentia.parameters import (
     RandomState,
     Rule,
     check_parameters,
+    declared,
     number_between,
     require,
     words,
@@ -31,6 +33,7 @@ from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
 __all__ = ["LowRankDensity"]
 
 
+@declared
 class LowRankDensity(HasCriteria):
     """A few factors and independent noise, learned from incomplete rows.
 
@@ -133,44 +136,29 @@ class LowRankDensity(HasCriteria):
         "pooling": words("auto") | number_between(0, expected="a number of rows, not negative"),
     }
 
-    means_: FloatArray
-    loadings_: FloatArray
-    noises_: FloatArray
-    weights_: FloatArray
-    n_factors_: int
-    tried_factors_: IntArray
-    held_out_: FloatArray
-    shrinkage_: float
-    log_likelihoods_: FloatArray
-    n_iter_: int
-    converged_: bool
+    means_: FloatArray = field(init=False)
+    loadings_: FloatArray = field(init=False)
+    noises_: FloatArray = field(init=False)
+    weights_: FloatArray = field(init=False)
+    n_factors_: int = field(init=False)
+    tried_factors_: IntArray = field(init=False)
+    held_out_: FloatArray = field(init=False)
+    shrinkage_: float = field(init=False)
+    log_likelihoods_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
 
-    def __init__(
-        self,
-        n_factors: int | Literal["auto"] = "auto",
-        *,
-        max_factors: int = 32,
-        n_components: int = 1,
-        shrinkage: float | Literal["auto"] = "auto",
-        pooling: float | Literal["auto"] = "auto",
-        reg_covar: float = 1e-6,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        accelerate: bool = True,
-        margins: Literal["normal-scores"] | None = None,
-        random_state: RandomState = None,
-    ):
-        self.margins = margins
-        self.n_factors = n_factors
-        self.max_factors = max_factors
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.pooling = pooling
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.random_state = random_state
+    n_factors: int | Literal["auto"] = field(default="auto", kw_only=False)
+    max_factors: int = 32
+    n_components: int = 1
+    shrinkage: float | Literal["auto"] = "auto"
+    pooling: float | Literal["auto"] = "auto"
+    reg_covar: float = 1e-6
+    max_iter: int = 200
+    tol: float = 1e-3
+    accelerate: bool = True
+    margins: Literal["normal-scores"] | None = None
+    random_state: RandomState = None
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from absentia.beliefs import Prior
 from absentia.beliefs.categories import likeliest_codes
 from absentia.beliefs.completion import completed
 from absentia.densities.base import open_table_or_stream
@@ -19,7 +19,7 @@ from absentia.densities.mixture_search import n_parameters
 from absentia.densities.scored_rows import ScoredRows, scored_rows
 from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_of_lost_columns
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, RandomState, Rule, number_between
+from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.category_codes import (
     CategoryColumns,
@@ -32,6 +32,7 @@ from absentia.tables.streams import Stream
 __all__ = ["MixedDensity"]
 
 
+@declared
 class MixedDensity(MixtureDensity):
     """A mixture for tables of numbers and categories, learned from rows with any holes.
 
@@ -105,49 +106,16 @@ converged_, n_features_in_, feature_names_in_
         "smoothing": number_between(1e-6, expected="a number of rows from 1e-6 on"),
     }
 
-    categories_: list[np.ndarray]
-    number_columns_: IntArray
-    category_columns_: IntArray
+    categories_: list[np.ndarray] = field(init=False)
+    number_columns_: IntArray = field(init=False)
+    category_columns_: IntArray = field(init=False)
 
     #: Takes tables whose columns of words are codes of categories.
     takes_categories = True
 
-    def __init__(
-        self,
-        n_components: int | Literal["bic"] = "bic",
-        *,
-        categories: Any = "auto",
-        smoothing: float = 1.0,
-        max_components: int = 10,
-        shrinkage: float | Literal["auto"] = "auto",
-        pooling: float | Literal["auto"] = "auto",
-        reg_covar: float = 1e-6,
-        n_init: int = 5,
-        init: Literal["kmeans", "random"] | Prior = "kmeans",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        accelerate: bool = True,
-        margins: Literal["normal-scores"] | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-    ):
-        super().__init__(
-            n_components,
-            max_components=max_components,
-            shrinkage=shrinkage,
-            pooling=pooling,
-            reg_covar=reg_covar,
-            n_init=n_init,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            accelerate=accelerate,
-            margins=margins,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.categories = categories
-        self.smoothing = smoothing
+    n_components: int | Literal["bic"] = field(default="bic", kw_only=False)
+    categories: Any = "auto"
+    smoothing: float = 1.0
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from absentia.parameters import (
     RandomState,
     Rule,
     check_parameters,
+    declared,
     number_between,
     require,
     words,
@@ -34,6 +35,7 @@ from absentia.tables.streams import Stream
 __all__ = ["MixtureDensity"]
 
 
+@declared
 class MixtureDensity(HasCriteria):
     """A mixture of Gaussians, learned from incomplete rows.
 
@@ -133,9 +135,9 @@ class MixtureDensity(HasCriteria):
     True
     """
 
-    weights_: FloatArray
-    means_: FloatArray
-    covariances_: FloatArray
+    weights_: FloatArray = field(init=False)
+    means_: FloatArray = field(init=False)
+    covariances_: FloatArray = field(init=False)
     _rules: ClassVar[dict[str, Rule]] = EM_RULES | {
         "n_components": COUNT | words("bic"),
         "max_components": COUNT,
@@ -145,43 +147,26 @@ class MixtureDensity(HasCriteria):
         | Rule(("a Prior",), lambda init: isinstance(init, Prior)),
     }
 
-    n_components_: int
-    shrinkage_: float
-    bics_: FloatArray
-    log_likelihoods_: FloatArray
-    n_iter_: int
-    converged_: bool
+    n_components_: int = field(init=False)
+    shrinkage_: float = field(init=False)
+    bics_: FloatArray = field(init=False)
+    log_likelihoods_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int | Literal["bic"] = 2,
-        *,
-        max_components: int = 10,
-        shrinkage: float | Literal["auto"] = "auto",
-        pooling: float | Literal["auto"] = "auto",
-        reg_covar: float = 1e-6,
-        n_init: int = 5,
-        init: Literal["kmeans", "random"] | Prior = "kmeans",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        accelerate: bool = True,
-        margins: Literal["normal-scores"] | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-    ):
-        self.margins = margins
-        self.n_components = n_components
-        self.max_components = max_components
-        self.shrinkage = shrinkage
-        self.pooling = pooling
-        self.reg_covar = reg_covar
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | Literal["bic"] = field(default=2, kw_only=False)
+    max_components: int = 10
+    shrinkage: float | Literal["auto"] = "auto"
+    pooling: float | Literal["auto"] = "auto"
+    reg_covar: float = 1e-6
+    n_init: int = 5
+    init: Literal["kmeans", "random"] | Prior = "kmeans"
+    max_iter: int = 500
+    tol: float = 1e-5
+    accelerate: bool = True
+    margins: Literal["normal-scores"] | None = None
+    random_state: RandomState = None
+    n_jobs: int | None = None
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

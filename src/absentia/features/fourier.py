@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from absentia.kernels.category import resolve_category_weight, scaled_for_catego
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
-from absentia.parameters import RandomState
+from absentia.parameters import RandomState, declared
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, WordsAs
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
@@ -42,6 +43,7 @@ __all__ = ["FourierFeatures"]
 _TILE_FLOATS = 2**16
 
 
+@declared
 class FourierFeatures(BeliefFeatures):
     """Turn incomplete rows into features whose inner products approach genRBF.
 
@@ -120,35 +122,21 @@ class FourierFeatures(BeliefFeatures):
     True
     """
 
-    frequencies_: FloatArray
-    mask_frequencies_: FloatArray | None
-    center_: FloatArray
-    last_phase_: float
+    frequencies_: FloatArray = field(init=False)
+    mask_frequencies_: FloatArray | None = field(init=False)
+    center_: FloatArray = field(init=False)
+    last_phase_: float = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int = 512,
-        *,
-        gamma: float | str = "scale",
-        metric: Any = "euclidean",
-        density: DensityLike = "gaussian",
-        normalize: bool = True,
-        orthogonal: bool = True,
-        mask_weight: MaskWeight = None,
-        category_weight: Any = "scale",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.metric = metric
-        self.density = density
-        self.normalize = normalize
-        self.orthogonal = orthogonal
-        self.mask_weight = mask_weight
-        self.category_weight = category_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: int = field(default=512, kw_only=False)
+    gamma: float | str = "scale"
+    metric: Any = "euclidean"
+    density: DensityLike = "gaussian"
+    normalize: bool = True
+    orthogonal: bool = True
+    mask_weight: MaskWeight = None
+    category_weight: Any = "scale"
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
         n_frequencies = frequencies_for(self.n_components)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from absentia.features.frequencies import (
 )
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
-from absentia.parameters import RandomState
+from absentia.parameters import RandomState, declared
 from absentia.tables import (
     FloatArray,
     MemoryRows,
@@ -33,6 +34,7 @@ from absentia.tables.plan_page import ShowsColumns
 __all__ = ["MaskFeatures"]
 
 
+@declared
 class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColumns):
     """Features of *which* values a row misses; inner products approach :class:`MaskKernel`.
 
@@ -75,16 +77,13 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColum
            [1. , 0.5, 1. ]])
     """
 
-    frequencies_: FloatArray
-    last_phase_: float
-    n_features_in_: int
+    frequencies_: FloatArray = field(init=False)
+    last_phase_: float = field(init=False)
+    n_features_in_: int = field(init=False)
 
-    def __init__(
-        self, n_components: int = 64, *, weight: ArrayLike = 1.0, random_state: RandomState = None
-    ):
-        self.n_components = n_components
-        self.weight = weight
-        self.random_state = random_state
+    n_components: int = field(default=64, kw_only=False)
+    weight: ArrayLike = 1.0
+    random_state: RandomState = None
 
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> MaskFeatures:
         """Draw the frequencies; of the table only the number of columns matters.

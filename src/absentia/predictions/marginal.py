@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from absentia.parameters import (
     Rule,
     check_parameters,
     count_from,
+    declared,
     words,
 )
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
@@ -49,6 +51,7 @@ from absentia.tables.reading import has_columns_of_words, is_frame
 __all__ = ["MarginalModel", "joined", "tags_of"]
 
 
+@declared
 class MarginalModel(ShowsColumns):
     """What both wrappers share: fit a density, predict draws with a model, average.
 
@@ -57,17 +60,10 @@ class MarginalModel(ShowsColumns):
     ``columns_`` (how each is read).
     """
 
-    estimator: BaseEstimator
-    density: DensityLike
-    n_draws: int
-    known: Literal["average", "model"]
-    random_state: RandomState
-    n_jobs: int | None
-
-    estimator_: BaseEstimator
-    density_: DensityEstimator
-    patterns_: BoolArray
-    n_features_in_: int
+    estimator_: BaseEstimator = field(init=False)
+    density_: DensityEstimator = field(init=False)
+    patterns_: BoolArray = field(init=False)
+    n_features_in_: int = field(init=False)
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_draws": count_from(2),
@@ -75,28 +71,18 @@ class MarginalModel(ShowsColumns):
         "n_jobs": THREADS,
     }
 
-    _method: str
-    _wrapped: WrappedModel
-    _columns: IntArray
-    _points: DrawPoints
-    _noise: FloatArray | float
+    _method: str = field(init=False)
+    _wrapped: WrappedModel = field(init=False)
+    _columns: IntArray = field(init=False)
+    _points: DrawPoints = field(init=False)
+    _noise: FloatArray | float = field(init=False)
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        *,
-        density: DensityLike = "auto",
-        n_draws: int = 64,
-        known: Literal["average", "model"] = "average",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-    ):
-        self.estimator = estimator
-        self.density = density
-        self.n_draws = n_draws
-        self.known = known
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: BaseEstimator = field(kw_only=False)
+    density: DensityLike = "auto"
+    n_draws: int = 64
+    known: Literal["average", "model"] = "average"
+    random_state: RandomState = None
+    n_jobs: int | None = None
 
     def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the density and, where the estimator is not fitted already, the estimator.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.kernels.repair import check_psd
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
@@ -22,19 +20,19 @@ from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
 from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
-from absentia.machines.missingness_shift import Shift
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.targets import ClassifierTargets
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import COUNT, RandomState, Rule
+from absentia.parameters import COUNT, Rule, declared
 from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["GaussianProcessClassifier"]
 
 
 @documented
+@declared
 class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProcess):
     """Gaussian process classification for rows with missing values.
 
@@ -115,48 +113,18 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
 
     _rules: ClassVar[dict[str, Rule]] = {"max_iter_predict": COUNT}
 
-    classes_: np.ndarray
-    scale_: float
-    hyperparameter_names_: list[str]
-    theta_: FloatArray
-    width_prior_: float
-    log_marginal_likelihood_value_: float
-    dual_coef_: FloatArray
-    root_curvatures_: FloatArray
-    L_: FloatArray
+    classes_: np.ndarray = field(init=False)
+    scale_: float = field(init=False)
+    hyperparameter_names_: list[str] = field(init=False)
+    theta_: FloatArray = field(init=False)
+    width_prior_: float = field(init=False)
+    log_marginal_likelihood_value_: float = field(init=False)
+    dual_coef_: FloatArray = field(init=False)
+    root_curvatures_: FloatArray = field(init=False)
+    L_: FloatArray = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        scale: float | str = "optimize",
-        scale_bounds: Bounds = (1e-2, 1e4),
-        max_iter_predict: int = 100,
-        n_restarts_optimizer: int = 0,
-        gamma_bounds: Bounds = (1e-4, 1e4),
-        random_state: RandomState = None,
-        verbose: bool = False,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "expected_rbf",
-        gamma: Any = "optimize",
-        width_prior: float | str = 0.3,
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.scale = scale
-        self.scale_bounds = scale_bounds
-        self.max_iter_predict = max_iter_predict
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.gamma_bounds = gamma_bounds
-        self.random_state = random_state
-        self.verbose = verbose
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.width_prior = width_prior
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    scale_bounds: Bounds = (1e-2, 1e4)
+    max_iter_predict: int = 100
 
     def fit(self, X: TableLike, y: Any) -> GaussianProcessClassifier:
         """Fit density, kernel and process to incomplete training rows.

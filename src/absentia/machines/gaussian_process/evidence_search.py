@@ -11,6 +11,7 @@ import numpy as np
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
 from absentia.kernels.metric import Widths
+from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import (
@@ -28,6 +29,7 @@ from absentia.parameters import (
     POSITIVE,
     RandomState,
     Rule,
+    declared,
     words,
 )
 from absentia.progress import report
@@ -38,16 +40,20 @@ __all__ = ["GaussianProcess"]
 _SMALL = 2000
 
 
+@declared
 class GaussianProcess(KernelMachine):
     """Base of the Gaussian processes: ``"optimize"`` as a value of kernel parameters."""
 
-    scale: Any
-    width_prior: float | str
-    n_restarts_optimizer: int
-    gamma_bounds: Bounds
-    scale_bounds: Bounds
-    random_state: RandomState
-    verbose: bool
+    scale: float | str = "optimize"
+    n_restarts_optimizer: int = 0
+    gamma_bounds: Bounds = (1e-4, 1e4)
+    scale_bounds: Bounds = (1e-3, 1e5)
+    random_state: RandomState = None
+    verbose: bool = False
+    kernel: KernelLike = "expected_rbf"
+    gamma: Widths = "optimize"
+    width_prior: float | str = 0.3
+    mask_weight: MaskWeight = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),

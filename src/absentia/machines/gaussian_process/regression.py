@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,32 +10,23 @@ from scipy.linalg import eigh, solve_triangular
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
 
-from absentia.densities.named_densities import DensityLike
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
-from absentia.kernels.repair import check_psd
 from absentia.machines.documentation import documented
-from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
+from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
-from absentia.machines.missingness_shift import Shift
+from absentia.machines.gaussian_process.regression_search import RegressionSearch
 from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, words
+from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, declared, words
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
 
 
-# From so many rows on a search begins with some of them.
-_MANY_ROWS = 800
-_SOME_ROWS = 400
-# The noise that such a search begins with, at least, as a share of the mean square.
-_LEAST_NOISE = 0.01
-
-
 @documented
+@declared
 class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess):
     """Gaussian process regression for rows with missing values.
 
@@ -127,52 +117,19 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         "noise_bounds": BOUNDS,
     }
 
-    noise_: float
-    scale_: float
-    hyperparameter_names_: list[str]
-    theta_: FloatArray
-    width_prior_: float
-    log_marginal_likelihood_value_: float
-    dual_coef_: FloatArray
-    L_: FloatArray
-    targets_: FloatArray
+    noise_: float = field(init=False)
+    scale_: float = field(init=False)
+    hyperparameter_names_: list[str] = field(init=False)
+    theta_: FloatArray = field(init=False)
+    width_prior_: float = field(init=False)
+    log_marginal_likelihood_value_: float = field(init=False)
+    dual_coef_: FloatArray = field(init=False)
+    L_: FloatArray = field(init=False)
+    targets_: FloatArray = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        noise: float | str = "optimize",
-        scale: float | str = "optimize",
-        normalize_y: bool = True,
-        n_restarts_optimizer: int = 0,
-        gamma_bounds: Bounds = (1e-4, 1e4),
-        noise_bounds: Bounds = (1e-6, 10.0),
-        scale_bounds: Bounds = (1e-3, 1e5),
-        random_state: RandomState = None,
-        verbose: bool = False,
-        density: DensityLike = "gaussian",
-        kernel: KernelLike = "expected_rbf",
-        gamma: Any = "optimize",
-        width_prior: float | str = 0.3,
-        mask_weight: MaskWeight = None,
-        n_jobs: int | None = None,
-        shift: Shift = "ignore",
-    ):
-        self.noise = noise
-        self.scale = scale
-        self.normalize_y = normalize_y
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.gamma_bounds = gamma_bounds
-        self.noise_bounds = noise_bounds
-        self.scale_bounds = scale_bounds
-        self.random_state = random_state
-        self.verbose = verbose
-        self.density = density
-        self.kernel = kernel
-        self.gamma = gamma
-        self.width_prior = width_prior
-        self.mask_weight = mask_weight
-        self.n_jobs = n_jobs
-        self.shift = shift
+    noise: float | str = "optimize"
+    normalize_y: bool = True
+    noise_bounds: Bounds = (1e-6, 10.0)
 
     def fit(self, X: TableLike, y: Any) -> GaussianProcessRegressor:
         """Fit density, kernel and process to incomplete training rows.
@@ -195,89 +152,23 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         training = self._prepare(rows, y)
         family = self._family(training)
         deviation = self._resolved_width_prior(rows, y)
-        mean_square = float(np.mean(targets**2)) or 1.0
-        scale_bounds = _multiplied(self.scale_bounds, mean_square)
-        noise_bounds = _multiplied(self.noise_bounds, mean_square)
-        given_scale = None if is_free(self.scale) else float(self.scale)
-        given_noise = None if is_free(self.noise) else float(self.noise)
-        # Of many rows, some of them say about where to look.
-        some = np.linspace(0, n_samples - 1, min(n_samples, _SOME_ROWS)).astype(int)
-        if n_samples <= _MANY_ROWS:
-            some = np.arange(n_samples)
-        beliefs = training.beliefs if len(some) == n_samples else training.beliefs[some]
-
-        def settled(
-            family: KernelFamily, logarithms: FloatArray
-        ) -> tuple[FloatArray, Spectrum, float, float]:
-            K = family.at(logarithms)(beliefs, n_jobs=self.n_jobs)
-            spectrum = Spectrum.of(K, targets[some])
-            scale, noise = spectrum.settle(given_scale, given_noise, scale_bounds, noise_bounds)
-            return K, spectrum, scale, noise
-
-        def evidence(family: KernelFamily, logarithms: FloatArray) -> tuple[float, FloatArray]:
-            K, spectrum, scale, noise = settled(family, logarithms)
-            value, gradient = family.log_prior(logarithms)
-            weights = spectrum.kernel_weights(scale, noise)
-            gradient += family.gradient(logarithms, beliefs, weights, K, self.n_jobs)
-            return value + float(spectrum.log_likelihood(scale, noise)), gradient
-
-        best = self._search(partial(evidence, family), family.start, family.bounds, len(some))
-        if deviation > 0:
-            # From the best common width: every column may now leave it.
-            family = replace(family, kernel=family.at(best))
-            family = family.by_column(training.beliefs.prior, deviation)
-            best = self._search(
-                partial(evidence, family), family.start, family.bounds, len(some), n_restarts=0
-            )
-        K, _, scale, noise = settled(family, best)
-        chosen = {"scale": scale} if is_free(self.scale) else {}
-        chosen |= {"noise": noise} if is_free(self.noise) else {}
-        if len(some) < n_samples:
-
-            def at(theta: FloatArray) -> tuple[FloatArray, FactoredEvidence]:
-                levels = {"scale": scale, "noise": noise}
-                levels |= dict(zip(chosen, np.exp(theta[len(family.names) :]), strict=True))
-                K = family.at(theta[: len(family.names)])(training.beliefs, n_jobs=self.n_jobs)
-                return K, FactoredEvidence.of(K, targets, **levels)
-
-            def of_all_rows(theta: FloatArray) -> tuple[float, FloatArray]:
-                try:
-                    K, found = at(theta)
-                except ValueError:  # not positive definite: rounding, where there is no noise
-                    return -np.inf, np.zeros(len(theta))
-                logarithms = theta[: len(family.names)]
-                value, by_kernel = family.log_prior(logarithms)
-                weights = found.kernel_weights()
-                by_kernel += family.gradient(logarithms, training.beliefs, weights, K, self.n_jobs)
-                free = [name in chosen for name in ("scale", "noise")]
-                gradient = np.append(by_kernel, found.gradient()[free])
-                return value + found.log_likelihood, gradient
-
-            level_bounds = {"scale": scale_bounds, "noise": noise_bounds}
-            limits = np.log([level_bounds[name] for name in chosen]).reshape(-1, 2)
-            # Some rows may see no noise where all rows do; and from almost none no gradient leads
-            # to more of it.
-            least = np.clip(_LEAST_NOISE * mean_square, *noise_bounds)
-            start = {name: max(value, least * (name == "noise")) for name, value in chosen.items()}
-            theta = self._search(
-                of_all_rows,
-                np.append(best, np.log(list(start.values()))),
-                np.concatenate([family.bounds, limits]),
-                n_samples,
-                n_restarts=0,
-            )
-            K, found = at(theta)
-            best, scale, noise = theta[: len(family.names)], found.scale, found.noise
-            chosen |= {name: {"scale": scale, "noise": noise}[name] for name in chosen}
-            check_psd(K, family.kernel)
-        else:
-            check_psd(K, family.kernel)  # before the evidence, which fails where this warns
-            found = FactoredEvidence.of(K, targets, scale, noise)
+        search = RegressionSearch(
+            self._search,
+            training.beliefs,
+            targets,
+            scale=None if is_free(self.scale) else float(self.scale),
+            noise=None if is_free(self.noise) else float(self.noise),
+            scale_bounds=self.scale_bounds,
+            noise_bounds=self.noise_bounds,
+            n_jobs=self.n_jobs,
+        )
+        best = search.best(family, deviation)
+        found = best.evidence
         solution = {
-            "noise_": noise,
-            "scale_": scale,
-            "hyperparameter_names_": [*family.names, *chosen],
-            "theta_": np.append(best, np.log(list(chosen.values()))),
+            "noise_": found.noise,
+            "scale_": found.scale,
+            "hyperparameter_names_": [*best.family.names, *best.levels],
+            "theta_": np.append(best.logarithms, np.log(list(best.levels.values()))),
             "log_marginal_likelihood_value_": found.log_likelihood,
             "dual_coef_": found.weights,
             "L_": found.root,
@@ -286,7 +177,8 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             "_spread": spread,
             "width_prior_": deviation,
         }
-        self._keep(rows, replace(training, kernel=family.at(best)), solution)
+        kernel = best.family.at(best.logarithms)
+        self._keep(rows, replace(training, kernel=kernel), solution)
         return self
 
     def predict(
@@ -452,10 +344,6 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     if not wanted:
         return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
     return y.mean(axis=0), spread_of_targets(y)
-
-
-def _multiplied(bounds: Bounds, unit: float) -> Bounds:
-    return bounds[0] * unit, bounds[1] * unit
 
 
 def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
