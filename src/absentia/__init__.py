@@ -79,6 +79,10 @@ if TYPE_CHECKING:
     from absentia.tables.streams import Chunks
 
 __all__ = [
+    "SVC",
+    "SVCCV",
+    "SVR",
+    "SVRCV",
     "AcquisitionPolicy",
     "AutoClassifier",
     "AutoRegressor",
@@ -130,10 +134,6 @@ __all__ = [
     "Patterns",
     "RepairedMatrix",
     "RobustSVC",
-    "SVC",
-    "SVCCV",
-    "SVR",
-    "SVRCV",
     "SpectralClustering",
     "TableEncoder",
     "Uncertainty",

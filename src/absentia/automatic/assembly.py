@@ -108,7 +108,11 @@ class Tried:
 
 
 def cut_folds(
-    rows: LearningRows, plan: Plan, norm: MissingNorm, points: DrawPoints, groups: Any = None
+    rows: LearningRows,
+    plan: Plan,
+    norm: MissingNorm,
+    points: DrawPoints,
+    groups: ArrayLike | None = None,
 ) -> Folds:
     """Cut folds as often as planned, and hide cells at every level."""
     levels = HiddenLevels.of(rows.table, plan.hidden, _MOST_HIDDEN_ROWS, plan.seed)

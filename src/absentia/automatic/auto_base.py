@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.member_table import MemberTable
+from absentia.densities.named_densities import DensityLike
 from absentia.densities.unknowns import Unknowns
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
@@ -26,6 +24,7 @@ from absentia.parameters import (
     COUNT,
     POSITIVE,
     THREADS,
+    RandomState,
     Rule,
     check_parameters,
     count_from,
@@ -33,7 +32,15 @@ from absentia.parameters import (
     finite,
     words,
 )
-from absentia.tables import FloatArray, Table, open_known, open_memory, set_fitted
+from absentia.tables import (
+    FloatArray,
+    Learned,
+    Table,
+    TableLike,
+    open_known,
+    open_memory,
+    set_fitted,
+)
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
@@ -59,7 +66,7 @@ class AutoMachine(ShowsColumns):
 
     committee_: Committee = field(init=False)
     members_: MemberTable = field(init=False)
-    density_: Any = field(init=False)
+    density_: BaseEstimator = field(init=False)
     score_: float = field(init=False)
     score_error_: float = field(init=False)
     baseline_: float = field(init=False)
@@ -80,14 +87,20 @@ class AutoMachine(ShowsColumns):
     time_budget: float | None = None
     weighting: str = "shrunk"
     hidden: Any = (0.3, 0.6)
-    density: Any = "gaussian"
+    density: DensityLike = "gaussian"
     n_splits: int = 5
     n_repeats: int | None = None
     progress: bool = False
-    random_state: Any = None
+    random_state: RandomState = None
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Try members, weigh them by their answers to rows left out, and keep the best average.
 
         Parameters
@@ -157,7 +170,7 @@ class AutoMachine(ShowsColumns):
         set_fitted(self, opened, learned)
         return self
 
-    def predict_uncertainty(self, X: Any, *, by_column: bool = True) -> Uncertainty:
+    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return predictions with their uncertainty taken apart, averaged over what is missing.
 
         Parameters
@@ -188,7 +201,7 @@ class AutoMachine(ShowsColumns):
         )
         return one_output_flat(doubt, isinstance(self, RegressorMixin))
 
-    def _table(self, X: Any) -> FloatArray:
+    def _table(self, X: TableLike) -> FloatArray:
         check_is_fitted(self)
         if self.encoder_ is None:
             rows = open_known(X, self)
@@ -199,25 +212,23 @@ class AutoMachine(ShowsColumns):
     def _answers(self, table: FloatArray) -> FloatArray:
         return self.committee_.answer(table)
 
-    def _decoded(self, answers: FloatArray, codes: dict[str, Any]) -> FloatArray:
+    def _decoded(self, answers: FloatArray, codes: Learned) -> FloatArray:
         """Return answers of members in the units of the target."""
         return answers
 
     def _noise(self) -> float:
         return 0.0
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not say what its targets are.")
 
     def _learning_rows(
-        self, table: FloatArray, y: Any, weights: FloatArray | None
-    ) -> tuple[LearningRows, dict[str, Any]]:
+        self, table: FloatArray, y: np.ndarray, weights: FloatArray | None
+    ) -> tuple[LearningRows, Learned]:
         """Return the rows with targets in codes, and the fitted attributes that decode them."""
         raise TypeError(f"{type(self).__name__} does not say what its targets are.")
 
-    def _judged(
-        self, rows: LearningRows, found: Assembled, codes: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _judged(self, rows: LearningRows, found: Assembled, codes: Learned) -> Learned:
         """Return scores from the out-of-fold answers, by name of the fitted attribute."""
         raise TypeError(f"{type(self).__name__} does not say how it is judged.")
 
@@ -227,7 +238,7 @@ class AutoMachine(ShowsColumns):
         return tags
 
 
-def _encoded(X: Any) -> tuple[TableEncoder | None, Table]:
+def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder().fit(X)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -13,7 +11,7 @@ from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FRACTION
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
@@ -149,7 +147,7 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         most_probable: np.ndarray = self.classes_[chances.argmax(axis=1)]
         return most_probable
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         return ClassifierTargets._check_targets(self, y, n_samples)
 
     def _learning_rows(
@@ -274,19 +272,19 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     def _answers(self, table: FloatArray) -> FloatArray:
         return self._decoded(self.committee_.answer(table), self.__dict__)
 
-    def _decoded(self, answers: FloatArray, codes: dict[str, Any]) -> FloatArray:
+    def _decoded(self, answers: FloatArray, codes: Learned) -> FloatArray:
         numbers: FloatArray = codes["target_mean_"] + codes["target_scale_"] * answers
         return numbers
 
     def _noise(self) -> float:
         return float(np.mean(self.errors_[0] ** 2))
 
-    def _check_targets(self, y: Any, n_samples: int) -> Any:
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         return RegressorTargets._check_targets(self, y, n_samples)
 
     def _learning_rows(
-        self, table: FloatArray, y: Any, weights: FloatArray | None
-    ) -> tuple[LearningRows, dict[str, Any]]:
+        self, table: FloatArray, y: np.ndarray, weights: FloatArray | None
+    ) -> tuple[LearningRows, Learned]:
         mean = float(np.average(y, weights=weights))
         scale = float(np.sqrt(np.average((y - mean) ** 2, weights=weights))) or 1.0
         codes = {"target_mean_": mean, "target_scale_": scale}

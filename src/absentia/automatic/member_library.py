@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -138,7 +139,9 @@ def _forest(rows: LearningRows, settings: Settings) -> MemberPlan:
 
 
 def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
-    kind: Any = HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
+    kind: type[BaseEstimator] = (
+        HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
+    )
     trees = kind(
         learning_rate=0.06, l2_regularization=1.0, min_samples_leaf=10, early_stopping=False,
         random_state=settings["seed"],
@@ -179,7 +182,7 @@ def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
     return EstimatorPlan("gaussian-process", "Gaussian process on beliefs", False, model)
 
 
-def _package(name: str, classes: tuple[str, str], quiet: Settings) -> Any:
+def _package(name: str, classes: tuple[str, str], quiet: Settings) -> BaseEstimator:
     def plan(rows: LearningRows, settings: Settings) -> MemberPlan:
         if find_spec(name) is None:
             raise ImportError(

@@ -165,7 +165,7 @@ class EstimatorPlan(MemberPlan):
             model = TreeEnsemble.of(model, rows.n_classes)
         return FittedMember(self.name, model, self.averages, rows.n_classes)
 
-    def _fit(self, model: BaseEstimator, rows: LearningRows) -> Any:
+    def _fit(self, model: BaseEstimator, rows: LearningRows) -> BaseEstimator:
         threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
         table = rows.table
         if isinstance(model, _TREES):
@@ -238,5 +238,7 @@ class SearchPlan(MemberPlan):
         return plan, FittedMember(self.name, chosen, self.averages, rows.n_classes)
 
 
-def _negative_error(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def _negative_error(
+    model: BaseEstimator, X: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
+) -> float:
     return -float(np.average((model.predict(X) - y) ** 2, weights=sample_weight))

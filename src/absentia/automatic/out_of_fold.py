@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
@@ -22,7 +22,7 @@ __all__ = ["Folds", "HiddenLevels", "make_splits"]
 Splits = list[tuple[IntArray, IntArray]]
 
 
-def make_splits(rows: LearningRows, n_splits: int, groups: Any, seed: int) -> Splits:
+def make_splits(rows: LearningRows, n_splits: int, groups: ArrayLike | None, seed: int) -> Splits:
     """Return shuffled folds, stratified by class; rows of one group stay together.
 
     Rows of a class that has no second row are always learned from, so that every fold knows every
@@ -41,7 +41,7 @@ def make_splits(rows: LearningRows, n_splits: int, groups: Any, seed: int) -> Sp
         n_groups = len(np.unique(groups))
         if n_groups < 2:
             raise ValueError("groups has one group only: expected at least two, one per fold.")
-        kind: Any = StratifiedGroupKFold if classifies else GroupKFold
+        kind: type[BaseEstimator] = StratifiedGroupKFold if classifies else GroupKFold
         splitter = kind(min(n_splits, n_groups), shuffle=True, random_state=seed)
     else:
         kind = StratifiedKFold if classifies else KFold
@@ -103,7 +103,7 @@ class Folds:
         ]
         self.first = repeats[0]
         self._density = density
-        self._densities: dict[int, Any] = {}
+        self._densities: dict[int, BaseEstimator] = {}
 
     def __len__(self) -> int:
         """Return how many fits a member takes."""

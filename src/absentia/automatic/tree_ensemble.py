@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -99,7 +99,7 @@ class TreeEnsemble(Stored):
             raise ValueError(f"TreeEnsemble.link must be a link function, found {self.link!r}.")
 
     @classmethod
-    def of(cls, model: Any, n_classes: int | None = None) -> TreeEnsemble:
+    def of(cls, model: BaseEstimator, n_classes: int | None = None) -> TreeEnsemble:
         """Copy the trees of a fitted forest or of histogram gradient boosting.
 
         Parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from absentia.beliefs.random_rows import sampled
 from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray, RowIndex
 from absentia.tables.margins import Margins
 from absentia.tables.stored import Stored, frozen
 
@@ -232,7 +232,7 @@ class Beliefs(Stored, ShownBeliefs):
         """The number of components of each row's mixture."""
         return int(self.means.shape[1])
 
-    def __getitem__(self, rows: Any) -> Beliefs:
+    def __getitem__(self, rows: RowIndex) -> Beliefs:
         """Return the beliefs about some rows; one integer gives beliefs of length one."""
         return selected(self, rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from absentia.beliefs.covariances import (
     ExplicitCovariances,
 )
 from absentia.missingness import Patterns
+from absentia.tables import RowIndex
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -57,7 +58,7 @@ def joined(parts: Sequence[Beliefs]) -> Beliefs:
     )
 
 
-def selected(beliefs: Beliefs, rows: Any) -> Beliefs:
+def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
     """Return the beliefs about some rows, with covariances of the groups that they need."""
     if isinstance(rows, int | np.integer):
         if not -len(beliefs) <= rows < len(beliefs):

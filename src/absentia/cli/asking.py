@@ -8,11 +8,11 @@ with rows that it was not trained on.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -24,12 +24,17 @@ from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
 from absentia.tables import FloatArray
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["costs_from", "doubts", "next_measurements", "regions", "with_calibration"]
 
 _COVERAGE = 0.9
 
 
-def with_calibration(model: Any, features: Any, target: np.ndarray) -> Any:
+def with_calibration(
+    model: BaseEstimator, features: pd.DataFrame, target: np.ndarray
+) -> BaseEstimator:
     """Return a fitted model that keeps rows it was not trained on, for intervals and label sets."""
     pipeline = pipeline_of(model)
     machine = pipeline[-1]
@@ -45,7 +50,7 @@ def with_calibration(model: Any, features: Any, target: np.ndarray) -> Any:
     return model
 
 
-def doubts(model: Any, frame: Any) -> dict[str, np.ndarray]:
+def doubts(model: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return how sure each prediction is, by the name of a column.
 
     Classes: ``doubt``, the entropy of the probabilities in nats. Quantities: ``lower`` and
@@ -72,7 +77,9 @@ def doubts(model: Any, frame: Any) -> dict[str, np.ndarray]:
     return {**ends, "doubt": spread, "due_to_missing": share}
 
 
-def regions(model: Any, frame: Any, coverage: float) -> tuple[dict[str, np.ndarray], int]:
+def regions(
+    model: BaseEstimator, frame: pd.DataFrame, coverage: float
+) -> tuple[dict[str, np.ndarray], int]:
     """Return intervals or label sets with a guarantee per missing pattern, and how many lack it.
 
     Quantities have ``lower`` and ``upper``, classes one ``in_set_NAME`` each; ``calibration_rows``
@@ -96,7 +103,9 @@ def regions(model: Any, frame: Any, coverage: float) -> tuple[dict[str, np.ndarr
     )
 
 
-def next_measurements(model: Any, frame: Any, costs: dict[str, float], top: int) -> Any:
+def next_measurements(
+    model: BaseEstimator, frame: pd.DataFrame, costs: dict[str, float], top: int
+) -> pd.DataFrame:
     """Return the missing columns of each row by expected gain per cost, as a pandas frame.
 
     Columns ``row`` (from 1), ``column``, ``gain``, ``cost`` and ``gain_per_cost``: the entropy in
@@ -114,7 +123,7 @@ def next_measurements(model: Any, frame: Any, costs: dict[str, float], top: int)
     return pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
 
 
-def costs_from(frame: Any, source: str) -> dict[str, float]:
+def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
     """Return the costs in a table of two columns: the name of a column, and what it costs."""
     if frame.shape[1] != 2:
         raise ValueError(
@@ -133,12 +142,12 @@ def costs_from(frame: Any, source: str) -> dict[str, float]:
     return costs
 
 
-def _rows(pipeline: Any, frame: Any) -> FloatArray:
+def _rows(pipeline: Pipeline, frame: pd.DataFrame) -> FloatArray:
     """Return rows as numbers: what is drawn, hidden or measured next has no limits."""
     return np.asarray(pipeline[:-1].transform(frame), dtype=np.float64)
 
 
-def _uncertainty(model: Any, rows: FloatArray) -> Uncertainty:
+def _uncertainty(model: BaseEstimator, rows: FloatArray) -> Uncertainty:
     machine = pipeline_of(model)[-1]
     inner = getattr(machine, "estimator_", machine)
     inner = inner.estimator if isinstance(inner, FrozenEstimator) else inner
@@ -147,7 +156,7 @@ def _uncertainty(model: Any, rows: FloatArray) -> Uncertainty:
     return predict_uncertainty(inner, rows, density=density, by_column=False)
 
 
-def _error_variance(model: Any) -> float:
+def _error_variance(model: BaseEstimator) -> float:
     """Return the cross-validated error of a search that maximised R², in units of the machine."""
     machine = pipeline_of(model)[-1]
     score = getattr(getattr(machine, "estimator_", machine), "best_score_", None)
@@ -158,19 +167,19 @@ def _error_variance(model: Any) -> float:
     return float(np.clip(1.0 - score, 0.0, 1.0))
 
 
-def _interval(model: Any, rows: FloatArray, coverage: float) -> dict[str, np.ndarray]:
+def _interval(model: BaseEstimator, rows: FloatArray, coverage: float) -> dict[str, np.ndarray]:
     found = pipeline_of(model)[-1].predict_interval(rows, coverage=coverage)
     shift, scale = _shift(model), _scale(model)
     ends = {"lower": shift + scale * found.lower, "upper": shift + scale * found.upper}
     return ends | {"calibration_rows": found.n_calibration}
 
 
-def _scale(model: Any) -> float:
+def _scale(model: BaseEstimator) -> float:
     """Return the unit in which a machine learned its quantity; 1 for classes."""
     transformer = getattr(model, "transformer_", None)
     return 1.0 if transformer is None else float(transformer.scale_[0])
 
 
-def _shift(model: Any) -> float:
+def _shift(model: BaseEstimator) -> float:
     transformer = getattr(model, "transformer_", None)
     return 0.0 if transformer is None else float(transformer.mean_[0])

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import InconsistentVersionWarning
@@ -92,7 +92,7 @@ def new_model(
     progress: bool = False,
     seed: int = 0,
     time_budget: float | None = None,
-) -> Any:
+) -> BaseEstimator:
     """Return an unfitted model that takes the raw table.
 
     The encoder and a machine that tunes itself, in one pipeline, so that one file holds all that a
@@ -123,7 +123,7 @@ def new_model(
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
 
 
-def fit(model: Any, table: LearningTable) -> None:
+def fit(model: BaseEstimator, table: LearningTable) -> None:
     """Fit a model to a table; errors name its columns."""
     try:
         model.fit(table.features, table.target)
@@ -134,7 +134,9 @@ def fit(model: Any, table: LearningTable) -> None:
         raise ValueError(with_names(str(error), names)) from error
 
 
-def with_probabilities(model: Any, features: Any, target: np.ndarray) -> Any:
+def with_probabilities(
+    model: BaseEstimator, features: pd.DataFrame, target: np.ndarray
+) -> BaseEstimator:
     """Return a fitted classifier that gives probabilities as well (Platt's method).
 
     The machine that the search found takes the place of the search; its decision values for rows
@@ -146,7 +148,7 @@ def with_probabilities(model: Any, features: Any, target: np.ndarray) -> Any:
     return Pipeline([*before, (name, machine)])
 
 
-def training_summary(machine: Any, table: LearningTable) -> tuple[str, list[str]]:
+def training_summary(machine: BaseEstimator, table: LearningTable) -> tuple[str, list[str]]:
     """Return how good a trained machine is in a few words, and lines on what was chosen."""
     measure = "accuracy" if table.task == "classification" else "R²"
     baseline, answer = table.baseline()
@@ -165,16 +167,16 @@ def training_summary(machine: Any, table: LearningTable) -> tuple[str, list[str]
     )
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def machine_of(model: Any) -> Any:
+def machine_of(model: BaseEstimator) -> BaseEstimator:
     """Return the machine inside a fitted model."""
     return pipeline_of(model).named_steps["machine"]
 
 
-def pipeline_of(model: Any) -> Any:
+def pipeline_of(model: BaseEstimator) -> Pipeline:
     """Return the fitted pipeline of a model, or raise for a model of another origin."""
     pipeline = getattr(model, "regressor_", model)
     if not isinstance(pipeline, Pipeline) or "encode" not in pipeline.named_steps:
@@ -185,7 +187,7 @@ def pipeline_of(model: Any) -> Any:
     return pipeline
 
 
-def load_model(path: Path, note: Callable[[str], None]) -> Any:
+def load_model(path: Path, note: Callable[[str], None]) -> BaseEstimator:
     """Load a model, and note where it was trained with another version of scikit-learn."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -205,7 +207,7 @@ def load_model(path: Path, note: Callable[[str], None]) -> Any:
 
 
 def predictions(
-    model: Any, frame: pd.DataFrame, *, probabilities: bool = False
+    model: BaseEstimator, frame: pd.DataFrame, *, probabilities: bool = False
 ) -> dict[str, np.ndarray]:
     """Return the predictions by the name of their column, probabilities of the classes too."""
     pipeline_of(model)
@@ -221,7 +223,7 @@ def predictions(
     return found | {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
 
 
-def written_with(frame: pd.DataFrame, found: dict[str, np.ndarray], *, keep: bool) -> Any:
+def written_with(frame: pd.DataFrame, found: dict[str, np.ndarray], *, keep: bool) -> pd.DataFrame:
     """Return what was found as a frame, next to the input if requested.
 
     No column of the input is overwritten: where it has one named ``prediction``, that of the model

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from sklearn.base import BaseEstimator
 
 from absentia.cli.terminal import (
     CategoriesOption,
@@ -24,6 +25,10 @@ from absentia.cli.terminal import (
     words_of,
 )
 from absentia.reports.safe_text import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 __all__ = ["ask", "predict", "train"]
 
@@ -211,7 +216,7 @@ def ask(
         say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
 
 
-def _model_and_rows(model: Path, file: str) -> tuple[Any, Any]:
+def _model_and_rows(model: Path, file: str) -> tuple[BaseEstimator, pd.DataFrame]:
     """Load a model and the rows to ask it about, with a note about columns that are not there."""
     from absentia.cli.files import read_table
     from absentia.cli.learning import load_model, pipeline_of

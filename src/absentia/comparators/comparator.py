@@ -54,7 +54,7 @@ class Comparator:
     name: str
     description: str
     reference: str
-    builder: Callable[[Task, Any], Any] = field(repr=False)
+    builder: Callable[[Task, RandomState], BaseEstimator] = field(repr=False)
     grids: Mapping[Task, ParameterGrid] = field(repr=False)
     handles_nan: bool = False
     multiclass: bool = True
@@ -107,7 +107,7 @@ class Comparator:
             return r_mice_is_available()
         return find_spec(self.requires) is not None
 
-    def _check_task(self, task: Any) -> None:
+    def _check_task(self, task: str) -> None:
         if task not in self.grids:
             able = " and ".join(self.grids)
             raise ValueError(f"{self.name} does {able}, found task={task!r}.")

@@ -7,14 +7,13 @@ is worth.
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.comparators.imputer import Imputer, RandomImputer
 from absentia.densities.named_densities import DensityLike, make_density
 from absentia.parameters import RandomState
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, Learned
 
 __all__ = ["ConditionalMeanImputer", "SampledImputer"]
 
@@ -50,7 +49,7 @@ class ConditionalMeanImputer(Imputer):
     def __init__(self, density: DensityLike = "gaussian"):
         self.density = density
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> Learned:
         return {"density_": make_density(self.density).fit(table)}
 
     def _fill(self, table: FloatArray) -> FloatArray:
@@ -95,9 +94,9 @@ class SampledImputer(RandomImputer):
         self.density = density
         self.random_state = random_state
 
-    def _learn(self, table: FloatArray) -> dict[str, Any]:
+    def _learn(self, table: FloatArray) -> Learned:
         return {"density_": make_density(self.density).fit(table), "seed_": self._seed()}
 
-    def _draw(self, table: FloatArray, n_draws: int, rng: Any) -> FloatArray:
+    def _draw(self, table: FloatArray, n_draws: int, rng: np.random.RandomState) -> FloatArray:
         drawn: FloatArray = self.density_.condition(table).sample(n_draws, random_state=rng)
         return drawn

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -69,7 +70,7 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
     """Return an entry of SVC and SVR with one of absentia's kernels."""
     mask = "mask_weight" in settings
 
-    def build(task: Task, random_state: RandomState) -> Any:
+    def build(task: Task, random_state: RandomState) -> BaseEstimator:
         mixture = settings.get("density") == "mixture"
         density = MixtureDensity(3, random_state=random_state) if mixture else "gaussian"
         machine = SVC if task == "classification" else SVR
@@ -91,14 +92,14 @@ def _filled(
     name: str,
     description: str,
     reference: str,
-    imputer: Callable[[Any], Any],
+    imputer: Callable[[RandomState], BaseEstimator],
     *,
     stochastic: bool = False,
     scale_first: bool = True,
 ) -> Comparator:
     """Return an entry that imputes once, then trains an ordinary machine."""
 
-    def build(task: Task, random_state: RandomState) -> Any:
+    def build(task: Task, random_state: RandomState) -> BaseEstimator:
         machine = CompleteSVC() if task == "classification" else CompleteSVR()
         steps = [StandardScaler(), imputer(random_state)]
         return make_pipeline(*(steps if scale_first else steps[::-1]), machine)
@@ -107,11 +108,15 @@ def _filled(
 
 
 def _pooled(
-    name: str, description: str, reference: str, imputer: Callable[[Any], Any], **tags: Any
+    name: str,
+    description: str,
+    reference: str,
+    imputer: Callable[[RandomState], BaseEstimator],
+    **tags: Any,
 ) -> Comparator:
     """Return an entry that imputes several times, and pools the predictions."""
 
-    def build(task: Task, random_state: RandomState) -> Any:
+    def build(task: Task, random_state: RandomState) -> BaseEstimator:
         kind, machine = (
             (MultipleImputationClassifier, CompleteSVC())
             if task == "classification"
@@ -155,7 +160,7 @@ def _learner(
     )
 
 
-def _karma(task: Task, random_state: RandomState) -> Any:
+def _karma(task: Task, random_state: RandomState) -> BaseEstimator:
     return make_pipeline(StandardScaler(), KarmaSVC() if task == "classification" else KarmaSVR())
 
 
@@ -179,7 +184,7 @@ def _robust(
     )
 
 
-def _automatic(task: Task, random_state: Any) -> Any:
+def _automatic(task: Task, random_state: RandomState) -> BaseEstimator:
     return (AutoClassifier if task == "classification" else AutoRegressor)(
         random_state=random_state
     )

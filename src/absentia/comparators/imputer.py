@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,7 +80,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self._completed(Table.of(X).checked(self).array, self._fill)
 
-    def _completed(self, table: FloatArray, fill: Any) -> FloatArray:
+    def _completed(self, table: FloatArray, fill: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Fill a copy of ``table`` on the columns that training knew, the others with zero."""
         out = table.copy()
         known = self.observed_columns_

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -88,8 +87,8 @@ class MissForestImputer(Imputer):
     array([[-1.5,  1.5]])
     """
 
-    rounds_: list[dict[int, Any]] = field(init=False)
-    closing_forests_: dict[int, Any] = field(init=False)
+    rounds_: list[dict[int, BaseEstimator]] = field(init=False)
+    closing_forests_: dict[int, BaseEstimator] = field(init=False)
     order_: IntArray = field(init=False)
     differences_: FloatArray = field(init=False)
     starting_values_: FloatArray = field(init=False)
@@ -112,7 +111,7 @@ class MissForestImputer(Imputer):
         order = np.argsort(n_holes, kind="stable")
         visited = order[n_holes[order] > 0]
         state = np.where(missing, start, table)
-        rounds: list[dict[int, Any]] = []
+        rounds: list[dict[int, BaseEstimator]] = []
         differences: list[tuple[float, float]] = []
         for _ in range(self.max_iter if len(visited) else 0):
             updated = state.copy()
@@ -190,7 +189,7 @@ def _typical(column: FloatArray, is_category: bool) -> float:
     return float(values[np.argmax(counts)])
 
 
-def _predict(forest: Any, state: FloatArray, j: int) -> FloatArray:
+def _predict(forest: BaseEstimator, state: FloatArray, j: int) -> FloatArray:
     predicted: FloatArray = forest.predict(other_columns(state, j))
     return predicted
 

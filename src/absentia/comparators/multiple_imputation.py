@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.svm import SVC, SVR
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -37,7 +31,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
     random_state: RandomState = None
 
     imputer_: BaseEstimator = field(init=False)
-    estimators_: list[Any] = field(init=False)
+    estimators_: list[BaseEstimator] = field(init=False)
 
     def _fit(self, X: TableLike, y: ArrayLike) -> Self:
         COUNT.check("n_draws", self.n_draws)
@@ -91,7 +85,7 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
 def _has(method: str) -> Callable[[object], bool]:
     """Return a check for ``available_if``: does the estimator have this method?"""
 
-    def check(self: Any) -> bool:
+    def check(self: BaseEstimator) -> bool:
         fitted = getattr(self, "estimators_", None)
         return hasattr(fitted[0] if fitted else self._base_estimator(), method)
 

@@ -63,7 +63,9 @@ def make_nan_learner(name: str, task: Task, random_state: RandomState = None) ->
         raise ValueError(f"task must be 'classification' or 'regression', found {task!r}.")
     second = task == "regression"
     if name == "hist_gradient_boosting":
-        kind: Any = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)[second]
+        kind: type[BaseEstimator] = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)[
+            second
+        ]
         return kind(random_state=random_state)
     if name == "random_forest":
         kind = (RandomForestClassifier, RandomForestRegressor)[second]

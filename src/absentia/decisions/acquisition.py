@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from absentia.decisions.column_worth import blended_gain
 from absentia.decisions.expected_gains import gains_of_one, gains_of_two
@@ -130,7 +131,7 @@ class Measurements:
 
 
 def measure_next(
-    model: Any,
+    model: BaseEstimator,
     X: TableLike,
     *,
     costs: Costs = None,
@@ -139,7 +140,7 @@ def measure_next(
     among: Sequence[Any] | None = None,
     budget: float | None = None,
     stop_below: float = 0.0,
-    density: Any = None,
+    density: BaseEstimator | None = None,
     worth: Costs = None,
     worth_share: float = 0.5,
 ) -> Measurements:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -18,7 +18,7 @@ __all__ = ["blended_gain", "column_worth"]
 
 
 def column_worth(
-    model: Any, X: TableLike, y: ArrayLike, *, random_state: RandomState = 0
+    model: BaseEstimator, X: TableLike, y: ArrayLike, *, random_state: RandomState = 0
 ) -> FloatArray:
     """Return by how much the loss of a model rises when a column is shuffled among rows.
 
@@ -86,7 +86,7 @@ def blended_gain(
     return np.where(largest > 0, mixed, gain)
 
 
-def _loss(model: Any, rows: Any, y: np.ndarray) -> float:
+def _loss(model: BaseEstimator, rows: Any, y: np.ndarray) -> float:
     if not is_classifier(model):
         return float(np.mean((np.asarray(model.predict(rows)) - y) ** 2))
     places = np.searchsorted(model.classes_, y)

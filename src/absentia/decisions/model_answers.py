@@ -143,7 +143,9 @@ class Questions:
         return np.column_stack([mean, np.full(len(mean), np.nan)])
 
 
-def _writer(model: Any, X: Any, rows: FrameRows | Table) -> Callable[[Table, IntArray], Any]:
+def _writer(
+    model: BaseEstimator, X: Any, rows: FrameRows | Table
+) -> Callable[[Table, IntArray], Any]:
     """Return how rows become what a model takes: frames of the user's kind, a table, an array."""
     if isinstance(rows, FrameRows):
         assert rows.table.plan is not None

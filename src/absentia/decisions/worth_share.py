@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.decisions.acquisition import Costs
@@ -21,7 +21,7 @@ __all__ = ["choose_worth_share"]
 
 
 def choose_worth_share(
-    model: Any,
+    model: BaseEstimator,
     X: TableLike,
     y: ArrayLike,
     *,
@@ -101,7 +101,7 @@ def _emptied(rows: Any) -> Any:
     return without_cells(rows, np.ones(rows.shape, dtype=np.bool_))
 
 
-def _area(model: Any, answers: FloatArray, spent: FloatArray, y: np.ndarray) -> float:
+def _area(model: BaseEstimator, answers: FloatArray, spent: FloatArray, y: np.ndarray) -> float:
     """Return the mean loss while as much is spent as the dearest row costs."""
     if is_classifier(model):
         places = np.searchsorted(model.classes_, y)

@@ -13,10 +13,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn import svm
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -98,7 +98,7 @@ def imputers() -> dict[str, Callable[[FloatArray], FloatArray]]:
     }
 
 
-def classifiers(*, holes_in_training: bool) -> dict[str, Any]:
+def classifiers(*, holes_in_training: bool) -> dict[str, BaseEstimator]:
     """Return the ways to classify incomplete rows, by name.
 
     The automatic machine, which tries several models, only where one fit answers all rates.
@@ -115,7 +115,7 @@ def classifiers(*, holes_in_training: bool) -> dict[str, Any]:
     return found if holes_in_training else found | {"absentia AutoClassifier": automatic}
 
 
-def compile_everything(X: FloatArray, y: Any, rates: tuple[float, ...]) -> None:
+def compile_everything(X: FloatArray, y: np.ndarray, rates: tuple[float, ...]) -> None:
     """Do everything that absentia does here once, so that no time includes the compiler's."""
     standard = StandardScaler().fit_transform(X)
     for rate in rates:  # few and many missing values go different ways
@@ -149,7 +149,7 @@ def recover(X: FloatArray, rates: tuple[float, ...], repeats: int, bar: Bar) -> 
 
 def classify(
     X: FloatArray,
-    y: Any,
+    y: np.ndarray,
     rates: tuple[float, ...],
     repeats: int,
     bar: Bar,

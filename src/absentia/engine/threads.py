@@ -22,8 +22,8 @@ __all__ = [
     "n_threads",
     "one_blas_thread",
     "row_tiles",
-    "run_tiles",
     "run_single_threaded_blas",
+    "run_tiles",
     "triangle_tiles",
 ]
 

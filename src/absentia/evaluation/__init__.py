@@ -13,24 +13,19 @@ from absentia.evaluation.inner_search import Grid, Trained
 from absentia.evaluation.methods import METHODS, Method, methods_for
 from absentia.evaluation.report import write_report, write_reports
 from absentia.evaluation.runner import RunSummary, run
-from absentia.evaluation.significance import (
-    Comparison,
-    compare_ranks,
-    paired_table,
-    summary_table,
-)
+from absentia.evaluation.significance import Comparison, compare_ranks, paired_table, summary_table
 from absentia.evaluation.store import Results
 
 __all__ = [
+    "METHODS",
+    "PROTOCOLS",
     "Cell",
     "CellResult",
     "Comparison",
     "Context",
     "Grid",
-    "METHODS",
     "Method",
     "Outcome",
-    "PROTOCOLS",
     "Protocol",
     "Results",
     "RunSummary",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Answer:
     """
 
     verdict: Verdict
-    scores: Any
+    scores: pd.DataFrame
     data: Dataset
     target: str
     file: str

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +35,7 @@ __all__ = ["Outcome", "compare_table", "comparison_text"]
 class Outcome:
     """How a comparison came out: a frame of methods by scores, errors, the page, the verdict."""
 
-    table: Any
+    table: pd.DataFrame
     errors: dict[str, str]
     page: Path
     verdict: Verdict
@@ -170,7 +170,7 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "F
     return "\n".join(lines)
 
 
-def _verdict(scores: Any, cells: Any, data: Dataset, metric: str) -> Verdict:
+def _verdict(scores: pd.DataFrame, cells: pd.DataFrame, data: Dataset, metric: str) -> Verdict:
     chosen = scores[scores["metric"] == metric]
     folds = chosen.pivot_table(index=["sample", "fold"], columns="method", values="value")
     # A method that failed on a fold is compared on no fold: others would be judged by fewer.
@@ -185,7 +185,9 @@ def _verdict(scores: Any, cells: Any, data: Dataset, metric: str) -> Verdict:
     )
 
 
-def _scores_by_method(scores: Any, cells: Any, data: Dataset, verdict: Verdict) -> pd.DataFrame:
+def _scores_by_method(
+    scores: pd.DataFrame, cells: pd.DataFrame, data: Dataset, verdict: Verdict
+) -> pd.DataFrame:
     """Return mean scores, one row per method, in the order of the verdict."""
     metrics = (
         ["accuracy", "balanced_accuracy", "log_loss"]

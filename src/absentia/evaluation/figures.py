@@ -34,6 +34,9 @@ __all__ = [
     "times",
 ]
 
+#: How a line is drawn, by matplotlib's words.
+Look = dict[str, Any]
+
 METRIC_LABELS = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
@@ -71,7 +74,7 @@ def is_ours(method: str) -> bool:
     return method in _OURS_IN_ONE_SUITE
 
 
-def _look_of(method: str) -> dict[str, Any]:
+def _look_of(method: str) -> Look:
     """Return how markers and lines of a method are drawn."""
     colour = OURS if is_ours(method) else RIVAL
     return {"color": colour, "markerfacecolor": colour if is_ours(method) else "white"}
@@ -278,13 +281,13 @@ def _one_in_front(panel: Axes, lines: pd.DataFrame, front: str = "") -> None:
     """Draw the columns of a table against its index in per cent, all but one of them in grey."""
     for name in lines.columns:
         line = lines[name].dropna()
-        look: dict[str, Any] = {"color": OTHERS, "linewidth": 0.8, "zorder": 1}
+        look: Look = {"color": OTHERS, "linewidth": 0.8, "zorder": 1}
         if name == front:
             look = {"linewidth": 2, "zorder": 3, "marker": "o", "markersize": 3, **_look_of(name)}
         panel.plot(100 * line.index, line.to_numpy(), **look)
 
 
-def _named(table: pd.DataFrame, lower_is_better: bool) -> dict[str, dict[str, Any]]:
+def _named(table: pd.DataFrame, lower_is_better: bool) -> dict[str, Look]:
     """Return how the methods that stand in front are drawn: our best, genrbf, the best rival."""
     sign = 1.0 if lower_is_better else -1.0
     # Ranks within a row, over methods that were run everywhere: means of scores would follow the
@@ -294,7 +297,7 @@ def _named(table: pd.DataFrame, lower_is_better: bool) -> dict[str, dict[str, An
     order = (sign * complete).rank(axis=1).mean().sort_values(kind="stable").index
     ours = [name for name in order if is_ours(name)]
     rivals = [name for name in order if not is_ours(name)]
-    looks: dict[str, dict[str, Any]] = {}
+    looks: dict[str, Look] = {}
     for name in ours[:1]:
         looks[name] = {"color": OURS, "linewidth": 2.2, "zorder": 4}
     for name in rivals[:1]:
@@ -304,7 +307,7 @@ def _named(table: pd.DataFrame, lower_is_better: bool) -> dict[str, dict[str, An
     return looks
 
 
-def _key(figure: Figure, front: Mapping[str, Mapping[str, Any]], methods: Sequence[Any]) -> None:
+def _key(figure: Figure, front: Mapping[str, Look], methods: Sequence[str]) -> None:
     """Name the lines in front, in their colours, and the grey ones in one phrase."""
     from matplotlib.lines import Line2D
 
@@ -347,7 +350,7 @@ def _label_edges(panels: Sequence[Axes], vertical: str, horizontal: str) -> None
     figure.supylabel(vertical, fontsize=9, color=INK)
 
 
-def _in_order(names: Mapping[str, Any]) -> list[str]:
+def _in_order(names: Mapping[str, object]) -> list[str]:
     known = [name for name in METHODS if name in names]
     return known + sorted(set(names) - set(known))
 

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, r2_score
-from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
+from sklearn.model_selection import BaseCrossValidator, KFold, ParameterGrid, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoRegressor
@@ -34,9 +34,9 @@ __all__ = [
     "Trained",
     "fit_quietly",
     "inner_splits",
-    "seen_columns",
     "search_estimator",
     "search_kernel",
+    "seen_columns",
 ]
 
 #: A solver that makes no progress is stopped here: libsvm can run for hours at extreme penalties.
@@ -104,7 +104,7 @@ def inner_splits(
 ) -> list[tuple[IntArray, IntArray]]:
     """Return the folds of the training rows: stratified for classes, and fewer for rare ones."""
     if task == "regression":
-        splitter: Any = KFold(min(folds, len(y)), shuffle=True, random_state=seed)
+        splitter: BaseCrossValidator = KFold(min(folds, len(y)), shuffle=True, random_state=seed)
     else:
         rarest = int(np.unique(y, return_counts=True)[1].min())
         splitter = StratifiedKFold(max(2, min(folds, rarest)), shuffle=True, random_state=seed)
@@ -256,7 +256,7 @@ class _Solved:
     """Machines trained on each pair of matrices, and what they say together of the other rows."""
 
     pairs: list[GramPair]
-    models: list[Any]
+    models: list[BaseEstimator]
     decision: FloatArray
     prediction: np.ndarray
 

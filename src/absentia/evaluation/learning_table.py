@@ -31,7 +31,7 @@ class LearningTable:
     ``notes`` are sentences for the user about what was left out.
     """
 
-    features: Any
+    features: pd.DataFrame
     target: np.ndarray
     task: Task
     notes: tuple[str, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -49,9 +49,9 @@ class Comparison:
         Methods that had no score in too many blocks.
     """
 
-    ranks: Any
+    ranks: pd.DataFrame
     p_value: float
-    pairwise: Any
+    pairwise: pd.DataFrame
     critical_difference: float
     n_blocks: int
     level: float

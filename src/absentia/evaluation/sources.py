@@ -128,7 +128,7 @@ class FilledSource(GramSource):
 class DrawnSource(GramSource):
     """The same for several draws of what is missing, whose predictions are pooled."""
 
-    imputer: Any = None
+    imputer: BaseEstimator | None = None
     n_draws: int = 5
 
     def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +16,7 @@ from absentia.densities.named_densities import DensityLike
 from absentia.parameters import COUNT, GAMMA, GAMMAS, THREADS, Rule, check_parameters, words
 from absentia.tables import (
     FloatArray,
+    Learned,
     MemoryRows,
     TableLike,
     WordsAs,
@@ -39,7 +40,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
     """
 
     density: DensityLike
-    density_: Any
+    density_: BaseEstimator
     n_features_in_: int
     _n_features_out: int
     _n_belief_columns: int
@@ -50,7 +51,9 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
         "n_jobs": THREADS,
     }
 
-    def fit(self, X: TableLike, y: ArrayLike | None = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the density to the rows, and the features to the density.
 
         Parameters
@@ -102,7 +105,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
             return np.empty((0, self._n_features_out))
         return self._features(believe(self.density_, rows))
 
-    def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
+    def _learn(self, density: BaseEstimator, rows: MemoryRows | Stream) -> Learned:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
         raise TypeError(f"{type(self).__name__} does not define how it is fitted.")
 

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, Prior
@@ -33,7 +34,7 @@ from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
 from absentia.parameters import RandomState, declared
-from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, WordsAs
+from absentia.tables import BoolArray, FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
 
@@ -138,7 +139,7 @@ class FourierFeatures(BeliefFeatures):
     n_jobs: int | None = None
     random_state: RandomState = None
 
-    def _learn(self, density: Any, rows: MemoryRows | Stream) -> dict[str, Any]:
+    def _learn(self, density: BaseEstimator, rows: MemoryRows | Stream) -> Learned:
         n_frequencies = frequencies_for(self.n_components)
         prior = prior_of(density, rows)
         rng = check_random_state(self.random_state)

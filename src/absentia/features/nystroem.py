@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -20,7 +19,7 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
 from absentia.parameters import RandomState, declared
-from absentia.tables import FloatArray, MemoryRows, WordsAs
+from absentia.tables import FloatArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
 
 __all__ = ["Nystroem"]
@@ -108,7 +107,7 @@ class Nystroem(BeliefFeatures):
         known = make_kernel(self.kernel, self.gamma, self.mask_weight).takes_categories
         return words_for(self.density) if known else "indicators"
 
-    def _learn(self, density: BaseEstimator | None, rows: MemoryRows | Stream) -> dict[str, Any]:
+    def _learn(self, density: BaseEstimator | None, rows: MemoryRows | Stream) -> Learned:
         n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
         beliefs = believe(density, rows.some_rows(_SAMPLED * n_components, rng))

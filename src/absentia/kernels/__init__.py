@@ -20,6 +20,7 @@ from absentia.kernels.repair import (
 from absentia.kernels.variance import kernel_variance, kernel_variance_diag
 
 __all__ = [
+    "KERNELS_BY_NAME",
     "CategoryKernel",
     "EmbeddingRBF",
     "ExpectedDistanceRBF",
@@ -29,7 +30,6 @@ __all__ = [
     "FunctionKernel",
     "GammaRBF",
     "GenRBF",
-    "KERNELS_BY_NAME",
     "Kernel",
     "MaskKernel",
     "NotPositiveDefiniteWarning",

@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.slices import bounded_slices
-from absentia.kernels.base import Kernel
+from absentia.kernels.base import Diagonal, Kernel
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -21,7 +21,7 @@ from absentia.kernels.gram.far_pairs import centre_of, far_pairs
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.symmetry import symmetrised
 from absentia.kernels.gram.tiles import assembled, cut
-from absentia.kernels.metric import metric_root, with_gamma_and_metric
+from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
 from absentia.parameters import Rule, check_parameters, words
 from absentia.tables import FloatArray, IntArray
 
@@ -70,10 +70,10 @@ class ExpectedDistanceRBF(Kernel):
 
     def __init__(
         self,
-        gamma: Any = "scale",
+        gamma: Widths = "scale",
         metric: Any = "euclidean",
         *,
-        diagonal: Any = "same",
+        diagonal: Diagonal = "same",
     ):
         self.gamma = gamma
         self.metric = metric
@@ -164,11 +164,11 @@ class GammaRBF(Kernel):
 
     def __init__(
         self,
-        gamma: Any = "scale",
+        gamma: Widths = "scale",
         metric: Any = "euclidean",
         *,
         variance: Any = "exact",
-        diagonal: Any = "same",
+        diagonal: Diagonal = "same",
     ):
         self.gamma = gamma
         self.metric = metric

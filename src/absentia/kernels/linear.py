@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel
+from absentia.kernels.base import Diagonal, Kernel
 from absentia.kernels.belief_moments import BeliefMoments
 from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import check_parameters
@@ -53,7 +51,7 @@ class ExpectedLinear(Kernel):
            [0. , 2. , 1. ]])
     """
 
-    def __init__(self, *, diagonal: Any = "independent"):
+    def __init__(self, *, diagonal: Diagonal = "independent"):
         self.diagonal = diagonal
 
     def resolve(self, prior: Prior) -> Kernel:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.gram.third_cumulant import third_cumulants
-from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.base import Diagonal, Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -78,10 +78,10 @@ class ExpectedPolynomial(Kernel):
     def __init__(
         self,
         degree: int = 2,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 1.0,
         *,
-        diagonal: Any = "independent",
+        diagonal: Diagonal = "independent",
     ):
         self.degree = degree
         self.gamma = gamma

@@ -15,16 +15,12 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
-from absentia.kernels.category import (
-    CategoryFactor,
-    resolve_category_weight,
-    scaled_for_categories,
-)
+from absentia.kernels.category import CategoryFactor, resolve_category_weight, scaled_for_categories
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
-from absentia.kernels.metric import metric_root, with_gamma_and_metric
+from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
 from absentia.parameters import FLAG, Rule, check_parameters
 from absentia.tables import FloatArray
 
@@ -89,7 +85,7 @@ class ExpectedRBF(Kernel):
 
     def __init__(
         self,
-        gamma: Any = "scale",
+        gamma: Widths = "scale",
         metric: Any = "euclidean",
         *,
         scaled: bool = True,
@@ -198,7 +194,7 @@ class GenRBF(Kernel):
 
     def __init__(
         self,
-        gamma: Any = "scale",
+        gamma: Widths = "scale",
         metric: Any = "euclidean",
         *,
         category_weight: Any = "scale",

@@ -18,6 +18,10 @@ from absentia.machines.unsupervised.kernel_pca import KernelPCA
 from absentia.machines.unsupervised.label_spreading import LabelSpreading
 
 __all__ = [
+    "SVC",
+    "SVCCV",
+    "SVR",
+    "SVRCV",
     "ConjugateGradientRidge",
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
@@ -37,9 +41,5 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "RobustSVC",
-    "SVC",
-    "SVCCV",
-    "SVR",
-    "SVRCV",
     "SpectralClustering",
 ]

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density
@@ -34,7 +35,7 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.repair import check_psd
 from absentia.machines.prediction_tiles import PredictsInTiles, gram_matrix
-from absentia.tables import FloatArray, MemoryRows, TableLike, set_fitted
+from absentia.tables import FloatArray, Learned, MemoryRows, TableLike, set_fitted
 
 __all__ = ["KernelMachine", "SupervisedMachine", "Training"]
 
@@ -70,7 +71,7 @@ class KernelMachine(PredictsInTiles):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         """Return the fitted attributes by name, from the Gram matrix of the training rows.
 
         Pure: ``self`` is read (parameters), never written. ``y`` is what :meth:`_check_targets`
@@ -80,7 +81,9 @@ class KernelMachine(PredictsInTiles):
 
     # ------------------------------------------------------------------ what a machine uses
 
-    def _fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def _fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
         if self._is_precomputed():
             return self._fit_precomputed(X, y, sample_weight)
@@ -91,7 +94,7 @@ class KernelMachine(PredictsInTiles):
         rows: MemoryRows,
         y: np.ndarray,
         weights: FloatArray | None,
-        believed: tuple[Any, Beliefs] | None = None,
+        believed: tuple[BaseEstimator, Beliefs] | None = None,
     ) -> Self:
         """Fit after the checks; ``believed`` is density and beliefs, where they are known."""
         training = self._prepare(rows, y, weights, believed)
@@ -100,7 +103,9 @@ class KernelMachine(PredictsInTiles):
         solution = self._solve(K, y, weights)
         return self._keep(rows, training, solution)
 
-    def _fit_precomputed(self, X: TableLike, y: Any, sample_weight: ArrayLike | None) -> Any:
+    def _fit_precomputed(
+        self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Self:
         """Fit on a Gram matrix that the user computed: there is no density and no belief."""
         rows, y, weights = self._open_training(X, y, sample_weight)
         K = gram_matrix(rows)
@@ -124,7 +129,7 @@ class KernelMachine(PredictsInTiles):
         rows: MemoryRows,
         y: Any = None,
         sample_weight: FloatArray | None = None,
-        believed: tuple[Any, Beliefs] | None = None,
+        believed: tuple[BaseEstimator, Beliefs] | None = None,
     ) -> Training:
         """Return density, beliefs and kernel for the training rows.
 
@@ -136,7 +141,7 @@ class KernelMachine(PredictsInTiles):
 
     def _believe_training(
         self, rows: MemoryRows, sample_weight: FloatArray | None = None
-    ) -> tuple[Any, Beliefs]:
+    ) -> tuple[BaseEstimator, Beliefs]:
         """Return a density, cloned and fitted on the training rows only, and their beliefs.
 
         A row of weight two counts as two rows, in the density as in the solver; weights that are

@@ -44,8 +44,8 @@ class MachineDoor(ChoosesKernel):
         return y
 
     def _open_training(
-        self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[MemoryRows, Any, FloatArray | None]:
+        self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> tuple[MemoryRows, np.ndarray, FloatArray | None]:
         """Check the parameters; return rows, targets and weights, read and checked: the door."""
         self._check_parameters()
         rows = self._open(X, training=True)

@@ -53,7 +53,7 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
         return self._make_kernel(self.gamma if own_gamma else "scale")
 
-    def _first_mask_weight(self) -> Any:
+    def _first_mask_weight(self) -> MaskWeight:
         """Return the weight of the mask kernel, or where a search for it starts."""
         return FIRST_MASK_WEIGHT if is_free(self.mask_weight) else self.mask_weight
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel
 from absentia.parameters import COUNT
 from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
@@ -24,8 +25,8 @@ class RelevantColumns:
     """What machines with widths of columns can say about the columns."""
 
     kernel_: Kernel
-    beliefs_: Any
-    density_: Any
+    beliefs_: Beliefs | None
+    density_: BaseEstimator
     n_features_in_: int
 
     @property
@@ -73,7 +74,7 @@ class RelevantColumns:
 
 
 def column_relevance(
-    kernel: Kernel, prior: Prior, density: Any, n_columns: int, plan: ColumnPlan | None
+    kernel: Kernel, prior: Prior, density: BaseEstimator, n_columns: int, plan: ColumnPlan | None
 ) -> FloatArray | None:
     """Return each column's share of the expected squared distance between two rows of the table.
 

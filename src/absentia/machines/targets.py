@@ -59,7 +59,7 @@ class RegressorTargets:
         return codes_of_numbers(y)
 
 
-def checked_labels(machine: Any, y: Any, n_samples: int) -> Any:
+def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:
     """Return ``y`` as a one-dimensional array of class labels, however many there are."""
     _check_given(machine, y)
     y = column_or_1d(y, warn=True)
@@ -107,7 +107,7 @@ def codes_of_classes(y: ArrayLike) -> FloatArray:
     return codes_of_numbers(class_signs(y)[1])
 
 
-def codes_of_numbers(y: Any) -> FloatArray:
+def codes_of_numbers(y: np.ndarray) -> FloatArray:
     """Return each target centred and of unit variance, so that all have equal weight."""
     columns = np.reshape(y, (len(y), -1)).astype(np.float64)
     centred = columns - columns.mean(axis=0)

@@ -14,15 +14,19 @@ would converge to, without the search.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from absentia.missingness.complete_table import CompleteTable
-from absentia.parameters import FINITE, SHARE
-from absentia.tables import BoolArray, FloatArray, IntArray, column_names
+from absentia.parameters import FINITE, SHARE, RandomState
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, column_names
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
 
@@ -45,7 +49,7 @@ class VisibleColumns(NamedTuple):
     hidden: IntArray
 
 
-def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
+def mcar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     """Remove values completely at random: every value is as likely to go as any other.
 
     Parameters
@@ -75,7 +79,7 @@ def mcar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     return table.without(_first_to_go(draws, _number_to_remove(rate, draws.size)))
 
 
-def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
+def mar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     """Remove values near randomly drawn rows, one row per column: Eq. (26) of [Smieja2018]_.
 
     For each column ``j`` a row ``x_j`` is drawn, and the value of column ``j`` in row ``x`` is
@@ -118,7 +122,7 @@ def mar(X: Any, rate: float, *, random_state: Any = None) -> Any:
     return table.without(removed)
 
 
-def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
+def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> VisibleColumns:
     """Remove values for reasons that the table does not show: Eq. (27) of [Smieja2018]_.
 
     Half of the columns, drawn at random, are hidden (rounded down). The rest lose values as in
@@ -165,7 +169,9 @@ def mnar(X: Any, rate: float, *, random_state: Any = None) -> VisibleColumns:
     return VisibleColumns(table.without(removed, visible), visible, hidden)
 
 
-def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: Any = None) -> Any:
+def self_censoring(
+    X: TableLike, rate: float, *, strength: float = 2.0, random_state: RandomState = None
+) -> Any:
     """Remove values because of what they are: the larger a value, the likelier it goes.
 
     A value that lies ``z`` standard deviations above the mean of its column is removed with the
@@ -209,12 +215,12 @@ def self_censoring(X: Any, rate: float, *, strength: float = 2.0, random_state: 
 
 
 def views(
-    X: Any,
+    X: TableLike,
     rate: float,
     groups: Sequence[Sequence[Hashable]],
     *,
     keep_one: bool = False,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Any:
     """Remove whole groups of columns, as when some sensors were not deployed.
 
@@ -270,11 +276,11 @@ def views(
     return table.without(removed)
 
 
-def _check_strength(strength: Any) -> None:
+def _check_strength(strength: float) -> None:
     FINITE.check("strength", strength)
 
 
-def _number_to_remove(rate: Any, size: int, at_most: int | None = None) -> int:
+def _number_to_remove(rate: float, size: int, at_most: int | None = None) -> int:
     SHARE.check("rate", rate)
     number = round(float(rate) * size)
     # Half a point of grace: a rate at the edge is met as well as any other.

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables import BoolArray, FloatArray, IntArray, as_table, column_names, table_as
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    TableLike,
+    as_table,
+    column_names,
+    table_as,
+)
 from absentia.tables.column_guesses import read_column
 from absentia.tables.frames import as_frame, holds_numbers_only, without_cells
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["CompleteTable"]
 
@@ -39,7 +51,7 @@ class CompleteTable:
     words: BoolArray
 
     @classmethod
-    def of(cls, X: Any) -> CompleteTable:
+    def of(cls, X: TableLike) -> CompleteTable:
         if hasattr(X, "columns") and not holds_numbers_only(X):
             complete, missing = cls._of_frame(X)
         else:
@@ -58,7 +70,7 @@ class CompleteTable:
         return complete
 
     @classmethod
-    def _of_frame(cls, X: Any) -> tuple[CompleteTable, BoolArray]:
+    def _of_frame(cls, X: TableLike) -> tuple[CompleteTable, BoolArray]:
         frame = as_frame(X)
         columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
         readings = [read_column(column) for column in columns]

@@ -138,7 +138,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
     return model
 
 
-def _read(skops: Any, stream: BinaryIO, max_bytes: int) -> tuple[str, Any]:
+def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any]:
     """Return why a file is refused and None, or nothing and its model."""
     with ZipFile(stream) as archive:
         if _MARK not in archive.namelist():

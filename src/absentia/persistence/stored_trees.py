@@ -71,7 +71,7 @@ def check_trees(value: object) -> frozenset[str]:
     return frozenset()
 
 
-def _check_tree(owner: Any) -> None:
+def _check_tree(owner: BaseEstimator) -> None:
     tree, n_features = owner.tree_, vars(owner).get("n_features_in_")
     if type(tree) is not _kinds()[1]:
         raise ValueError(f"{type(owner).__name__} with a {type(tree).__name__} as its tree")
@@ -92,7 +92,7 @@ def _check_tree(owner: Any) -> None:
     _check_features(tree.feature[~is_leaf], n_features)
 
 
-def _check_boosting(owner: Any) -> None:
+def _check_boosting(owner: BaseEstimator) -> None:
     """Refuse boosted models that do not treat every column as a number, and broken trees."""
     n_features = vars(owner).get("n_features_in_")
     if type(n_features) is not int:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.missingness import Patterns
@@ -102,7 +103,7 @@ class HidingTable(Stored, Rows):
             getattr(dtype, "kind", "O") not in "biuf" for dtype in self.values.dtypes
         )
 
-    def checked(self, estimator: Any) -> HidingTable:
+    def checked(self, estimator: BaseEstimator) -> HidingTable:
         """Return the table after checking its columns against those of training.
 
         A pandas frame that lacks some of them has them missing in every row, with a warning. In a

@@ -138,7 +138,7 @@ class MarginalModel(ShowsColumns):
             row_format, columns = PlannedFormat.of(X, rows.plan), np.arange(rows.n_features)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         points = DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed)
-        if frozen:
+        if targets is None:  # trained already
             model = self.estimator
         elif self.known == "model":
             own = row_format.rows(rows.array[:, columns], given, np.arange(len(rows)))
@@ -207,7 +207,7 @@ class MarginalModel(ShowsColumns):
         )
         return one_output_flat(doubt, unit == "variance" and getattr(self, "_single", False))
 
-    def _unfitted_density(self, X: TableLike) -> Any:
+    def _unfitted_density(self, X: TableLike) -> BaseEstimator:
         """Return the density to fit; "auto" knows categories where a frame has words."""
         if not isinstance(self.density, str) or self.density != "auto":
             return make_density(self.density)

@@ -84,8 +84,12 @@ def stacked_draws(
 
 
 def fit_on_draws(
-    model: Any, training: TrainingTable, y: Any, sample_weight: FloatArray | None, seed: int
-) -> Any:
+    model: BaseEstimator,
+    training: TrainingTable,
+    y: np.ndarray,
+    sample_weight: FloatArray | None,
+    seed: int,
+) -> BaseEstimator:
     """Train a model on the draws of the rows of a table, weighted so that each row counts once.
 
     A model that takes no weights is trained on one draw of each row.
@@ -99,7 +103,9 @@ def fit_on_draws(
     return fit_weighted(model, own, y[row], None if unweighted else weights)
 
 
-def fit_weighted(model: Any, rows: Any, y: Any, weights: FloatArray | None) -> Any:
+def fit_weighted(
+    model: BaseEstimator, rows: Any, y: np.ndarray, weights: FloatArray | None
+) -> BaseEstimator:
     """Fit a model with weights, those of a pipeline by its last step."""
     if weights is None:
         return model.fit(rows, y)

@@ -43,7 +43,9 @@ class WrappedModel(Stored):
             raise ValueError(f"WrappedModel.method must predict, found {self.method!r}.")
 
     @classmethod
-    def of(cls, model: Any, method: str, trained_on: RowFormat | PlannedFormat) -> WrappedModel:
+    def of(
+        cls, model: BaseEstimator, method: str, trained_on: RowFormat | PlannedFormat
+    ) -> WrappedModel:
         """Wrap a model; one that says that it was trained on a plain array gets plain arrays."""
         unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
         if unnamed and isinstance(trained_on, RowFormat):

@@ -122,7 +122,12 @@ def _draw_values(
 
 
 def _draw_classes(
-    axes: Axes, grid_x: FloatArray, grid_y: FloatArray, machine: Any, rows: Any, classes: Any
+    axes: Axes,
+    grid_x: FloatArray,
+    grid_y: FloatArray,
+    machine: BaseEstimator,
+    rows: Any,
+    classes: np.ndarray,
 ) -> None:
     """Tint each class where it is predicted, the stronger the surer, with its border."""
     from matplotlib.colors import to_rgba
@@ -170,7 +175,7 @@ def _draw_rows(
         axes.annotate(text, means[first], color=INK, fontsize="x-small", ha="center", zorder=5)
 
 
-def _label_classes(axes: Axes, classes: Any, which: Any, means: FloatArray) -> None:
+def _label_classes(axes: Axes, classes: np.ndarray, which: Any, means: FloatArray) -> None:
     """Write the name of each class at its most central row, where a legend would be."""
     scaled = means / np.maximum(np.ptp(means, axis=0), np.finfo(float).tiny)
     for k, name in enumerate(as_plot_labels([str(name) for name in classes])):

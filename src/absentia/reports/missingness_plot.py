@@ -8,6 +8,7 @@ import numpy as np
 
 from absentia.pictures import FAINT, INK, MISSING, pyplot
 from absentia.reports.safe_text import as_plot_labels
+from absentia.tables import FloatArray
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Figu
     return figure
 
 
-def _draw_rates(axes: Axes, shares: Any) -> None:
+def _draw_rates(axes: Axes, shares: FloatArray) -> None:
     places = np.arange(len(shares))
     axes.vlines(places, 0, 100 * shares, color=FAINT, linewidth=1)
     axes.plot(places, 100 * shares, "o", color=MISSING, markersize=4, clip_on=False)
@@ -87,7 +88,7 @@ def _draw_patterns(
     axes.spines[:].set_visible(False)
 
 
-def _draw_together(axes: Axes, correlation: Any, names: list[str]) -> Any:
+def _draw_together(axes: Axes, correlation: FloatArray, names: list[str]) -> Any:
     image = axes.imshow(correlation, cmap="RdBu_r", vmin=-1, vmax=1)
     ticks = np.arange(len(names))
     axes.set_xticks(ticks, names, rotation=90, fontsize="small")

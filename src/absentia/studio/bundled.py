@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from absentia.missingness.amputation import mcar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 __all__ = ["BUNDLED", "bundled_table"]
 
@@ -21,7 +25,7 @@ BUNDLED: dict[str, tuple[str, str]] = {
 }
 
 
-def bundled_table(name: str) -> Any:
+def bundled_table(name: str) -> pd.DataFrame:
     """Return a bundled incomplete table, as a pandas frame.
 
     Examples

@@ -8,9 +8,9 @@ So each request must name this server as its host (a page elsewhere that had its
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["Guard"]
 
@@ -38,11 +38,11 @@ class Guard:
     port : int
     """
 
-    def __init__(self, app: Any, token: str, port: int):
+    def __init__(self, app: ASGIApp, token: str, port: int):
         self._app, self._token = app, token.encode()
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, and pass it on or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
@@ -58,7 +58,7 @@ class Guard:
             return
         inner = "/" + scope["path"].split("/", 2)[2]
 
-        async def with_headers(message: Any) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 added = [(k.lower().encode(), v.encode()) for k, v in _HEADERS.items()]
                 message["headers"] = [*message.get("headers", []), *added]
@@ -66,7 +66,7 @@ class Guard:
 
         await self._app({**scope, "path": inner, "raw_path": inner.encode()}, receive, with_headers)
 
-    def _admits(self, scope: Any) -> bool:
+    def _admits(self, scope: Scope) -> bool:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, []).append(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -17,9 +17,13 @@ from starlette.routing import Route
 from absentia.reports.safe_text import printable
 from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.guard import Guard
-from absentia.studio.row_answers import FieldValue
+from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import Workspace, Workspaces
 from absentia.tables.delimited import read_delimited
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 __all__ = ["MOST_BYTES", "studio_app"]
 
@@ -44,7 +48,9 @@ class _TooLarge(ValueError):
     pass
 
 
-def studio_app(token: str, port: int, *, frame: Any = None, name: str = "") -> Guard:
+def studio_app(
+    token: str, port: int, *, frame: pd.DataFrame | None = None, name: str = ""
+) -> Guard:
     """Return the application that a server runs.
 
     Parameters
@@ -199,7 +205,7 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-async def _json(request: Request) -> dict[str, Any]:
+async def _json(request: Request) -> Json:
     import json
 
     found = json.loads(await _body(request) or b"{}")

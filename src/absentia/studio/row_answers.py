@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import norm
@@ -19,7 +19,13 @@ from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
 from absentia.tables import FloatArray
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["FieldValue", "RowAnswers"]
+
+#: An object of a page's script: what JSON can hold, by name.
+Json = dict[str, Any]
 
 _COVERAGE = 0.9
 #: Draws of what a row with bounds could be, and how many of them must keep to the bounds.
@@ -56,7 +62,7 @@ class RowAnswers:
         As made by :func:`absentia.studio.row_model.train_model`.
     """
 
-    def __init__(self, pipeline: Any):
+    def __init__(self, pipeline: Pipeline):
         names = [name for name, _ in pipeline.steps] if isinstance(pipeline, Pipeline) else []
         if names != ["encode", "scale", "machine"]:
             raise ValueError(
@@ -93,7 +99,7 @@ class RowAnswers:
             f"{c:g}" if isinstance(c, float) else str(c) for c in self._machine.classes_.tolist()
         ]
 
-    def fields(self) -> list[dict[str, Any]]:
+    def fields(self) -> list[Json]:
         """Describe each field for a form: name, kind, choices, and what is typical."""
         kinds = dict(zip(self._encoder.columns_, self._encoder.kinds_, strict=True))
         described = []
@@ -112,7 +118,7 @@ class RowAnswers:
 
     def answer(
         self, values: Mapping[str, FieldValue], costs: Mapping[str, float] | None = None
-    ) -> dict[str, Any]:
+    ) -> Json:
         """Answer one row.
 
         Parameters
@@ -145,7 +151,7 @@ class RowAnswers:
             "n_unknown": sum(1 for name in self.names if np.isnan(self._part(row, name)).all()),
         }
 
-    def check_batch(self, frame: Any) -> None:
+    def check_batch(self, frame: pd.DataFrame) -> None:
         """Raise where a table cannot be a batch."""
         if len(frame) > _MOST_BATCH_ROWS:
             raise ValueError(
@@ -155,7 +161,7 @@ class RowAnswers:
         if not len(frame):
             raise ValueError("The file has a header and no rows: a batch has one row or more.")
 
-    def batch(self, frame: Any) -> Any:
+    def batch(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Answer every row of a raw table, with its doubt, as a pandas frame.
 
         Columns ``row`` (from 1), ``prediction``, then ``probability`` or ``lower`` and ``upper``,
@@ -167,7 +173,7 @@ class RowAnswers:
         self.check_batch(frame)
         rows = self._scaler.transform(self._encoder.transform(frame))
         doubt = predict_uncertainty(self._model, rows, by_column=False)
-        data: dict[str, Any] = {"row": np.arange(1, len(rows) + 1)}
+        data: Json = {"row": np.arange(1, len(rows) + 1)}
         if self.classifies:
             data["prediction"] = np.array(self.classes, dtype=object)[
                 doubt.prediction.argmax(axis=1)
@@ -232,7 +238,7 @@ class RowAnswers:
         limits = np.isfinite(lower[0]) or np.isfinite(upper[0])
         return (float(lower[0]), float(upper[0])) if limits and lower[0] < upper[0] else None
 
-    def _unbounded(self, row: FloatArray) -> dict[str, Any]:
+    def _unbounded(self, row: FloatArray) -> Json:
         doubt = predict_uncertainty(self._model, row, by_column=False)
         share = float(np.ravel(doubt.missing_share)[0])
         if self.classifies:
@@ -248,7 +254,7 @@ class RowAnswers:
             else "Too few rows of this pattern to calibrate an interval.",
         }
 
-    def _bounded(self, row: FloatArray, bounds: dict[int, tuple[float, float]]) -> dict[str, Any]:
+    def _bounded(self, row: FloatArray, bounds: dict[int, tuple[float, float]]) -> Json:
         """Average over draws of the row that keep to the bounds.
 
         ``E[f(x) | observed, bounds]`` is the average of ``f`` over those draws of the belief that
@@ -281,12 +287,12 @@ class RowAnswers:
             "note": "With bounds the interval is that of the model, without calibration.",
         }
 
-    def _of_classes(self, chances: FloatArray, share: float) -> dict[str, Any]:
+    def _of_classes(self, chances: FloatArray, share: float) -> Json:
         named = dict(zip(self.classes, (float(p) for p in chances), strict=True))
         best = max(named, key=lambda name: named[name])
         return {"prediction": best, "probabilities": named, "missing_share": share, "note": ""}
 
-    def _next(self, row: FloatArray, costs: dict[str, float]) -> list[dict[str, Any]]:
+    def _next(self, row: FloatArray, costs: dict[str, float]) -> list[Json]:
         """Rank the unknown fields; of a field's indicator columns the most telling one counts."""
         if not np.isnan(row).any():
             return []

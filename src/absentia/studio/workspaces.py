@@ -19,7 +19,7 @@ from absentia.persistence import load, save
 from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
-from absentia.studio.row_answers import FieldValue, RowAnswers
+from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
 from absentia.tables.column_guesses import read_as, read_column
 
@@ -81,7 +81,7 @@ class Workspace:
             "target": self.target or str(frame.columns[-1]),
         }
 
-    def read(self, target: str, kinds: dict[str, str], task: str | None) -> dict[str, Any]:
+    def read(self, target: str, kinds: dict[str, str], task: str | None) -> Json:
         """Choose the target and how columns are read; return how every column is read."""
         frame = self._table()
         if target not in frame.columns:
@@ -154,7 +154,7 @@ class Workspace:
         """Describe the model: what it predicts, how well, and the fields of its form."""
         answers = self._asked()
         trained = self.trained
-        card: dict[str, Any] = {
+        card: Json = {
             "target": self.target or "the target",
             "classes": answers.classes,
             "fields": answers.fields(),

@@ -10,7 +10,7 @@ from absentia.tables.reading import (
     is_absent,
     table_as,
 )
-from absentia.tables.rows import MemoryRows, Rows, set_fitted
+from absentia.tables.rows import Learned, MemoryRows, RowIndex, Rows, set_fitted
 from absentia.tables.table import Table
 
 # After what streams are made of, which they import from here.
@@ -20,7 +20,9 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "Learned",
     "MemoryRows",
+    "RowIndex",
     "Rows",
     "Table",
     "TableLike",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from absentia.tables.frame_readings import fill_columns, plan_readings
 from absentia.tables.frames import as_frame
 from absentia.tables.number_guesses import number_notes
 from absentia.tables.plan_warnings import warn_of_codes, warn_of_new_words
-from absentia.tables.reading import FloatArray, has_columns_of_words, is_frame
+from absentia.tables.reading import FloatArray, IntArray, has_columns_of_words, is_frame
 from absentia.tables.sentinels import find_sentinels, without_sentinels
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
@@ -258,7 +258,7 @@ optional
             plan=self,
         )
 
-    def values(self, frame: Any, absent: list[str]) -> Table:
+    def values(self, frame: pd.DataFrame, absent: list[str]) -> Table:
         """Return the numbers of a pandas frame in the units of the plan, with their limits."""
         readings = dict(zip(self.names, self.readings, strict=True))
         values = fill_columns(frame, readings, absent, codes=self.codes)
@@ -270,7 +270,7 @@ optional
         return Table(values, lower=low, upper=high)
 
     def _limits(
-        self, frame: Any, readings: dict[str, ColumnReading], values: FloatArray
+        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], values: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the limits of numbers that are written as such, as in ``<0.5``."""
         lower, upper = np.full(values.shape, -np.inf), np.full(values.shape, np.inf)
@@ -286,7 +286,9 @@ optional
                 upper[unknown, j] = (high[unknown] - self.centres[j]) / self.scales[j]
         return lower, upper
 
-    def restored(self, values: FloatArray, columns: Any = None) -> Any:
+    def restored(
+        self, values: FloatArray, columns: IntArray | Sequence[int] | None = None
+    ) -> pd.DataFrame:
         """Return numbers and codes behind the door as a pandas frame of the user's own values.
 
         Parameters

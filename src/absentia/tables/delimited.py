@@ -13,9 +13,12 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absentia.tables.phrases import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["read_csv", "read_delimited"]
 
@@ -35,7 +38,7 @@ _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 def read_delimited(
     content: bytes, source: str, note: Callable[[str], None] = lambda text: None
-) -> Any:
+) -> pd.DataFrame:
     """Read the bytes of a delimited text, whatever its encoding and its separator.
 
     Parameters
@@ -87,7 +90,9 @@ def _note_repeated(header: str, separator: str, note: Callable[[str], None]) -> 
         note(f"The name {name!r} comes {names.count(name)} times: the later ones are '{name}.1'...")
 
 
-def read_csv(file: str | os.PathLike[str] | io.StringIO, *, source: str, sep: str = ",") -> Any:
+def read_csv(
+    file: str | os.PathLike[str] | io.StringIO, *, source: str, sep: str = ","
+) -> pd.DataFrame:
     """Read a CSV file as pandas does, but never move a column.
 
     ``?`` is a missing value besides the empty cell. A separator at the end of each row is read as

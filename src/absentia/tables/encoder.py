@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
@@ -123,7 +125,7 @@ class TableEncoder(TransformerMixin, ShowsColumns):
         self.kinds = kinds
         self.limits = limits
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Any, y: ArrayLike | None = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
         frame = as_frame(X)
         how: dict[str, Any] = {
@@ -180,7 +182,7 @@ class TableEncoder(TransformerMixin, ShowsColumns):
         frame = as_frame(X)
         return new_words(frame, self._readings(), self.absent_columns(frame))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
         check_is_fitted(self, "columns_")
         readings = self._readings().items()
@@ -202,7 +204,7 @@ class TableEncoder(TransformerMixin, ShowsColumns):
     def _readings(self) -> dict[str, ColumnReading]:
         return dict(zip(self.plan_.names, self.plan_.readings, strict=True))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Declare that text and missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,15 @@ from absentia.tables.columns import ColumnReading
 from absentia.tables.phrases import counted, listed
 from absentia.tables.reading import FloatArray
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 __all__ = ["fill_columns", "plan_readings"]
 
 
 def plan_readings(
-    frame: Any,
+    frame: pd.DataFrame,
     *,
     max_categories: int = 30,
     keep_ids: bool = False,
@@ -71,7 +75,11 @@ def plan_readings(
 
 
 def fill_columns(
-    frame: Any, readings: dict[str, ColumnReading], absent: list[str], *, codes: bool = False
+    frame: pd.DataFrame,
+    readings: dict[str, ColumnReading],
+    absent: list[str],
+    *,
+    codes: bool = False,
 ) -> FloatArray:
     """Return the columns of a frame as numbers, NaN where missing and in columns that it lacks.
 

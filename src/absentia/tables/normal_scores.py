@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -184,7 +184,7 @@ class NormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.min_distinct = min_distinct
         self.n_knots = n_knots
 
-    def fit(self, X: TableLike, y: Any = None) -> NormalScores:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> NormalScores:
         """Learn the curve of each column from its observed values.
 
         Parameters

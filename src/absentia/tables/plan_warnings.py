@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from absentia.tables.columns import ColumnReading
 from absentia.tables.words import Words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 __all__ = ["new_words", "warn_of_codes", "warn_of_new_words"]
 
@@ -27,7 +31,7 @@ def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
 
 
 def new_words(
-    frame: Any, readings: Mapping[str, ColumnReading], absent: Sequence[str] = ()
+    frame: pd.DataFrame, readings: Mapping[str, ColumnReading], absent: Sequence[str] = ()
 ) -> list[str]:
     """Return what in a later frame training never saw, such as ``'violet' in 'colour'``.
 
@@ -52,7 +56,9 @@ def new_words(
     return found
 
 
-def warn_of_new_words(frame: Any, readings: dict[str, ColumnReading], absent: list[str]) -> None:
+def warn_of_new_words(
+    frame: pd.DataFrame, readings: dict[str, ColumnReading], absent: list[str]
+) -> None:
     found = new_words(frame, readings, absent)
     if found:
         warnings.warn(

@@ -13,11 +13,16 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.tables.reading import BoolArray, FloatArray
+from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
-__all__ = ["MemoryRows", "Rows", "set_fitted"]
+__all__ = ["Learned", "MemoryRows", "RowIndex", "Rows", "set_fitted"]
 
 Outcome = TypeVar("Outcome")
+
+#: What a fit has learned: fitted attributes by name.
+Learned = dict[str, Any]
+#: Which rows, as NumPy's indices say it.
+RowIndex = int | slice | IntArray | BoolArray
 
 
 class Rows(ABC):
@@ -43,7 +48,7 @@ class Rows(ABC):
 
     def column_attributes(self) -> dict[str, object]:
         """Return ``n_features_in_`` and, where columns have names, ``feature_names_in_``."""
-        attributes: dict[str, Any] = {"n_features_in_": self.n_features}
+        attributes: Learned = {"n_features_in_": self.n_features}
         if self.column_names is not None:
             attributes["feature_names_in_"] = np.asarray(self.column_names, dtype=object)
         return attributes
@@ -65,7 +70,7 @@ class MemoryRows(Rows):
         """Return the number of rows."""
 
     @abstractmethod
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: RowIndex) -> Self:
         """Return some of the rows."""
 
     @property

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.engine.computed_once import computed_once
 from absentia.tables.absent_columns import absent_names, warn_of_absent_columns, with_absent
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
-from absentia.tables.rows import MemoryRows
+from absentia.tables.rows import MemoryRows, RowIndex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ class Table(MemoryRows):
         """Return the values, for functions that take arrays."""
         return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
 
-    def __getitem__(self, rows: Any) -> Table:
+    def __getitem__(self, rows: RowIndex) -> Table:
         """Return some of the rows; what is known of the whole need not be found again."""
         lower, upper = (None if ends is None else ends[rows] for ends in (self.lower, self.upper))
         return replace(

@@ -93,7 +93,7 @@ def outer_fold(
     y: np.ndarray, task: Task, folds: int, fold: int, seed: int
 ) -> tuple[IntArray, IntArray]:
     """Return the training and the test rows of one outer fold."""
-    kind: Any = StratifiedKFold if task == "classification" else KFold
+    kind: type[StratifiedKFold | KFold] = StratifiedKFold if task == "classification" else KFold
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         splits = list(kind(folds, shuffle=True, random_state=seed).split(np.zeros((len(y), 1)), y))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -126,7 +127,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     scale_bounds: Bounds = (1e-2, 1e4)
     max_iter_predict: int = 100
 
-    def fit(self, X: TableLike, y: Any) -> GaussianProcessClassifier:
+    def fit(self, X: TableLike, y: ArrayLike) -> GaussianProcessClassifier:
         """Fit density, kernel and process to incomplete training rows.
 
         Parameters
@@ -290,7 +291,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         return labels
 
     def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, FloatArray]:
         """Return the approximate logarithm of the probability of the training labels.
 

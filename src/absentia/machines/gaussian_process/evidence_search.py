@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,12 +14,7 @@ from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.search.kernel_family import (
-    KernelFamily,
-    is_by_column,
-    is_free,
-    maximise,
-)
+from absentia.machines.search.kernel_family import KernelFamily, is_by_column, is_free, maximise
 from absentia.machines.search.width_prior import WIDTH_PRIOR, choose_width_prior
 from absentia.parameters import (
     BOUNDS,
@@ -89,7 +84,7 @@ class GaussianProcess(KernelMachine):
             gamma_bounds=self.gamma_bounds,
         )
 
-    def _resolved_width_prior(self, rows: MemoryRows, y: Any) -> float:
+    def _resolved_width_prior(self, rows: MemoryRows, y: np.ndarray) -> float:
         """Return the deviation of the prior on log-widths; zero for one width."""
         if not is_by_column(self.gamma):
             return 0.0

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
@@ -131,7 +132,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     normalize_y: bool = True
     noise_bounds: Bounds = (1e-6, 10.0)
 
-    def fit(self, X: TableLike, y: Any) -> GaussianProcessRegressor:
+    def fit(self, X: TableLike, y: ArrayLike) -> GaussianProcessRegressor:
         """Fit density, kernel and process to incomplete training rows.
 
         Parameters
@@ -279,7 +280,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         return np.stack(draws, axis=1)
 
     def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, FloatArray]:
         """Return the logarithm of the probability of the training targets.
 
@@ -351,7 +352,9 @@ def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
     return np.multiply.outer(array, factors)
 
 
-def _draws(mean: FloatArray, covariance: FloatArray, n_draws: int, rng: Any) -> FloatArray:
+def _draws(
+    mean: FloatArray, covariance: FloatArray, n_draws: int, rng: np.random.RandomState
+) -> FloatArray:
     """Draw from a Gaussian whose covariance may be singular, shape (n_rows, n_draws)."""
     values, vectors = eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -39,6 +39,7 @@ from absentia.parameters import (
 )
 from absentia.tables import (
     FloatArray,
+    Learned,
     MemoryRows,
     TableLike,
     WordsAs,
@@ -87,7 +88,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
     tol: float
     max_iter: int
 
-    features_: Any
+    features_: BaseEstimator
     _curvature: FloatArray | None
     coef_: FloatArray
     intercept_: FloatArray
@@ -169,7 +170,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
 
     # ------------------------------------------------------------------ what a machine writes
 
-    def _loss(self, codes_of: Any) -> Loss:
+    def _loss(self, codes_of: CodesOf) -> Loss:
         """Return the loss that is summed over rows."""
         raise TypeError(f"{type(self).__name__} does not define its loss.")
 
@@ -177,11 +178,11 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         """Return ``alpha`` of the penalty ``alpha |b|^2 / 2``."""
         raise TypeError(f"{type(self).__name__} does not define its penalty.")
 
-    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, Learned]:
         """Return how targets become codes, and the fitted attributes that say so."""
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
-    def _known_codes(self) -> Any:
+    def _known_codes(self) -> CodesOf:
         """Return how targets became codes when the stream began."""
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
@@ -213,7 +214,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
             )
         return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
 
-    def _fitted_features(self, chunks: Stream) -> Any:
+    def _fitted_features(self, chunks: Stream) -> BaseEstimator:
         """Return the feature map, fitted to the rows; None where the rows are features already."""
         features = self._make_features()
         if features is None:
@@ -236,7 +237,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
     def _learns_metric(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "learned"
 
-    def _make_features(self) -> Any:
+    def _make_features(self) -> BaseEstimator:
         shared: dict[str, Any] = {
             "gamma": self.gamma,
             "mask_weight": self.mask_weight,
@@ -272,7 +273,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
             f"transformer such as FourierFeatures(), found {self.features!r}."
         )
 
-    def _design(self, chunks: Stream, features: Any) -> tuple[Stream, DesignOf]:
+    def _design(self, chunks: Stream, features: BaseEstimator) -> tuple[Stream, DesignOf]:
         """Return the rows and how to make their design matrix; features are kept if they fit."""
         if features is None:
             n_features = chunks.n_features
@@ -301,7 +302,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
             max_iter=self.max_iter,
         )
 
-    def _of_coefficients(self, B: FloatArray, n_passes: int) -> dict[str, Any]:
+    def _of_coefficients(self, B: FloatArray, n_passes: int) -> Learned:
         """Return the fitted attributes that hold the coefficients, by name."""
         return {
             "coef_": B[:-1].T.copy() if self.fit_intercept else B.T.copy(),

@@ -20,6 +20,7 @@ from absentia.machines.large_scale.losses import (
     SquaredError,
     SquaredHinge,
 )
+from absentia.machines.large_scale.summed_optimum import CodesOf
 from absentia.machines.large_scale.target_codes import (
     all_columns,
     classes_of,
@@ -29,7 +30,7 @@ from absentia.machines.large_scale.target_codes import (
 from absentia.machines.one_vs_rest import ClassCodes, decided_classes
 from absentia.machines.targets import checked_labels
 from absentia.parameters import POSITIVE, Rule, declared, words
-from absentia.tables import TableLike
+from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
@@ -109,7 +110,7 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         # A chunk of a stream may have one class only; `_learn_codes` counts those of all rows.
         return checked_labels(self, y, n_samples)
 
-    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+    def _learn_codes(self, chunks: Stream, classes: ArrayLike | None) -> tuple[CodesOf, Learned]:
         classes = chunks.map_sum(classes_of).labels if classes is None else np.unique(classes)
         if len(classes) < 2:
             raise ValueError(
@@ -175,7 +176,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
     loss: Literal["squared_hinge", "least_squares"] = "squared_hinge"
 
-    def _loss(self, codes_of: Any) -> Loss:
+    def _loss(self, codes_of: CodesOf) -> Loss:
         return SquaredHinge() if self.loss == "squared_hinge" else SquaredError()
 
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 
@@ -26,7 +25,7 @@ from absentia.beliefs import Beliefs
 from absentia.densities.believing import fit_density
 from absentia.kernels.metric import resolve_gamma
 from absentia.progress import report
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, MemoryRows
 
 __all__ = ["LearnedMetric", "average_gradient_product", "learn_metric"]
 
@@ -63,7 +62,10 @@ class LearnedMetric:
 
 
 def average_gradient_product(
-    features: Any, coef: FloatArray, Z: FloatArray, sample_weight: FloatArray | None = None
+    features: BaseEstimator,
+    coef: FloatArray,
+    Z: FloatArray,
+    sample_weight: FloatArray | None = None,
 ) -> FloatArray:
     """Return the average outer product of the gradients of linear scores of Fourier features.
 
@@ -94,7 +96,7 @@ def average_gradient_product(
 
 
 def learn_metric(
-    machine: Any, rows: Any, y: np.ndarray, sample_weight: FloatArray | None
+    machine: BaseEstimator, rows: MemoryRows, y: np.ndarray, sample_weight: FloatArray | None
 ) -> LearnedMetric:
     """Return the metric of the round whose machine predicts rows that were left out best.
 
@@ -127,14 +129,14 @@ def learn_metric(
         sample = np.sort(train)
         of_sample = None if sample_weight is None else sample_weight[sample]
         density = FrozenEstimator(fit_density(density, rows[sample], of_sample))
-    prior = rows.prior if known else density.prior_
+    prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
     covariance = prior.covariance()
     d = prior.n_features
     metric, gamma = np.eye(d), resolve_gamma(machine.gamma, prior, "euclidean")
     n_components = min(int(machine.n_components), _MOST_FEATURES)
     n_components += n_components % 2
 
-    def fitted(metric: FloatArray, gamma: float) -> tuple[float, Any]:
+    def fitted(metric: FloatArray, gamma: float) -> tuple[float, BaseEstimator]:
         own = clone(machine).set_params(
             metric=metric, gamma=gamma, density=density, n_components=n_components
         )
@@ -195,7 +197,7 @@ def _metrics_of(product: FloatArray, covariance: FloatArray) -> list[FloatArray]
     return metrics
 
 
-def _for_all_columns(metric: FloatArray, density: Any, rows: Any) -> FloatArray:
+def _for_all_columns(metric: FloatArray, density: BaseEstimator, rows: MemoryRows) -> FloatArray:
     """Return the metric with a place for columns that only rows outside the sample have."""
     # The metric is about numbers; categories have weights of their own.
     categories = getattr(density, "category_columns_", ())
@@ -208,7 +210,9 @@ def _for_all_columns(metric: FloatArray, density: Any, rows: Any) -> FloatArray:
     return whole
 
 
-def _loss(machine: Any, rows: Any, y: np.ndarray, sample_weight: FloatArray | None) -> float:
+def _loss(
+    machine: BaseEstimator, rows: MemoryRows, y: np.ndarray, sample_weight: FloatArray | None
+) -> float:
     if not is_classifier(machine):
         squares = (np.asarray(machine.predict(rows)) - y) ** 2
         return float(np.average(squares.reshape(len(y), -1).mean(axis=1), weights=sample_weight))

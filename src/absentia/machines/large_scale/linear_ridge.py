@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
 from absentia.machines.large_scale.losses import Loss, SquaredError
+from absentia.machines.large_scale.summed_optimum import CodesOf
 from absentia.machines.large_scale.target_codes import (
     NumberCodes,
     all_columns,
@@ -20,7 +21,7 @@ from absentia.machines.large_scale.target_codes import (
 )
 from absentia.machines.targets import RegressorTargets
 from absentia.parameters import POSITIVE, Rule, declared
-from absentia.tables import TableLike
+from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LargeScaleRidge"]
@@ -117,14 +118,14 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
             return self._map_scores(X, first_column, None)
         return self._map_scores(X, all_columns, len(self.intercept_))
 
-    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, dict[str, Any]]:
+    def _learn_codes(self, chunks: Stream, classes: ArrayLike | None) -> tuple[CodesOf, Learned]:
         widths = chunks.map_sum(widths_of).widths
         return NumberCodes(widths[0] if widths else 1), {"_flat": not widths}
 
     def _known_codes(self) -> NumberCodes:
         return NumberCodes(len(self.intercept_))
 
-    def _loss(self, codes_of: Any) -> Loss:
+    def _loss(self, codes_of: CodesOf) -> Loss:
         return SquaredError()
 
     def _penalty_weight(self) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.machines.large_scale.losses import Loss, SquaredError
@@ -35,7 +36,7 @@ CodesOf = Callable[[Any], FloatArray]
 class DesignOf:
     """How to make the design matrix of some rows: their features, and a one for the intercept."""
 
-    features: Any
+    features: BaseEstimator
     fit_intercept: bool
     n_features: int
 

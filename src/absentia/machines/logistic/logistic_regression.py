@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -20,7 +20,7 @@ from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets, balanced_weights
 from absentia.parameters import COUNT, POSITIVE, Rule, declared
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["LogisticRegression", "LogisticSolver"]
 
@@ -106,7 +106,7 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         classes, codes = np.unique(y, return_inverse=True)
         solution = fit_gram(
             K,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,7 +118,7 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
     random_state: RandomState = None
 
     def fit(
-        self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConjugateGradientRidge:
         """Fit density, kernel and coefficients to incomplete training rows.
 

@@ -14,7 +14,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import RegressorTargets
 from absentia.parameters import Rule, declared
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["KernelRidge", "KernelRidgeSolver"]
 
@@ -52,7 +52,7 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, SupervisedMachine):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         targets = np.reshape(y, (len(y), -1))
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if len(alphas) not in (1, targets.shape[1]):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
@@ -180,7 +180,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
     verbose: bool = False
     kernel: KernelLike = "expected-rbf"
 
-    def fit(self, X: TableLike, y: Any, sample_weight: ArrayLike | None = None) -> RobustSVC:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RobustSVC:
         """Fit density, kernel and machine to incomplete training rows.
 
         Parameters
@@ -239,7 +239,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
 
     def _believe_training(
         self, rows: MemoryRows, sample_weight: FloatArray | None = None
-    ) -> tuple[Any, Beliefs]:
+    ) -> tuple[BaseEstimator, Beliefs]:
         density, beliefs = super()._believe_training(rows, sample_weight)
         return density, self._as_modelled(beliefs)
 

@@ -14,7 +14,7 @@ from absentia.machines.svm.machines import SVC, SVR
 from absentia.machines.svm.support_vectors import SupportVectorClassifier, SupportVectorRegressor
 from absentia.parameters import declared
 
-__all__ = ["KernelRidgeCV", "LogisticRegressionCV", "SVCCV", "SVRCV"]
+__all__ = ["SVCCV", "SVRCV", "KernelRidgeCV", "LogisticRegressionCV"]
 
 #: The penalties of Section 5.2 of [Smieja2018]_, from 1/32 to 512 in steps of four.
 _PENALTIES = tuple(2.0**k for k in range(-5, 10, 2))

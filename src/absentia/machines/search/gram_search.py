@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -44,12 +44,24 @@ from absentia.machines.search.gram_grid import (
 from absentia.machines.shared_parameters import SearchParameters
 from absentia.parameters import check_parameters, count_from, require, shown
 from absentia.progress import progress_bar, report
-from absentia.tables import FloatArray, IntArray, TableLike, open_memory, set_fitted
+from absentia.tables import (
+    FloatArray,
+    IntArray,
+    Learned,
+    MemoryRows,
+    TableLike,
+    open_memory,
+    set_fitted,
+)
 
 __all__ = ["GramSearch"]
 
 #: More steps of four than this leave the range of numbers.
 _GAMMA_STEPS = count_from(1, 400)
+
+#: Parameters of one model, and values of each parameter that are tried.
+Candidate = dict[str, Any]
+Grid = dict[str, list[Any]]
 
 
 class GramSearch(SearchParameters, KernelMachine):
@@ -63,11 +75,15 @@ class GramSearch(SearchParameters, KernelMachine):
     _plain_class: type[KernelMachine]
     _grids: tuple[tuple[str, str], ...]
 
-    cv_results_: dict[str, Any]
-    best_params_: dict[str, Any]
+    cv_results_: Learned
+    best_params_: Candidate
 
     def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Search the grid by cross-validation, then fit the best machine to all rows.
 
@@ -151,7 +167,7 @@ class GramSearch(SearchParameters, KernelMachine):
         copy: KernelMachine = clone(self._plain_class(**shared))
         return copy
 
-    def _grid(self, plain: KernelMachine) -> dict[str, list[Any]]:
+    def _grid(self, plain: KernelMachine) -> Grid:
         """Return the values to try, by name of the plain machine's parameter.
 
         Without the gammas where only their number is given: those depend on the rows.
@@ -183,8 +199,8 @@ class GramSearch(SearchParameters, KernelMachine):
         self,
         plain: KernelMachine,
         scorer: Any,
-        grid: dict[str, list[Any]],
-        rows: Any,
+        grid: Grid,
+        rows: MemoryRows,
         targets: Any,
         weights: FloatArray | None,
         splits: list[tuple[IntArray, IntArray]],
@@ -207,7 +223,7 @@ class GramSearch(SearchParameters, KernelMachine):
                 seconds=time.perf_counter() - start,
             )
 
-        def solve(f: int, grams: GramPair, candidate: dict[str, Any]) -> KernelMachine:
+        def solve(f: int, grams: GramPair, candidate: Candidate) -> KernelMachine:
             train, _ = splits[f]
             model = copy(plain)  # not a clone: that would cost more than some of the solutions
             for name, value in candidate.items():
@@ -245,7 +261,7 @@ class GramSearch(SearchParameters, KernelMachine):
         )
 
 
-def _in_grid_order(values: FloatArray, axes: list[str], grid: dict[str, list[Any]]) -> FloatArray:
+def _in_grid_order(values: FloatArray, axes: list[str], grid: Grid) -> FloatArray:
     """Return (n_candidates, n_splits) in the order of ``ParameterGrid``, sorted by name."""
     sizes = [len(grid.get(name, [None])) for name in axes]
     order = sorted(range(len(axes)), key=lambda axis: axes[axis])
@@ -265,7 +281,7 @@ def _values(name: str, values: Any) -> list[Any]:
 
 
 def log_loss_score(
-    model: Any,
+    model: BaseEstimator,
     X: Any,
     y: np.ndarray,
     sample_weight: np.ndarray | None = None,
@@ -309,9 +325,9 @@ def _with_gamma(plain: KernelMachine, gamma: Any) -> tuple[Any, Any]:
     return plain.kernel, gamma
 
 
-def _formatted(candidates: list[dict[str, Any]], found: Scores) -> dict[str, Any]:
+def _formatted(candidates: list[Candidate], found: Scores) -> Learned:
     """Return the results in the form of ``GridSearchCV.cv_results_``."""
-    results: dict[str, Any] = {}
+    results: Learned = {}
     scores = found.values
     for name, times in (("fit_time", found.fit_seconds), ("score_time", found.score_seconds)):
         results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)

@@ -7,10 +7,9 @@ fold, and rows that were left out decide.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from sklearn.base import clone, is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.parameters import number_between, words
@@ -30,7 +29,7 @@ _FOLDS = 5
 
 
 def choose_width_prior(
-    machine: Any, rows: MemoryRows, y: Any, sample_weight: FloatArray | None = None
+    machine: BaseEstimator, rows: MemoryRows, y: ArrayLike, sample_weight: FloatArray | None = None
 ) -> float:
     """Return the deviation of the prior on log-widths that five folds recommend.
 
@@ -110,7 +109,7 @@ def recommended(losses: FloatArray, default: int, sample_weight: FloatArray | No
     return best if gain > error else default
 
 
-def _losses(machine: Any, rows: MemoryRows, y: np.ndarray) -> FloatArray:
+def _losses(machine: BaseEstimator, rows: MemoryRows, y: np.ndarray) -> FloatArray:
     """Return the loss of each row."""
     if not is_classifier(machine):
         squares = (np.asarray(machine.predict(rows)) - y) ** 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
-from typing import Any
 
 import numpy as np
 import sklearn.svm
@@ -12,15 +11,12 @@ from sklearn.base import BaseEstimator
 
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import PolynomialParameters
-from absentia.machines.svm.support_vectors import (
-    SupportVectorClassifier,
-    SupportVectorRegressor,
-)
+from absentia.machines.svm.support_vectors import SupportVectorClassifier, SupportVectorRegressor
 from absentia.machines.targets import balanced_weights
 from absentia.parameters import RandomState, declared
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, Learned
 
-__all__ = ["NuSVC", "NuSVR", "SVC", "SVR"]
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR"]
 
 
 @documented
@@ -92,7 +88,7 @@ class SVC(PolynomialParameters, SupportVectorClassifier):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         if not balanced or sample_weight is None or not (sample_weight > 0).all():
             return super()._solve(K, y, sample_weight)
@@ -159,7 +155,7 @@ class NuSVC(PolynomialParameters, SupportVectorClassifier):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         try:
             return super()._solve(K, y, sample_weight)
         except ValueError as error:

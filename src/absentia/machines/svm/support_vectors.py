@@ -24,7 +24,7 @@ from absentia.machines.base import KernelMachine, SupervisedMachine
 from absentia.machines.shared_parameters import LibsvmParameters, VoteParameters
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
-from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
+from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
 
@@ -114,7 +114,7 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         if sample_weight is None or (sample_weight > 0).all():
             solver = self._solver().fit(K, y, sample_weight=sample_weight)
             return {name: getattr(solver, name) for name in self._fitted_names}

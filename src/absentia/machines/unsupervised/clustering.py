@@ -17,7 +17,7 @@ from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.parameters import COUNT, RandomState, Rule, declared
-from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["KernelKMeans", "SpectralClustering"]
 
@@ -92,7 +92,7 @@ class SpectralClustering(WidthParameters, ClusterMixin, KernelMachine):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         _check_enough_rows(K, self.n_clusters)
         check_similarities(K, self)
         names = ("n_components", "eigen_solver", "eigen_tol", "assign_labels", "n_init")
@@ -207,7 +207,7 @@ class KernelKMeans(WidthParameters, ClusterMixin, KernelMachine):
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         _check_enough_rows(K, self.n_clusters)
         rng = check_random_state(self.random_state)
         runs = [_lloyd(K, int(self.n_clusters), self.max_iter, rng) for _ in range(self.n_init)]

@@ -63,7 +63,7 @@ class KernelMatrix(
     density: DensityLike = field(default="gaussian", kw_only=False)
     kernel: KernelLike = field(default="genrbf", kw_only=False)
 
-    def fit(self, X: TableLike, y: Any = None) -> KernelMatrix:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> KernelMatrix:
         """Fit density and kernel to incomplete training rows.
 
         Parameters

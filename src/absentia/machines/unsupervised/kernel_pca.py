@@ -23,7 +23,7 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.parameters import RandomState, declared
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 __all__ = ["KernelPCA"]
 
@@ -182,7 +182,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         rows: FloatArray = self.kernel_(points, known, n_jobs=self.n_jobs) @ self.dual_coef_
         return rows
 
-    def _keep(self, rows: Any, training: Training, solution: Mapping[str, Any]) -> Self:
+    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
         if self.fit_inverse_transform:
             components = solution["eigenvectors_"] * np.sqrt(solution["eigenvalues_"])
             K = training.kernel(Beliefs.from_moments(components, variances=0.0), n_jobs=self.n_jobs)
@@ -203,7 +203,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         theirs = sklearn.decomposition.KernelPCA(
             kernel="precomputed",
             **{

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets
 from absentia.machines.unsupervised.clustering import check_similarities
 from absentia.parameters import FRACTION, GAMMA, Rule, declared, words
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["LabelSpreading"]
 
@@ -139,7 +139,7 @@ class LabelSpreading(WidthParameters, ClassifierTargets, ClassifierMixin, Kernel
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> dict[str, Any]:
+    ) -> Learned:
         check_similarities(K, self)
         labelled = np.flatnonzero(y != -1)
         classes, codes = np.unique(y[labelled], return_inverse=True)

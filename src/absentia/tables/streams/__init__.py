@@ -10,4 +10,4 @@ from absentia.tables.streams.base import Chunk, Stream
 from absentia.tables.streams.chunks import Chunks
 from absentia.tables.streams.memory import MemoryStream
 
-__all__ = ["MemoryStream", "Chunk", "Chunks", "Stream"]
+__all__ = ["Chunk", "Chunks", "MemoryStream", "Stream"]
