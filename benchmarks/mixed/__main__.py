@@ -1,4 +1,4 @@
-"""``python -m benchmarks.mixed imputation FOLDER out.csv`` (or ``prediction``)."""
+"""``python -m benchmarks.mixed imputation FOLDER out.csv`` (or ``prediction``, ``searched``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from benchmarks.mixed import imputation, prediction
 def main() -> None:
     """Write one line per result, as soon as it is there."""
     suite, folder, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    lines = {"imputation": imputation.run, "prediction": prediction.run}[suite](folder)
+    suites = {
+        "imputation": imputation.run,
+        "prediction": prediction.run,
+        "searched": prediction.run_searched,
+    }
+    lines = suites[suite](folder)
     with out.open("w", newline="") as file:
         writer = None
         for line in lines:

@@ -22,6 +22,7 @@ from absentia.engine.threads import n_threads
 
 __all__ = [
     "BOUNDS",
+    "CATEGORY_WEIGHT",
     "COUNT",
     "COUNT_OR_ZERO",
     "FINITE",
@@ -176,6 +177,18 @@ def _is_gammas(value: Any) -> bool:
 
 #: One such number per column.
 GAMMAS = Rule(("an array of such numbers, one per column",), _is_gammas)
+
+
+def _is_weights(value: Any) -> bool:
+    if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1 or not len(value):
+        return False
+    return all(NOT_NEGATIVE.admits(number) for number in value)
+
+
+#: What differences in columns of categories cost: a number for all of them, or one for each.
+CATEGORY_WEIGHT = NOT_NEGATIVE | Rule(
+    ("an array of such numbers, one per column of categories",), _is_weights
+)
 FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)
 COUNT_OR_ZERO = count_from(0)

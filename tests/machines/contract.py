@@ -40,7 +40,7 @@ from absentia import (
 
 SAME_FORMULA = 1e-10
 # The parameters that all machines have.
-SHARED = {"density", "kernel", "gamma", "mask_weight", "n_jobs", "shift"}
+SHARED = {"density", "kernel", "gamma", "mask_weight", "category_weight", "n_jobs", "shift"}
 
 
 def table(n: int = 30, seed: int = 0) -> np.ndarray:
@@ -249,7 +249,7 @@ class MachineContract:
     # Parameters ----------------------------------------------------------------------------
 
     def test_the_parameters_of_all_machines_are_there(self):
-        searched = set() if self.has_gamma else {"gamma", "mask_weight"}
+        searched = set() if self.has_gamma else {"gamma", "mask_weight", "category_weight"}
         assert SHARED - searched <= set(self.make().get_params(deep=False))
 
     @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def category_similarity(p, q, category_weights):
     return total
 
 
-def expected_kernel(first, second, gamma, category_weights):
+def expected_kernel(first, second, gamma, category_weights, similarities=None):
     """Return the expected kernel of two beliefs made by :func:`row_belief`."""
     total = 0.0
     for c in range(len(first[0])):
@@ -65,6 +65,24 @@ def expected_kernel(first, second, gamma, category_weights):
             numbers = np.exp(-gamma * d @ np.linalg.solve(spread, d)) / np.sqrt(
                 np.linalg.det(spread)
             )
-            words = category_similarity(first[3][c], second[3][e], category_weights)
+            words = (
+                category_similarity(first[3][c], second[3][e], category_weights)
+                if similarities is None
+                else similar_categories(first[3][c], second[3][e], category_weights, similarities)
+            )
             total += first[0][c] * second[0][e] * numbers * words
+    return total
+
+
+def similar_categories(p, q, category_weights, similarities):
+    """Return E prod_j (exp(-w_j) + (1 - exp(-w_j)) S_j[x_j, y_j]) over all combinations."""
+    total = 0.0
+    ranges = [range(len(column)) for column in p]
+    for x in product(*ranges):
+        for y in product(*ranges):
+            value = np.prod([p[j][x[j]] * q[j][y[j]] for j in range(len(p))])
+            for j, S in enumerate(similarities):
+                different = np.exp(-category_weights[j])
+                value *= different + (1 - different) * S[x[j], y[j]]
+            total += value
     return total

@@ -30,6 +30,7 @@ from absentia.features.frequencies import (
     mask_frequencies,
 )
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
+from absentia.kernels.category_similarities import resolve_similarities
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
@@ -85,6 +86,8 @@ class FourierFeatures(BeliefFeatures):
         missingness is informative; see :class:`MaskFeatures` for a sum instead of a product.
     category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
         As in :class:`GenRBF`, for a density that knows categories (``density="mixed"``).
+    category_similarities : None, "ordered", list or dict, default=None
+        As in :class:`GenRBF`.
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
     random_state : int, RandomState or None
@@ -136,6 +139,7 @@ class FourierFeatures(BeliefFeatures):
     orthogonal: bool = True
     mask_weight: MaskWeight = None
     category_weight: Any = "scale"
+    category_similarities: Any = None
     n_jobs: int | None = None
     random_state: RandomState = None
 
@@ -178,10 +182,12 @@ class FourierFeatures(BeliefFeatures):
     ) -> list[FloatArray]:
         if not prior.probabilities:
             return []
-        weight = resolve_category_weight(self.category_weight, prior, prior.n_numbers)
+        similarities = resolve_similarities(self.category_similarities, prior)
+        weight = resolve_category_weight(self.category_weight, prior, prior.n_numbers, similarities)
         weights = np.broadcast_to(weight, (len(prior.probabilities),))
-        pairs = zip(prior.n_categories, weights, strict=True)
-        return [category_signs(n_frequencies, K, float(w), rng) for K, w in pairs]
+        matrices = similarities or (None,) * len(weights)
+        columns = zip(prior.n_categories, weights, matrices, strict=True)
+        return [category_signs(n_frequencies, K, float(w), rng, S) for K, w, S in columns]
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features, a tile of rows at a time.

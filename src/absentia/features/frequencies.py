@@ -87,15 +87,23 @@ def mask_frequencies(n_frequencies: int, weights: FloatArray, rng: RandomState) 
 
 
 def category_signs(
-    n_frequencies: int, n_categories: int, weight: float, rng: RandomState
+    n_frequencies: int,
+    n_categories: int,
+    weight: float,
+    rng: RandomState,
+    similarity: FloatArray | None = None,
 ) -> FloatArray:
     """Draw signs for the kernel of one column of categories, (n_categories, n_frequencies).
 
     With probability ``exp(-weight)`` all categories of a frequency have the sign 1, and otherwise
     each has a fair sign of its own. Then ``E[s(x) s(y)]`` is 1 for equal categories and
-    ``exp(-weight)`` for others, which is the kernel.
+    ``exp(-weight)`` for others, which is the kernel. With a similarity ``S`` of categories it is
+    ``R s`` that each category has, for a root ``R R' = S``: ``E[(R s)(R s)'] = S``.
     """
     signs = rng.choice([-1.0, 1.0], size=(n_categories, n_frequencies))
+    if similarity is not None:
+        eigenvalues, vectors = np.linalg.eigh(similarity)
+        signs = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ signs
     signs[:, rng.uniform(size=n_frequencies) < np.exp(-weight)] = 1.0
     return signs
 

@@ -17,7 +17,7 @@ from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import KernelLike, MaskWeight, make_kernel
+from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
 from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
@@ -48,6 +48,9 @@ class Nystroem(BeliefFeatures):
         For a kernel that is given by name.
     mask_weight : float, array of shape (n_features,) or None
         Multiplies the kernel with :class:`MaskKernel` of that weight.
+    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+        As in :class:`GenRBF`, for a kernel that is given by name and a density that knows
+        categories (``density="mixed"``).
     density : "gaussian", "low-rank", "mixture" or density estimator, default="gaussian"
         What the rows could have been; a copy is fitted. To use a density that is fitted already,
         pass ``sklearn.frozen.FrozenEstimator(density)``.
@@ -97,6 +100,7 @@ class Nystroem(BeliefFeatures):
     kernel: KernelLike = "genrbf"
     gamma: Widths = "scale"
     mask_weight: MaskWeight = None
+    category_weight: CategoryWeight = "scale"
     density: DensityLike = "gaussian"
     landmarks: str = "kmeans++"
     prefer_complete: bool = True
@@ -104,14 +108,16 @@ class Nystroem(BeliefFeatures):
     random_state: RandomState = None
 
     def _words(self) -> WordsAs:
-        known = make_kernel(self.kernel, self.gamma, self.mask_weight).takes_categories
-        return words_for(self.density) if known else "indicators"
+        return words_for(self.density) if self._make_kernel().takes_categories else "indicators"
+
+    def _make_kernel(self) -> Kernel:
+        return make_kernel(self.kernel, self.gamma, self.mask_weight, self.category_weight)
 
     def _learn(self, density: BaseEstimator | None, rows: MemoryRows | Stream) -> Learned:
         n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
         beliefs = believe(density, rows.some_rows(_SAMPLED * n_components, rng))
-        kernel = make_kernel(self.kernel, self.gamma, self.mask_weight).resolve(beliefs.prior)
+        kernel = self._make_kernel().resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))
         candidates = beliefs[
             candidate_rows(beliefs.missing_patterns, n_landmarks, self.prefer_complete, rng)

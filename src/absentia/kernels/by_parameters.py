@@ -37,6 +37,11 @@ class EqualByParameters(BaseEstimator):
 
 
 def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if _is_nested(a) or _is_nested(b):
+        same = isinstance(a, list | tuple) and isinstance(b, list | tuple) and len(a) == len(b)
+        return same and all(map(_equal, a, b))
     if isinstance(a, np.ndarray | list | tuple) and isinstance(b, np.ndarray | list | tuple):
         return np.array_equal(np.asarray(a), np.asarray(b))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -44,7 +49,24 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def _is_nested(value: object) -> bool:
+    """Return whether a value is a list of things that one array cannot hold, such as matrices."""
+    if not isinstance(value, list | tuple):
+        return False
+    return any(one is None or isinstance(one, str) or _is_matrix(one) for one in value)
+
+
+def _is_matrix(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 2
+    return isinstance(value, list | tuple) and any(isinstance(row, list | tuple) for row in value)
+
+
 def _hashable(value: object) -> Any:
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(one)) for key, one in value.items())
+    if isinstance(value, list | tuple) and _is_nested(value):
+        return tuple(map(_hashable, value))
     if isinstance(value, np.ndarray | list | tuple):
         # Equal arrays hash alike whatever their type: 1 and 1.0, 0.0 and -0.0.
         array = np.asarray(value, dtype=np.float64) + 0.0
@@ -60,4 +82,9 @@ def shown_parameter(value: object) -> str:
         if value.size > 4:
             return f"<array of shape {value.shape}>"
         return repr(value.tolist())
+    if isinstance(value, list | tuple) and _is_nested(value):
+        return f"[{', '.join(map(shown_parameter, value))}]"
+    if isinstance(value, dict):
+        entries = (f"{key!r}: {shown_parameter(one)}" for key, one in value.items())
+        return f"{{{', '.join(entries)}}}"
     return repr(value)

@@ -4,7 +4,8 @@ For categories ``x`` and ``y`` with probabilities ``p`` and ``q``::
 
     E exp(-w [x != y]) = exp(-w) + (1 - exp(-w)) p'q
 
-Given a pair of components the columns are independent, so that a pair of rows has the product over
+and ``p'Sq`` in the place of ``p'q`` for categories with similarities ``S`` of their own. Given a
+pair of components the columns are independent, so that a pair of rows has the product over
 columns, times the kernel of the numbers, summed over pairs of components with their weights.
 """
 
@@ -18,6 +19,11 @@ from scipy.special import logsumexp
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.category_similarities import (
+    Similarities,
+    resolve_similarities,
+    shares_that_differ,
+)
 from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import words
 from absentia.tables import FloatArray, IntArray
@@ -46,6 +52,8 @@ class CategoryFactor:
     left, right : ndarray of int, shape (n, n_columns) and (m, n_columns)
         Codes of categories, -1 where missing.
     weights : ndarray of shape (n_columns,)
+    similarities : tuple of (ndarray of shape (n_categories, n_categories) or None)
+        One per column; None where different categories have nothing in common.
     derived : int, default=-1
         A column whose factor is replaced by minus its derivative; none by default.
     """
@@ -54,17 +62,26 @@ class CategoryFactor:
     left: IntArray
     right: IntArray
     weights: FloatArray
+    similarities: Similarities
     derived: int = -1
 
     @classmethod
-    def of(cls, P: Beliefs, Q: Beliefs | None, weight: Any) -> CategoryFactor | None:
+    def of(
+        cls, P: Beliefs, Q: Beliefs | None, weight: Any, similarities: Similarities | None = None
+    ) -> CategoryFactor | None:
         """Return the factor of two sets of beliefs; None where they have no categories."""
         other = P if Q is None else Q
         if P.codes is None or other.codes is None:
             return None
         weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), (P.codes.shape[1],))
         tables = zip(P.prior.probabilities, other.prior.probabilities, strict=True)
-        return cls(tuple(tables), P.codes, other.codes, np.minimum(weights, _LARGEST_WEIGHT))
+        return cls(
+            tuple(tables),
+            P.codes,
+            other.codes,
+            np.minimum(weights, _LARGEST_WEIGHT),
+            similarities or (None,) * len(weights),
+        )
 
     def __call__(
         self,
@@ -96,9 +113,8 @@ class CategoryFactor:
         """Return the logarithms for two independent draws of each row of the left side."""
         total = np.zeros(len(self.left))
         for j, codes in enumerate(self.left.T):
-            ours, theirs = self.tables[j]
             # A category that was observed is certain, and equal to itself.
-            agree = np.where(codes < 0, ours[a] @ theirs[b], 1.0)
+            agree = np.where(codes < 0, self._expected(j, a, b), 1.0)
             total += self._logs(j, agree)
         return total
 
@@ -109,17 +125,29 @@ class CategoryFactor:
     def _log_table(self, j: int, a: int, b: int) -> FloatArray:
         """Return log-similarities of what rows can hold in a column; the last is "missing"."""
         ours, theirs = self.tables[j]
-        certain = np.eye(ours.shape[1])
-        agree = np.vstack([certain, ours[a]]) @ np.vstack([certain, theirs[b]]).T
-        return self._logs(j, agree)
+        certain, S = np.eye(ours.shape[1]), self.similarities[j]
+        left, right = np.vstack([certain, ours[a]]), np.vstack([certain, theirs[b]])
+        return self._logs(j, (left if S is None else left @ S) @ right.T)
+
+    def _expected(self, j: int, a: int, b: int) -> float:
+        """Return how alike two missing categories of a column are, of components a and b."""
+        ours, theirs = self.tables[j]
+        S = self.similarities[j]
+        return float(ours[a] @ theirs[b] if S is None else ours[a] @ S @ theirs[b])
 
     def _compared(self, j: int, a: int, b: int, codes: IntArray, others: IntArray) -> FloatArray:
         """Return the same for all pairs of rows, code by code: for many categories."""
         ours, theirs = self.tables[j]
-        agree = (codes[:, None] == others).astype(np.float64)
-        agree[codes < 0] = ours[a][others]
-        agree[:, others < 0] = theirs[b][codes][:, None]
-        agree[np.ix_(codes < 0, others < 0)] = ours[a] @ theirs[b]
+        S = self.similarities[j]
+        if S is None:
+            agree = (codes[:, None] == others).astype(np.float64)
+            mine, other = ours[a], theirs[b]
+        else:
+            agree = S[codes[:, None], others]
+            mine, other = ours[a] @ S, S @ theirs[b]
+        agree[codes < 0] = mine[others]
+        agree[:, others < 0] = other[codes][:, None]
+        agree[np.ix_(codes < 0, others < 0)] = self._expected(j, a, b)
         return self._logs(j, agree)
 
     def _logs(self, j: int, agree: FloatArray) -> FloatArray:
@@ -146,6 +174,14 @@ class CategoryKernel(Kernel):
     weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
         What a difference costs. ``"scale"`` gives all columns the weight with which two rows of
         the table differ, on average, by two: as ``gamma="scale"`` does for numbers.
+    similarities : None, "ordered", list or dict, default=None
+        How alike different categories are. None: not at all. ``"ordered"``: ``1 - |a - b| / (m -
+        1)`` for the ranks ``a``, ``b`` of ``m`` categories. A list has an entry for each column of
+        categories, and a dict entries by the number of the column among these: None,
+        ``"ordered"``, or a matrix ``S`` of shape (n_categories, n_categories), positive
+        semidefinite, with entries from 0 to 1 and ones on the diagonal, rows in the order of
+        ``density.categories_``. A column then has the factor
+        ``exp(-w) + (1 - exp(-w)) p'Sq``; for a large weight that is ``p'Sq``.
 
     Notes
     -----
@@ -164,12 +200,23 @@ class CategoryKernel(Kernel):
            [1.   , 1.   , 0.5  , 0.833],
            [0.5  , 0.5  , 1.   , 0.667],
            [0.833, 0.833, 0.667, 0.778]])
+
+    Grades from 0 to 2, of which neighbours are half alike:
+
+    >>> grades = np.array([[0.0], [1.0], [2.0], [np.nan]])
+    >>> P = MixedDensity(n_components=1, categories=[0]).fit(grades).condition(grades)
+    >>> CategoryKernel(weight=100, similarities="ordered")(P).round(3)
+    array([[1.   , 0.5  , 0.   , 0.5  ],
+           [0.5  , 1.   , 0.5  , 0.667],
+           [0.   , 0.5  , 1.   , 0.5  ],
+           [0.5  , 0.667, 0.5  , 0.556]])
     """
 
     takes_categories = True
 
-    def __init__(self, weight: Any = "scale"):
+    def __init__(self, weight: Any = "scale", similarities: Any = None):
         self.weight = weight
+        self.similarities = similarities
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with its weights as numbers."""
@@ -178,10 +225,12 @@ class CategoryKernel(Kernel):
                 "CategoryKernel compares columns of categories, and these beliefs have none. Use "
                 "MixedDensity(categories=[...]) or a frame with columns of words."
             )
-        return with_params(self, weight=resolve_category_weight(self.weight, prior, 0))
+        similarities = resolve_similarities(self.similarities, prior)
+        weight = resolve_category_weight(self.weight, prior, 0, similarities)
+        return with_params(self, weight=weight, similarities=similarities)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        factor = CategoryFactor.of(P, Q, self.weight)
+        factor = CategoryFactor.of(P, Q, self.weight, self.similarities)
         assert factor is not None  # resolve has refused beliefs without categories
         other = P if Q is None else Q
         K = np.zeros((len(P), len(other)))
@@ -195,7 +244,7 @@ class CategoryKernel(Kernel):
         return K
 
     def _diag(self, P: Beliefs) -> FloatArray:
-        factor = CategoryFactor.of(P, None, self.weight)
+        factor = CategoryFactor.of(P, None, self.weight, self.similarities)
         assert factor is not None
         k, weights = P.n_components, P.log_weights
         terms = [
@@ -210,18 +259,20 @@ def scaled_for_categories(gamma: float, prior: Prior) -> float:
     return gamma * d / (d + n_columns) or 1.0
 
 
-def resolve_category_weight(weight: Any, prior: Prior, n_numbers: int) -> float | FloatArray:
+def resolve_category_weight(
+    weight: Any, prior: Prior, n_numbers: int, similarities: Similarities | None = None
+) -> float | FloatArray:
     """Return the weights of columns of categories as numbers.
 
     ``"scale"`` is ``2 J / ((n_numbers + J) sum_j g_j)`` for ``J`` columns, where ``g_j`` is the
-    probability that two rows differ in column ``j``: columns of numbers and of categories then
-    count alike, on average, where numbers are measured in standard units.
+    probability that two rows differ in column ``j`` (with similarities ``1 - p'Sp``): columns of
+    numbers and of categories then count alike, on average, where numbers are measured in standard
+    units.
     """
     if isinstance(weight, str):
         words("scale").check("category_weight", weight)
-        shares = [prior.weights @ table for table in prior.probabilities]
-        differing = sum(1.0 - float(share @ share) for share in shares)
-        J = len(shares)
+        differing = sum(shares_that_differ(prior, similarities))
+        J = len(prior.probabilities)
         return 2.0 * J / ((n_numbers + J) * differing) if differing > 0 else 1.0
     try:
         weights = np.asarray(weight, dtype=np.float64)

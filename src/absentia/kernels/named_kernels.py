@@ -20,6 +20,7 @@ from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
 
 __all__ = [
+    "CategoryWeight",
     "KERNELS_BY_NAME",
     "KERNELS_OF_SCIKIT_LEARN",
     "KernelLike",
@@ -34,6 +35,8 @@ __all__ = [
 KernelLike = str | Kernel | Callable[..., ArrayLike]
 #: The parameter ``mask_weight`` of an estimator: of all columns, or one per column.
 MaskWeight = float | str | ArrayLike | None
+#: The parameter ``category_weight``: of all columns of categories, or one for each.
+CategoryWeight = float | str | ArrayLike
 
 KERNELS_BY_NAME: dict[str, type[Kernel]] = {
     "genrbf": GenRBF,
@@ -86,30 +89,40 @@ def kernel_named(name: Any, gamma: Widths = "scale") -> Kernel:
 
 
 def make_kernel(
-    kernel: KernelLike, gamma: Widths, mask_weight: MaskWeight, **polynomial: Any
+    kernel: KernelLike,
+    gamma: Widths,
+    mask_weight: MaskWeight,
+    category_weight: CategoryWeight = "scale",
+    **polynomial: Any,
 ) -> Kernel:
     """Return the kernel of that name and gamma, or a copy of the one given, times the mask kernel.
 
-    ``gamma`` is a number or ``"scale"``; a :class:`Kernel` brings its own, so for one of those it
-    must be ``"scale"``, the default. ``polynomial`` has ``degree`` and ``coef0`` for scikit-learn's
-    ``"poly"``, and is left aside by the others.
+    ``gamma`` and ``category_weight`` are numbers or ``"scale"``; a :class:`Kernel` brings its own,
+    so for one of those they must be ``"scale"``, the default. ``polynomial`` has ``degree`` and
+    ``coef0`` for scikit-learn's ``"poly"``, and is left aside by the others.
     """
     mask = make_mask_kernel(mask_weight)
-    unmasked = make_unmasked_kernel(kernel, gamma)
+    unmasked = make_unmasked_kernel(kernel, gamma, category_weight)
     if isinstance(kernel, str) and kernel == "poly":
         unmasked.set_params(**polynomial)
     return unmasked if mask is None else unmasked * mask
 
 
-def make_unmasked_kernel(kernel: KernelLike, gamma: Widths) -> Kernel:
-    """Return the kernel of that name and gamma, or a copy of the one given."""
+def make_unmasked_kernel(
+    kernel: KernelLike, gamma: Widths, category_weight: CategoryWeight = "scale"
+) -> Kernel:
+    """Return the kernel of that name, gamma and weight of categories, or a copy of the one given.
+
+    Kernels that compare no categories leave their weight aside.
+    """
     if isinstance(kernel, Kernel):
-        if not (isinstance(gamma, str) and gamma == "scale"):
-            raise ValueError(
-                f"gamma={gamma!r} was given beside kernel={kernel!r}, which has parameters of its "
-                "own. Set gamma inside the kernel (GenRBF(gamma=0.1); kernel__gamma in a grid "
-                "search), or name the kernel (kernel='genrbf') and keep gamma."
-            )
+        for name, given in (("gamma", gamma), ("category_weight", category_weight)):
+            if not (isinstance(given, str) and given == "scale"):
+                raise ValueError(
+                    f"{name}={given!r} was given beside kernel={kernel!r}, which has parameters of "
+                    f"its own. Set {name} inside the kernel (GenRBF({name}=0.1); kernel__{name} in "
+                    f"a grid search), or name the kernel (kernel='genrbf') and keep {name}."
+                )
         copy: Kernel = clone(kernel)
         return copy
     if callable(kernel) and not isinstance(kernel, type):
@@ -119,7 +132,10 @@ def make_unmasked_kernel(kernel: KernelLike, gamma: Widths) -> Kernel:
         raise TypeError(
             f"kernel must be one of {known} or a Kernel such as GenRBF(), found {kernel!r}."
         )
-    return kernel_named(kernel, gamma)
+    named = kernel_named(kernel, gamma)
+    if "category_weight" in named.get_params(deep=False):
+        named.set_params(category_weight=category_weight)
+    return named
 
 
 def make_mask_kernel(mask_weight: MaskWeight) -> Kernel | None:

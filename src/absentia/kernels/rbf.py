@@ -16,6 +16,7 @@ import numpy as np
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import CategoryFactor, resolve_category_weight, scaled_for_categories
+from absentia.kernels.category_similarities import resolve_similarities
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
@@ -55,6 +56,8 @@ class ExpectedRBF(Kernel):
         What a difference in a column of categories costs, as in :class:`CategoryKernel`, where
         beliefs have such columns. They multiply the kernel of the numbers component pair by
         component pair.
+    category_similarities : None, "ordered", list or dict, default=None
+        How alike different categories are, the ``similarities`` of :class:`CategoryKernel`.
 
     Notes
     -----
@@ -91,12 +94,14 @@ class ExpectedRBF(Kernel):
         scaled: bool = True,
         diagonal: str = "independent",
         category_weight: Any = "scale",
+        category_similarities: Any = None,
     ):
         self.gamma = gamma
         self.metric = metric
         self.scaled = scaled
         self.diagonal = diagonal
         self.category_weight = category_weight
+        self.category_similarities = category_similarities
 
     takes_categories = True
 
@@ -112,7 +117,7 @@ class ExpectedRBF(Kernel):
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
-        factor = CategoryFactor.of(P, Q, self.category_weight)
+        factor = _category_factor(self, P, Q)
         K = expected_gram(P, Q, smoothing, scaled=self.scaled, n_jobs=n_jobs, log_factor=factor)
         if Q is None:
             # By the same code as diag(), so that both agree to the last bit.
@@ -120,7 +125,7 @@ class ExpectedRBF(Kernel):
         return K
 
     def _diag(self, P: Beliefs) -> FloatArray:
-        factor = CategoryFactor.of(P, None, self.category_weight)
+        factor = _category_factor(self, P, None)
         if self.diagonal == "same" or not (self.scaled or P.n_components > 1 or factor):
             return np.ones(len(P))
         log_factor = None if factor is None else factor.diag
@@ -138,7 +143,7 @@ class ExpectedRBF(Kernel):
             weights = weights.copy()
             np.fill_diagonal(weights, 0.0)  # the diagonal is one whatever the width
         mapped, smoothing = _in_euclidean_metric(self, P)
-        factor = CategoryFactor.of(P, None, self.category_weight)
+        factor = _category_factor(self, P, None)
         by_widths = width_gradient(
             mapped, smoothing, weights, scaled=self.scaled, log_factor=factor, n_jobs=n_jobs
         )
@@ -178,6 +183,8 @@ class GenRBF(Kernel):
         As in :class:`ExpectedRBF`.
     category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
         As in :class:`ExpectedRBF`; the normalisation includes the categories.
+    category_similarities : None, "ordered", list or dict, default=None
+        As in :class:`ExpectedRBF`.
 
     Examples
     --------
@@ -198,10 +205,12 @@ class GenRBF(Kernel):
         metric: Any = "euclidean",
         *,
         category_weight: Any = "scale",
+        category_similarities: Any = None,
     ):
         self.gamma = gamma
         self.metric = metric
         self.category_weight = category_weight
+        self.category_similarities = category_similarities
 
     takes_categories = True
 
@@ -217,7 +226,7 @@ class GenRBF(Kernel):
             other = kept_for(
                 Q, smoothing, "norms", lambda: 0.5 * log_self_similarities(Q, smoothing)
             )
-        factor = CategoryFactor.of(P, Q, self.category_weight)
+        factor = _category_factor(self, P, Q)
         K = expected_gram(
             P,
             Q,
@@ -248,7 +257,7 @@ class GenRBF(Kernel):
         # Half a self-similarity of either row is subtracted from the logarithm of each pair.
         own = -0.5 * (pairs.sum(axis=0) + pairs.sum(axis=1))
         mapped, smoothing = _in_euclidean_metric(self, P)
-        factor = CategoryFactor.of(P, None, self.category_weight)
+        factor = _category_factor(self, P, None)
         diag = None if factor is None else factor.diag
         logs = log_self_similarities(mapped, smoothing, log_factor=diag)
         by_widths = width_gradient(
@@ -287,7 +296,7 @@ class GenRBF(Kernel):
         """Return the factor less what categories add to the norms of the numbers."""
 
         def added(beliefs: Beliefs, norms: FloatArray) -> FloatArray:
-            own = CategoryFactor.of(beliefs, None, self.category_weight)
+            own = _category_factor(self, beliefs, None)
             assert own is not None
             return 0.5 * log_self_similarities(beliefs, smoothing, log_factor=own.diag) - norms
 
@@ -303,13 +312,18 @@ def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:
     resolved = with_gamma_and_metric(kernel, prior)
     if not prior.probabilities:
         return resolved
-    d = prior.n_numbers
-    params: dict[str, Any] = {
-        "category_weight": resolve_category_weight(kernel.category_weight, prior, d)
-    }
+    similarities = resolve_similarities(kernel.category_similarities, prior)
+    weight = resolve_category_weight(kernel.category_weight, prior, prior.n_numbers, similarities)
+    params: dict[str, Any] = {"category_weight": weight, "category_similarities": similarities}
     if isinstance(kernel.gamma, str):
         params["gamma"] = scaled_for_categories(resolved.get_params()["gamma"], prior)
     return with_params(resolved, **params)
+
+
+def _category_factor(
+    kernel: ExpectedRBF | GenRBF, P: Beliefs, Q: Beliefs | None
+) -> CategoryFactor | None:
+    return CategoryFactor.of(P, Q, kernel.category_weight, kernel.category_similarities)
 
 
 def _in_euclidean_metric(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> tuple[Beliefs, Smoothing]:

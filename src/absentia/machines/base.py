@@ -2,8 +2,8 @@
 
 A new machine writes a few things and inherits the rest:
 
-- ``__init__`` with its own parameters and the six that all machines have (density, kernel, gamma,
-  mask_weight, n_jobs, shift), stored untouched, as scikit-learn requires;
+- ``__init__`` with its own parameters and the seven that all machines have (density, kernel,
+  gamma, mask_weight, category_weight, n_jobs, shift), stored untouched, as scikit-learn requires;
 - :meth:`KernelMachine._solve`, a *pure* function from the training Gram matrix and the targets to
   a dictionary of fitted attributes. It never touches ``self``, so a failed fit leaves the machine
   as it was, and model selection can solve many times on one matrix;

@@ -32,6 +32,9 @@ mask_weight : float, array-like of shape (n_features,) or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random. None and 0
     leave it out.
+category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+    What a difference in a column of categories costs, where the density knows categories
+    (``density="mixed"``) and the kernel compares them; see :class:`~absentia.CategoryKernel`.
 n_jobs : int, default=None
     Threads for the Gram matrix; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
@@ -76,6 +79,11 @@ mask_weight : float, array-like of shape (n_features,), "optimize" or None, defa
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random.
     ``"optimize"`` lets the evidence decide whether missingness is informative.
+category_weight : float, array-like of shape (n_category_columns,), "scale" or "optimize", \
+        default="optimize"
+    What a difference in a column of categories costs, where the density knows categories
+    (``density="mixed"``); ``"optimize"``, one weight by the evidence, or, with ``gamma="ard"``,
+    one for each column.
 n_jobs : int, default=None
     Threads for the Gram matrix; by default as many as BLAS would use.
 shift : {"ignore", "warn", "error"}, default="ignore"
@@ -87,6 +95,10 @@ gammas : int, sequence of float or None, default=7
 mask_weights : sequence or None, default=None
     Weights of the mask kernel to try, each a number or an array; include 0 to see whether
     missingness is informative. None means no mask kernel.
+category_weights : int, sequence or None, default=None
+    Weights of categories to try, each a number, an array or ``"scale"``, where the density knows
+    categories (``density="mixed"``); an integer is the number of steps of four around ``"scale"``.
+    None leaves them at ``"scale"``, or as the kernel has them.
 cv : int, splitter or iterable, default=5
     As in :class:`sklearn.model_selection.GridSearchCV`.
 scoring : str, callable or None, default=None
@@ -158,7 +170,10 @@ metric : {"euclidean", "mahalanobis", "learned"} or array of shape (n_features, 
     the gradients of machines fitted to at most 20 000 rows, of which a quarter is held out to
     choose the best of up to four rounds, and the width along with it.
 mask_weight : float, array of shape (n_features,) or None
-    Multiplies the kernel with :class:`MaskKernel`, for features given by name.""",
+    Multiplies the kernel with :class:`MaskKernel`, for features given by name.
+category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+    What a difference in a column of categories costs, for features given by name and a density
+    that knows categories (``density="mixed"``).""",
     "lbfgs_parameters": """\
 fit_intercept : bool, default=True
     Whether to add an intercept, which is not penalised.

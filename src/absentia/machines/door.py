@@ -15,7 +15,16 @@ from absentia.machines.kernel_choice import ChoosesKernel
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.search.kernel_family import is_free
 from absentia.machines.search.width_prior import WIDTH_PRIOR
-from absentia.parameters import GAMMA, GAMMAS, THREADS, Rule, check_parameters, require, words
+from absentia.parameters import (
+    CATEGORY_WEIGHT,
+    GAMMA,
+    GAMMAS,
+    THREADS,
+    Rule,
+    check_parameters,
+    require,
+    words,
+)
 from absentia.tables import FloatArray, MemoryRows, TableLike, WordsAs, open_memory, plan_of
 
 __all__ = ["MachineDoor"]
@@ -27,6 +36,7 @@ class MachineDoor(ChoosesKernel):
     #: What parameters may be; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | GAMMAS | words("scale", "auto", "loo", "loo-ard"),
+        "category_weight": CATEGORY_WEIGHT | words("scale"),
         "width_prior": WIDTH_PRIOR,
         "shift": words("ignore", "warn", "error"),
         "n_jobs": THREADS,

@@ -12,7 +12,7 @@ from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import DensityEstimator
 from absentia.kernels.base import Kernel
 from absentia.kernels.metric import Widths, resolve_gamma
-from absentia.kernels.named_kernels import MaskWeight, make_kernel
+from absentia.kernels.named_kernels import CategoryWeight, MaskWeight, make_kernel
 from absentia.machines.relevance import RelevantColumns
 from absentia.machines.search.kernel_family import is_free
 from absentia.machines.search.leave_one_out import choose_gamma
@@ -33,6 +33,7 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
 
     gamma: Widths
     mask_weight: MaskWeight
+    category_weight: CategoryWeight
 
     def _target_codes(self, y: Any) -> FloatArray:
         """Return the targets as numbers, (n_samples, n_codes), for ``gamma="loo"``.
@@ -47,7 +48,9 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
 
     def _make_kernel(self, gamma: Widths) -> Kernel:
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
-        return make_kernel(self.kernel, gamma, self._first_mask_weight())
+        return make_kernel(
+            self.kernel, gamma, self._first_mask_weight(), self._first_category_weight()
+        )
 
     def _kernel_before_fit(self) -> Kernel:
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
@@ -56,6 +59,10 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
     def _first_mask_weight(self) -> MaskWeight:
         """Return the weight of the mask kernel, or where a search for it starts."""
         return FIRST_MASK_WEIGHT if is_free(self.mask_weight) else self.mask_weight
+
+    def _first_category_weight(self) -> CategoryWeight:
+        """Return the weight of categories, or where a search for it starts."""
+        return "scale" if is_free(self.category_weight) else self.category_weight
 
     def _may_optimize_mask_weight(self) -> bool:
         return isinstance(self.gamma, str) and self.gamma == "loo-ard"

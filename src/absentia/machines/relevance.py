@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel
+from absentia.kernels.category_similarities import shares_that_differ
 from absentia.parameters import COUNT
 from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
 from absentia.tables import FloatArray, plan_of
@@ -104,9 +105,9 @@ def column_relevance(
     behind: FloatArray = np.zeros(n_columns if plan is None else len(plan.labels))
     kept = getattr(density, "columns_", None)
     if prior.probabilities:
-        shares = [prior.weights @ table for table in prior.probabilities]
-        weight = params.get(paths[0].removesuffix("gamma") + "category_weight", 0.0)
-        differing = np.array([1.0 - float(share @ share) for share in shares])
+        path = paths[0].removesuffix("gamma")
+        weight = params.get(f"{path}category_weight", 0.0)
+        differing = np.array(shares_that_differ(prior, params.get(f"{path}category_similarities")))
         behind[np.asarray(density.category_columns_)] = np.asarray(weight) * differing
         if prior.n_numbers:
             behind[np.asarray(density.number_columns_)] = numbers

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from absentia.densities.named_densities import DensityLike
 from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
+from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight
 from absentia.machines.missingness_shift import Shift
 from absentia.parameters import declared
 
@@ -35,10 +35,11 @@ class BeliefParameters:
 
 @declared
 class WidthParameters:
-    """Of the machines that do not search for them: the width of the kernel, the weight of masks."""
+    """Of the machines that do not search for them: the width of the kernel, and weights in it."""
 
     gamma: Widths = "scale"
     mask_weight: MaskWeight = None
+    category_weight: CategoryWeight = "scale"
 
 
 @declared
@@ -74,6 +75,7 @@ class SearchParameters:
 
     gammas: int | ArrayLike | None = 7
     mask_weights: Sequence[MaskWeight] | None = None
+    category_weights: int | Sequence[CategoryWeight] | None = None
     cv: Any = 5
     scoring: str | Callable[..., float] | None = None
     refit: bool = True

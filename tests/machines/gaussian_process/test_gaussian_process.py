@@ -20,6 +20,7 @@ from absentia import (
     GenRBF,
     Kernel,
     LogisticRegression,
+    MixedDensity,
     NotPositiveDefiniteWarning,
 )
 from absentia.machines.gaussian_process import regression_search
@@ -513,3 +514,24 @@ class TestWidthsOfColumns:
             GaussianProcessRegressor(gamma="ard", kernel="esd").fit(X, y)
         with pytest.raises(ValueError, match="Euclidean metric only"):
             GaussianProcessRegressor(gamma="ard", kernel=GenRBF(metric="mahalanobis")).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [GaussianProcessRegressor, GaussianProcessClassifier])
+def test_the_weight_of_categories_is_chosen_by_the_evidence(kind):
+    rng = np.random.default_rng(0)
+    words, x = rng.integers(3, size=60), rng.normal(size=60)
+    y = np.sin(x) + 2.0 * (words == 0) + 0.3 * rng.normal(size=60)
+    y = y if kind is GaussianProcessRegressor else y > 0.8
+    X = np.column_stack([x, words])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    beliefs = MixedDensity(n_components=1, categories=[1]).fit(X).condition(X)
+    free = kind().fit(beliefs, y)
+    assert free.hyperparameter_names_[:2] == ["gamma", "category_weight"]
+    gamma, weight = np.exp(free.theta_[:2])
+    found = free.kernel_.get_params()
+    assert (found["gamma"], found["category_weight"]) == (gamma, weight)
+    # The highest evidence, beside two other weights with everything else free.
+    for factor in (0.5, 2.0):
+        fixed = kind(category_weight=float(weight * factor)).fit(beliefs, y)
+        assert fixed.log_marginal_likelihood_value_ < free.log_marginal_likelihood_value_
+        assert "category_weight" not in fixed.hyperparameter_names_

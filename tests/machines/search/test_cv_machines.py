@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.kernel_ridge
 import sklearn.svm
@@ -17,12 +18,14 @@ from absentia import (
     SVR,
     SVRCV,
     ExpectedRBF,
+    GammaRBF,
     GaussianDensity,
     GenRBF,
     KernelRidge,
     KernelRidgeCV,
     LogisticRegression,
     LogisticRegressionCV,
+    MixedDensity,
     RobustSVC,
 )
 from absentia.machines.search.gram_search import log_loss_score
@@ -282,3 +285,65 @@ def test_the_grid_of_widths_is_in_the_units_of_the_metric(unit):
     tried = [params["kernel__gamma"] for params in search.cv_results_["params"]]
     # The Mahalanobis metric makes every column count one.
     np.testing.assert_allclose(np.array(tried) * X.shape[1], [0.25, 1.0, 4.0], rtol=1e-8)
+
+
+def mixed_rows(n=60, seed=0):
+    """Numbers and words with holes; the word decides the class, the numbers hardly."""
+    rng = np.random.default_rng(seed)
+    words = rng.choice(["a", "b", "c"], size=n)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "word": words})
+    y = (words == "a").astype(int)
+    return frame.mask(rng.random(frame.shape) < 0.1), y
+
+
+@pytest.mark.parametrize(
+    ("ours", "plain"),
+    [
+        (SVCCV(Cs=(1.0,)), SVC()),
+        (SVRCV(Cs=(1.0,)), SVR()),
+        (KernelRidgeCV(alphas=(1.0,)), KernelRidge()),
+        (LogisticRegressionCV(Cs=(1.0,), scoring=None), LogisticRegression()),
+    ],
+    ids=["SVC", "SVR", "KernelRidge", "LogisticRegression"],
+)
+def test_weights_of_categories_are_searched_as_by_a_grid_search(ours, plain):
+    frame, y = mixed_rows()
+    # As an array: a frame is planned on all rows here, and on those of a fold there.
+    X = frame.assign(word=frame["word"].map({"a": 0, "b": 1, "c": 2})).to_numpy(float)
+    density = MixedDensity(n_components=2, categories=[2], random_state=0)
+    plain.set_params(density=density)
+    weights = ["scale", 0.1, [2.0], 8.0]
+    grid = {"gamma": list(GAMMAS), "category_weight": weights}
+    theirs = GridSearchCV(plain, grid, cv=2).fit(X, y)
+    mine = ours.set_params(density=density, gammas=GAMMAS, category_weights=weights, cv=2)
+    mine.fit(X, y)
+    for name in SAME:
+        np.testing.assert_allclose(mine.cv_results_[name], theirs.cv_results_[name], rtol=1e-10)
+    assert mine.best_params_["category_weight"] == theirs.best_params_["category_weight"]
+    assert mine.kernel_ == theirs.best_estimator_.kernel_
+
+
+def test_weights_of_categories_around_scale_inside_a_kernel_and_without_categories():
+    X, y = mixed_rows()
+    density = MixedDensity(n_components=1)
+    search = SVCCV(Cs=(1.0,), density=density, gammas=3, category_weights=3, cv=3).fit(X, y)
+    scale = SVC(density=density).fit(X, y).kernel_
+    for name in ("gamma", "category_weight"):
+        tried = sorted({params[name] for params in search.cv_results_["params"]})
+        np.testing.assert_allclose(tried, np.array([0.25, 1, 4]) * getattr(scale, name), rtol=1e-12)
+    inside = SVCCV(
+        Cs=(1.0,), density=density, kernel=GenRBF(), gammas=3, category_weights=3, cv=3
+    ).fit(X, y)
+    np.testing.assert_array_equal(
+        inside.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+    assert set(inside.best_params_) == {"C", "kernel__gamma", "kernel__category_weight"}
+    # A table of numbers has nothing to weigh, and costs nothing.
+    numbers = SVCCV(Cs=(1.0,), gammas=GAMMAS, category_weights=5, cv=3).fit(X[["x", "z"]], y)
+    assert set(numbers.best_params_) == {"C", "gamma"}
+    with pytest.raises(ValueError, match="has no category_weight to search"):
+        SVCCV(kernel=GammaRBF(), gammas=None, category_weights=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"category_weight must be .* found -1"):
+        SVCCV(density=density, category_weights=[-1.0]).fit(X, y)
+    with pytest.raises(ValueError, match=r"category_weight=2\.0 was given beside kernel=GenRBF"):
+        SVC(kernel=GenRBF(), category_weight=2.0).fit(X, y)

@@ -11,13 +11,14 @@ import numpy as np
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
 from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import KernelLike, MaskWeight
+from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import KernelFamily, is_by_column, is_free, maximise
 from absentia.machines.search.width_prior import WIDTH_PRIOR, choose_width_prior
 from absentia.parameters import (
     BOUNDS,
+    CATEGORY_WEIGHT,
     COUNT_OR_ZERO,
     GAMMA,
     GAMMAS,
@@ -49,9 +50,11 @@ class GaussianProcess(KernelMachine):
     gamma: Widths = "optimize"
     width_prior: float | str = 0.3
     mask_weight: MaskWeight = None
+    category_weight: CategoryWeight = "optimize"
 
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),
+        "category_weight": CATEGORY_WEIGHT | words("scale", "optimize"),
         "width_prior": WIDTH_PRIOR,
         "scale": POSITIVE | words("optimize"),
         "n_restarts_optimizer": COUNT_OR_ZERO,
@@ -81,6 +84,7 @@ class GaussianProcess(KernelMachine):
             training.beliefs.prior,
             free_gamma=is_free(self.gamma) or is_by_column(self.gamma),
             free_mask_weight=is_free(self.mask_weight),
+            free_category_weight=is_free(self.category_weight),
             gamma_bounds=self.gamma_bounds,
         )
 

@@ -15,7 +15,7 @@ from absentia.densities.believing import words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import MaskWeight
+from absentia.kernels.named_kernels import CategoryWeight, MaskWeight
 from absentia.machines.large_scale.learned_metric import learn_metric
 from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
@@ -64,6 +64,7 @@ class FeatureParameters:
     gamma: Widths = "scale"
     metric: str | ArrayLike = "euclidean"
     mask_weight: MaskWeight = None
+    category_weight: CategoryWeight = "scale"
     fit_intercept: bool = True
     cache_size: float = 1000
     n_jobs: int | None = None
@@ -241,6 +242,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         shared: dict[str, Any] = {
             "gamma": self.gamma,
             "mask_weight": self.mask_weight,
+            "category_weight": self.category_weight,
             "density": self.density,
             "n_jobs": self.n_jobs,
             "random_state": self.random_state,
@@ -259,13 +261,17 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
             if self.features == "passthrough":
                 return None
         elif hasattr(self.features, "fit") and hasattr(self.features, "transform"):
-            defaults = (self.gamma, "scale"), (self.metric, "euclidean")
+            defaults = (
+                (self.gamma, "scale"),
+                (self.metric, "euclidean"),
+                (self.category_weight, "scale"),
+            )
             if self.mask_weight is not None or any(
                 not isinstance(given, str) or given != default for given, default in defaults
             ):
                 raise ValueError(
-                    f"gamma, metric or mask_weight was given besides features={self.features!r}, "
-                    "which has parameters of its own. Set them there."
+                    "gamma, metric, mask_weight or category_weight was given besides "
+                    f"features={self.features!r}, which has parameters of its own. Set them there."
                 )
             return clone(self.features)
         raise ValueError(

@@ -94,6 +94,8 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
         Width of the kernel, as for :class:`SVC`.
     mask_weight : float, array-like of shape (n_features,) or None, default=None
         Multiply the kernel by :class:`~absentia.MaskKernel` with this weight.
+    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+        As for :class:`SVC`.
     n_jobs : int, default=None
         Threads for the Gram matrix; the solver uses one.
     shift : {"ignore", "warn", "error"}, default="ignore"

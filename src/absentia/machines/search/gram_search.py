@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
 from inspect import signature
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -26,9 +27,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
+from absentia.beliefs import Prior
 from absentia.densities.believing import believe
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.category import resolve_category_weight, scaled_for_categories
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_unmasked_kernel
 from absentia.machines.base import KernelMachine
@@ -57,7 +60,7 @@ from absentia.tables import (
 __all__ = ["GramSearch"]
 
 #: More steps of four than this leave the range of numbers.
-_GAMMA_STEPS = count_from(1, 400)
+_STEPS = count_from(1, 400)
 
 #: Parameters of one model, and values of each parameter that are tried.
 Candidate = dict[str, Any]
@@ -68,8 +71,8 @@ class GramSearch(SearchParameters, KernelMachine):
     """A machine whose hyperparameters are chosen by cross-validation over a plain machine.
 
     A leaf names its plain machine (``_plain_class``) and which of its own parameters are lists of
-    values for which parameter of the plain one (``_grids``); ``gammas`` and ``mask_weights`` are
-    common to all. It inherits the plain machine's predictions.
+    values for which parameter of the plain one (``_grids``); ``gammas``, ``mask_weights`` and
+    ``category_weights`` are common to all. It inherits the plain machine's predictions.
     """
 
     _plain_class: type[KernelMachine]
@@ -105,7 +108,7 @@ class GramSearch(SearchParameters, KernelMachine):
         check_matrix_size(X, type(self).__name__)
         rows = open_memory(X, words=self._plain()._words())
         plain = self._plain()
-        grid, n_gammas = self._grid(plain), self.gammas
+        grid = self._grid(plain)
         for candidate in ParameterGrid(grid):
             clone(plain).set_params(**candidate)._check_parameters()
         scorer = self._scorer(plain)
@@ -123,12 +126,11 @@ class GramSearch(SearchParameters, KernelMachine):
                     "stratify the folds, or use fewer."
                 ) from error
         believed = None
-        if isinstance(n_gammas, int | np.integer):
+        if _is_count(self.gammas) or self.category_weights is not None:
             believed = plain._believe_training(rows, weights)
-            steps = np.arange(int(n_gammas)) - (int(n_gammas) - 1) / 2
-            metric = getattr(plain.kernel, "metric", "euclidean")
-            scale = resolve_gamma("scale", believed[1].prior, metric)
-            grid[_gamma_name(plain.kernel)] = list(scale * 4.0**steps)
+            grid |= self._steps_around_scale(plain, believed[1].prior)
+            if not believed[1].prior.probabilities:
+                grid.pop(_name_in("category_weight", plain.kernel), None)  # it has nothing to weigh
         candidates = list(ParameterGrid(grid))
         with warnings.catch_warnings():
             # Once is enough: the density of all rows warns by name.
@@ -170,20 +172,41 @@ class GramSearch(SearchParameters, KernelMachine):
     def _grid(self, plain: KernelMachine) -> Grid:
         """Return the values to try, by name of the plain machine's parameter.
 
-        Without the gammas where only their number is given: those depend on the rows.
+        Without what depends on the rows: gammas and weights of categories of which only the number
+        is given.
         """
         grid = {target: _values(own, getattr(self, own)) for own, target in self._grids}
-        if isinstance(self.gammas, int | np.integer):
-            _GAMMA_STEPS.check("gammas", self.gammas)
-            _gamma_name(plain.kernel)
-        elif self.gammas is not None:
-            grid[_gamma_name(plain.kernel)] = _values("gammas", self.gammas)
+        for own, name in (("gammas", "gamma"), ("category_weights", "category_weight")):
+            given = getattr(self, own)
+            if _is_count(given):
+                _STEPS.check(own, given)
+                _name_in(name, plain.kernel)
+            elif given is not None:
+                grid[_name_in(name, plain.kernel)] = _values(own, given)
         if self.mask_weights is not None:
             grid["mask_weight"] = _values("mask_weights", self.mask_weights)
         empty = [name for name, values in grid.items() if not values]
         if empty:
             raise ValueError(f"There is no value to try for {', '.join(empty)}: the list is empty.")
         return grid
+
+    def _steps_around_scale(self, plain: KernelMachine, prior: Prior) -> dict[str, list[Any]]:
+        """Return steps of four around ``"scale"``, where only the number of steps is given."""
+        metric = getattr(plain.kernel, "metric", "euclidean")
+        gamma = resolve_gamma("scale", prior, metric)
+        weight: Any = 0.0
+        if prior.probabilities:
+            gamma = scaled_for_categories(gamma, prior)
+            weight = resolve_category_weight("scale", prior, prior.n_numbers)
+        found = {}
+        for own, name, scale in (
+            ("gammas", "gamma", gamma),
+            ("category_weights", "category_weight", weight),
+        ):
+            if _is_count(given := getattr(self, own)):
+                steps = np.arange(int(given)) - (int(given) - 1) / 2
+                found[_name_in(name, plain.kernel)] = list(scale * 4.0**steps)
+        return found
 
     def _scorer(self, plain: KernelMachine) -> Any:
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
@@ -207,8 +230,9 @@ class GramSearch(SearchParameters, KernelMachine):
     ) -> Scores:
         """Return scores and times, each of shape (n_candidates, n_splits)."""
         score_weights = weights if _knows_weights(scorer) else None
-        gamma_name = "gamma" if "gamma" in grid else "kernel__gamma"
-        solved_for = {name: grid[name] for name in grid if name not in (gamma_name, "mask_weight")}
+        inner = "kernel__" if isinstance(plain.kernel, Kernel) else ""
+        of_kernel = [f"{inner}gamma", f"{inner}category_weight"]
+        solved_for = {n: grid[n] for n in grid if n not in (*of_kernel, "mask_weight")}
         threads = n_threads(self.n_jobs)
 
         def prepare(train: IntArray, test: IntArray) -> BelievedFold:
@@ -218,7 +242,7 @@ class GramSearch(SearchParameters, KernelMachine):
             return BelievedFold(
                 known,
                 new,
-                lambda gamma: make_unmasked_kernel(*_with_gamma(plain, gamma)),
+                lambda width: make_unmasked_kernel(*_with_width(plain, *width)),
                 density,
                 seconds=time.perf_counter() - start,
             )
@@ -251,9 +275,9 @@ class GramSearch(SearchParameters, KernelMachine):
                 threads,
                 bar,
             )
-            scores = search.scored(grid.get(gamma_name, [None]))
+            scores = search.scored(list(product(*(grid.get(name, [None]) for name in of_kernel))))
         density_seconds = np.array([fold.seconds for fold in folds]) * len(folds) / n_scores
-        axes = [gamma_name, "mask_weight", *sorted(solved_for)]
+        axes = [*of_kernel, "mask_weight", *sorted(solved_for)]
         return Scores(
             _in_grid_order(scores.values, axes, grid),
             _in_grid_order(scores.fit_seconds + density_seconds, axes, grid),
@@ -304,25 +328,30 @@ def _knows_weights(scorer: Any) -> bool:
     return "sample_weight" in signature(scorer).parameters
 
 
-def _gamma_name(kernel: Any) -> str:
-    """Return what the plain machine calls the gamma of its kernel."""
+def _is_count(given: Any) -> bool:
+    return isinstance(given, int | np.integer)
+
+
+def _name_in(name: str, kernel: Any) -> str:
+    """Return what the plain machine calls a parameter of its kernel."""
     if not isinstance(kernel, Kernel):
-        return "gamma"
-    if "gamma" in kernel.get_params(deep=False):
-        return "kernel__gamma"
+        return name
+    if name in kernel.get_params(deep=False):
+        return f"kernel__{name}"
     raise ValueError(
-        f"{kernel!r} has no gamma to search. Use gammas=None, and set the parameters inside the "
-        "kernel or search them with GridSearchCV (kernel__left__gamma, ...)."
+        f"{kernel!r} has no {name} to search. Use {name}s=None, and set the parameters inside the "
+        f"kernel or search them with GridSearchCV (kernel__left__{name}, ...)."
     )
 
 
-def _with_gamma(plain: KernelMachine, gamma: Any) -> tuple[Any, Any]:
-    """Return the kernel and gamma of the plain machine, with that gamma where there is one."""
-    if gamma is None:
-        return plain.kernel, plain.gamma
+def _with_width(plain: KernelMachine, gamma: Any, category_weight: Any) -> tuple[Any, Any, Any]:
+    """Return kernel, gamma and weight of categories of the plain machine, with those given."""
+    given = {"gamma": gamma, "category_weight": category_weight}
+    given = {name: value for name, value in given.items() if value is not None}
     if isinstance(plain.kernel, Kernel):
-        return with_params(plain.kernel, gamma=gamma), plain.gamma
-    return plain.kernel, gamma
+        return with_params(plain.kernel, **given), plain.gamma, plain.category_weight
+    widths = {"gamma": plain.gamma, "category_weight": plain.category_weight} | given
+    return plain.kernel, widths["gamma"], widths["category_weight"]
 
 
 def _formatted(candidates: list[Candidate], found: Scores) -> Learned:

@@ -54,6 +54,7 @@ class KernelFamily:
         *,
         free_gamma: bool,
         free_mask_weight: bool,
+        free_category_weight: bool = False,
         gamma_bounds: tuple[float, float],
     ) -> KernelFamily:
         """Find the free parameters of a resolved kernel, also inside of sums and products.
@@ -67,6 +68,8 @@ class KernelFamily:
             Whether every ``gamma`` in the kernel is free.
         free_mask_weight : bool
             Whether the weight of the mask kernel is; it is the last factor.
+        free_category_weight : bool, default=False
+            Whether every weight of categories that is one number is, where there are categories.
         gamma_bounds : pair of float
         """
         params = kernel.get_params(deep=True)
@@ -80,6 +83,11 @@ class KernelFamily:
                     unit = resolve_gamma("scale", prior, metric)
                     low, high = gamma_bounds[0] * unit, gamma_bounds[1] * unit
                     bounds[name] = min(low, start), max(high, start)
+        if free_category_weight and prior.probabilities:
+            for name in sorted(params):
+                if _is_category_weight(name) and isinstance(params[name], float):
+                    low, high = _WEIGHT_BOUNDS
+                    bounds[name] = min(low, params[name] or low), max(high, params[name])
         if free_mask_weight:
             bounds["right__weight"] = _WEIGHT_BOUNDS
         limits = np.array(list(bounds.values())).reshape(len(bounds), 2)
@@ -103,6 +111,8 @@ class KernelFamily:
         for name, limits in zip(self.names, self.bounds, strict=True):
             *path, last = name.split("__")
             metric = params.get("__".join([*path, "metric"]), "euclidean")
+            if last == "category_weight":
+                continue  # one per column, beside the widths
             if last != "gamma":
                 names.append(name)
                 bounds.append(limits)
@@ -221,6 +231,10 @@ class KernelFamily:
                 D -= K
                 D /= step
             yield D
+
+
+def _is_category_weight(name: str) -> bool:
+    return name.split("__")[-1] == "category_weight"
 
 
 def _place(name: str) -> tuple[str, int | None]:

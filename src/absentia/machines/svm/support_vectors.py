@@ -70,7 +70,12 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
 
     def _make_kernel(self, gamma: Widths) -> Kernel:
         return make_kernel(
-            self.kernel, gamma, self._first_mask_weight(), degree=self.degree, coef0=self.coef0
+            self.kernel,
+            gamma,
+            self._first_mask_weight(),
+            self._first_category_weight(),
+            degree=self.degree,
+            coef0=self.coef0,
         )
 
     def _open_new(self, X: TableLike) -> MemoryRows:
