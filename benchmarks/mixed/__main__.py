@@ -1,4 +1,7 @@
-"""``python -m benchmarks.mixed imputation FOLDER out.csv`` (or ``prediction``, ``searched``)."""
+"""``python -m benchmarks.mixed imputation FOLDER out.csv`` (or ``prediction``, ``searched``).
+
+``python -m benchmarks.mixed report FOLDER OUT`` makes tables and a picture of these files.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import csv
 import sys
 from pathlib import Path
 
-from benchmarks.mixed import imputation, prediction
+from benchmarks.mixed import imputation, prediction, report
 
 
 def main() -> None:
     """Write one line per result, as soon as it is there."""
     suite, folder, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    if suite == "report":
+        report.write(folder, out)
+        return
     suites = {
         "imputation": imputation.run,
         "prediction": prediction.run,

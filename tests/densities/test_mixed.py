@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import Chunks, GaussianDensity, GenRBF, MixedDensity, MixtureDensity
+from absentia import Chunks, ColumnPlan, GaussianDensity, GenRBF, MixedDensity, MixtureDensity
 from densities.mixed_examples import fitted, mixed_table
 from oracles.mixed import row_belief
 
@@ -241,3 +241,35 @@ def test_ordered_categories_are_numbers_unless_they_are_named():
     np.testing.assert_allclose(np.sort(named.probabilities_[0][0]), shares, rtol=1e-10)
     imputed = named.impute(frame)["grade"].dropna()
     assert len(imputed) == 120
+
+
+def test_columns_that_a_plan_leaves_out_are_no_categories_until_it_keeps_them():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=80), "name": [f"n{k}" for k in range(80)]})
+    with pytest.raises(ValueError, match=r"'name', which is no column that is learned from.*keep"):
+        MixedDensity(1, categories=["name"]).fit(frame)
+    plan = ColumnPlan.of(frame, keep_ids=True, max_categories=10_000, codes=True)
+    density = MixedDensity(1).fit(plan.read(frame, new=False))
+    assert density.probabilities_[0].shape == (1, 80)
+
+
+@pytest.mark.parametrize("n_categories", [1, 80])
+def test_one_category_and_all_different_ones(n_categories):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=80), np.arange(80) % n_categories])
+    X[::5, 0], X[3, 1] = np.nan, np.nan
+    density = MixedDensity(2, categories=[1], n_init=1, random_state=0).fit(X)
+    filled = density.impute(X)
+    assert np.isfinite(filled).all()
+    assert set(filled[:, 1]) <= set(range(n_categories))
+    K = GenRBF()(density.condition(X))
+    assert np.isfinite(K).all()
+    assert np.linalg.eigvalsh(K)[0] > -1e-10
+
+
+def test_a_category_column_without_a_value_is_left_out_with_a_warning():
+    X = np.column_stack([np.random.default_rng(0).normal(size=30), np.full(30, np.nan)])
+    with pytest.warns(UserWarning, match="missing in every row of training"):
+        density = MixedDensity(1, categories=[1]).fit(X)
+    assert len(density.category_columns_) == 0
+    assert np.isfinite(density.score_samples(X)).all()

@@ -22,7 +22,7 @@ from absentia.decisions.model_answers import find_density
 from absentia.decisions.ranking import rank_source_columns
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,8 +59,7 @@ def doubts(model: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     what the row misses. Both: ``due_to_missing``, which share of the doubt measuring all missing
     values would remove.
     """
-    rows = _rows(pipeline_of(model), frame)
-    doubt = _uncertainty(model, rows)
+    doubt = _uncertainty(model, _rows_with_limits(pipeline_of(model), frame))
     if doubt.unit == "entropy":
         own = entropy(model.predict_proba(frame))
         return {"doubt": own, "due_to_missing": doubt.missing_share}
@@ -68,7 +67,7 @@ def doubts(model: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     scale = _scale(model)
     spread = scale * np.sqrt(variance)
     if isinstance(pipeline_of(model)[-1], ConformalRegressor):
-        ends = _interval(model, rows, _COVERAGE)
+        ends = _interval(model, _rows(pipeline_of(model), frame), _COVERAGE)
     else:
         reach = norm.ppf((1 + _COVERAGE) / 2) * spread
         middle = np.ravel(model.predict(frame))
@@ -115,7 +114,9 @@ def next_measurements(
     import pandas as pd
 
     pipeline = pipeline_of(model)
-    rows = _rows(pipeline, frame)
+    # A machine that is calibrated hides values of its rows, and those have no limits.
+    calibrated = isinstance(pipeline[-1], ConformalClassifier | ConformalRegressor)
+    rows = (_rows if calibrated else _rows_with_limits)(pipeline, frame)
     sources = pipeline.named_steps["encode"].source_columns()
     gains = measure_next(pipeline[-1], rows).gain * _scale(model) ** 2
     ranked = rank_source_columns(gains, list(sources), costs)
@@ -143,11 +144,20 @@ def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
 
 
 def _rows(pipeline: Pipeline, frame: pd.DataFrame) -> FloatArray:
-    """Return rows as numbers: what is drawn, hidden or measured next has no limits."""
+    """Return rows as numbers, for calibration, which hides values: these have no limits."""
     return np.asarray(pipeline[:-1].transform(frame), dtype=np.float64)
 
 
-def _uncertainty(model: BaseEstimator, rows: FloatArray) -> Uncertainty:
+def _rows_with_limits(pipeline: Pipeline, frame: pd.DataFrame) -> FloatArray | Table:
+    """Return rows as numbers, with the limits of values such as ``<0.5`` where a machine uses them.
+
+    The members of the automatic machine do not: its encoder makes missing values of them.
+    """
+    rows = pipeline[:-1].transform(frame)
+    return rows if isinstance(rows, Table) else np.asarray(rows, dtype=np.float64)
+
+
+def _uncertainty(model: BaseEstimator, rows: FloatArray | Table) -> Uncertainty:
     machine = pipeline_of(model)[-1]
     inner = getattr(machine, "estimator_", machine)
     inner = inner.estimator if isinstance(inner, FrozenEstimator) else inner

@@ -59,7 +59,12 @@ def find_columns(categories: Any, rows: Rows) -> list[int]:
     for column in categories:
         if isinstance(column, str):
             if column not in labels:
-                raise ValueError(f"categories names {column!r}, which is no column of the table.")
+                raise ValueError(
+                    f"categories names {column!r}, which is no column that is learned from. "
+                    "Columns of a frame with one value, a different word in each row or more than "
+                    "30 words are left out: train on ColumnPlan.of(frame, keep_ids=True, "
+                    "max_categories=10_000, codes=True).read(frame) to keep the latter two."
+                )
             found.add(labels.index(column))
         elif isinstance(column, int | np.integer) and 0 <= column < rows.n_features:
             found.add(int(column))

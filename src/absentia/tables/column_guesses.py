@@ -76,13 +76,17 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
         # The type says that these are categories, whatever they look like.
         said = _read_as_words(words, n_empty, max_categories)
         said = None if said.left_out and len(words.distinct) > max_categories else said
-    return (
+    found = (
         said
         or _read_as_ranges(words, n_empty, max_categories)
         or read_as_numbers(words, str(column.name), n_empty, max_categories)
         or read_as_dates(words, n_empty)
         or _read_as_words(words, n_empty, max_categories)
     )
+    if found.left_out and str(column.dtype).startswith("interval"):
+        note = "left out, many intervals: bounded(X, lower, upper) takes them as limits"
+        return replace(found, note=note, is_id=False)
+    return found
 
 
 def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReading:
