@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia import Chunks, GaussianDensity, LowRankDensity, bounded, load, save
+from absentia import SVC, Chunks, GaussianDensity, LowRankDensity, bounded, load, save
 from absentia.beliefs import LowRankPrior
 from absentia.beliefs.conditioning import condition
 from densities.examples import tables, with_holes
@@ -203,12 +203,62 @@ def test_collinear_constant_and_outlying_columns():
     assert (np.diff(density.log_likelihoods_) >= 0).all()
 
 
-def test_limits_are_refused_with_advice():
-    X = factor_table(np.random.default_rng(11), 30, 3, 1)
-    lower = np.full(X.shape, -np.inf)
-    upper = np.where(np.isnan(X), 100.0, np.inf)
-    with pytest.raises(ValueError, match="GaussianDensity"):
-        LowRankDensity(1).fit(bounded(X, lower, upper))
+def detection_frame(seed=11):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    X = factor_table(rng, 80, 4, 1)
+    low = X[:, 1] < np.nanquantile(X[:, 1], 0.3)
+    words = [f"{value:.3f}" if value == value else "" for value in X[:, 1]]
+    frame = pd.DataFrame({"a": X[:, 0], "b": words, "c": X[:, 2], "d": X[:, 3]})
+    plain = frame.assign(b=frame["b"].mask(low, ""))
+    limit = float(np.nanquantile(X[:, 1], 0.3))
+    return frame.assign(b=frame["b"].mask(low, f"<{limit:.3f}")), plain, X[:, 0] > np.nanmean(X)
+
+
+@pytest.mark.parametrize("margins", [None, "normal-scores"])
+def test_limits_on_one_side_count_as_missing(margins):
+    X = factor_table(np.random.default_rng(11), 60, 3, 1)
+    limited = bounded(X, upper=np.where(np.isnan(X), 100.0, np.inf))
+    with pytest.warns(UserWarning, match="count as missing") as caught:
+        density = LowRankDensity(1, margins=margins).fit(limited)
+    assert len(caught) == 1
+    plain = LowRankDensity(1, margins=margins).fit(X)
+    np.testing.assert_array_equal(density.loadings_, plain.loadings_)
+    np.testing.assert_array_equal(density.impute(limited), plain.impute(X))
+    np.testing.assert_array_equal(density.score_samples(limited), plain.score_samples(X))
+    np.testing.assert_array_equal(density.condition(limited).means, plain.condition(X).means)
+    assert density.bic(limited) == plain.bic(X)
+
+
+def test_intervals_count_as_their_middle():
+    X = factor_table(np.random.default_rng(11), 60, 3, 1)
+    values = np.where(np.isnan(X[:, 1]), 0.0, X[:, 1])
+    hidden, middle = X.copy(), X.copy()
+    hidden[:, 1], middle[:, 1] = np.nan, np.floor(values) + 0.5
+    ends = np.full(X.shape, np.nan)
+    ends[:, 1] = np.floor(values)
+    limited = bounded(hidden, ends, ends + 1)
+    with pytest.warns(UserWarning, match="as their middle"):
+        density = LowRankDensity(1).fit(limited)
+    plain = LowRankDensity(1).fit(middle)
+    np.testing.assert_array_equal(density.loadings_, plain.loadings_)
+    np.testing.assert_array_equal(density.impute(limited), plain.impute(middle))
+
+
+def test_machines_take_frames_with_limits(tmp_path):
+    frame, plain, y = detection_frame()
+    with pytest.warns(UserWarning, match="count as missing") as caught:
+        machine = SVC(density="low-rank", random_state=0).fit(frame, y)
+    assert sum("count as missing" in str(w.message) for w in caught) == 1
+    without = SVC(density="low-rank", random_state=0).fit(plain, y)
+    found = machine.decision_function(frame)
+    # The plan brings columns to standard units by all values, limits among them.
+    np.testing.assert_allclose(found, without.decision_function(plain), atol=0.1)
+    save(machine, tmp_path / "machine.absentia")
+    np.testing.assert_array_equal(
+        load(tmp_path / "machine.absentia").decision_function(frame), found
+    )
+    assert machine.predict(frame.iloc[:1]) == machine.predict(frame)[:1]
 
 
 def test_it_can_be_saved(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import field
 from typing import ClassVar, Literal
 
@@ -25,10 +26,10 @@ from absentia.parameters import (
     check_parameters,
     declared,
     number_between,
-    require,
     words,
 )
 from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
+from absentia.tables.streams import Stream
 
 __all__ = ["LowRankDensity"]
 
@@ -168,9 +169,11 @@ class LowRankDensity(HasCriteria):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. For out-of-core tables each
-            step of EM is one pass over the rows, which stay where they are; starts and the number
-            of factors are chosen from 20 000 rows at random.
+            NaN, ``None`` or ``pd.NA`` where a value is missing. Of values with limits (see
+            :func:`absentia.bounded`), here and in new rows, intervals count as their middle and
+            the others as missing. For out-of-core tables each step of EM is one pass over the
+            rows, which stay where they are; starts and the number of factors are chosen from
+            20 000 rows at random.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight two counts as two rows. Weights of chunks come with the chunks.
@@ -180,14 +183,9 @@ class LowRankDensity(HasCriteria):
         self
         """
         check_parameters(self)
-        rows = open_table_or_stream(X, sample_weight, words="indicators")
+        rows = _warned_of_limits(open_table_or_stream(X, sample_weight, words="indicators"))
         scored = scored_rows(rows, self.margins, sample_weight)
         training = training_rows(scored.rows, sample_weight)
-        require(
-            not isinstance(rows, Table) or rows.limits_of(training.columns) is None,
-            "LowRankDensity does not learn from limits of values (`bounded`). Use GaussianDensity, "
-            "or leave these values missing.",
-        )
         with one_blas_thread():
             search = FactorSearch(
                 training,
@@ -236,9 +234,25 @@ class LowRankDensity(HasCriteria):
         set_fitted(self, rows, learned)
         return self
 
+    def _open(self, X: TableLike) -> Table | Stream:
+        rows = super()._open(X)
+        return rows.without_limits() if isinstance(rows, Table) else rows
+
     def _n_parameters(self) -> int:
         prior = self.prior_
         assert isinstance(prior, LowRankPrior)
         k, d, q = prior.loadings.shape
         rotations = min(q, d) * (min(q, d) - 1) // 2
         return k - 1 + k * (2 * d + d * min(q, d) - rotations)
+
+
+def _warned_of_limits(rows: Table | Stream) -> Table | Stream:
+    """Return training rows without limits, after a word about it where there were any."""
+    if not isinstance(rows, Table) or rows.lower is None:
+        return rows
+    warnings.warn(
+        "LowRankDensity does not learn from limits: values with one limit, such as '<0.5', count "
+        "as missing, and intervals as their middle. To use the limits take density='gaussian'.",
+        stacklevel=4,
+    )
+    return rows.without_limits()

@@ -160,6 +160,14 @@ class Table(MemoryRows):
         middles[intervals] = 0.5 * self.lower[intervals] + 0.5 * self.upper[intervals]
         return middles
 
+    def without_limits(self) -> Table:
+        """Return the table for what knows no limits: intervals by their middle, others missing."""
+        middles = self.interval_middles()
+        if middles is None:
+            return self
+        array = np.where(np.isnan(self.array), middles, self.array)
+        return replace(self, array=array, lower=None, upper=None, _whole=None, _known={})
+
     def once(self, function: Callable[[Table], Value]) -> Value:
         """Return ``function(self)``, computed once for the table and all its slices.
 
