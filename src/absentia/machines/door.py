@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.believing import words_for
+from absentia.machines.gross_values import warn_of_gross_values
 from absentia.machines.kernel_choice import ChoosesKernel
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.search.kernel_family import is_free
@@ -60,7 +61,10 @@ class MachineDoor(ChoosesKernel):
         self._check_parameters()
         rows = self._open(X, training=True)
         y = self._check_targets(y, len(rows))
-        return rows, y, self._check_weights(sample_weight, y, len(rows))
+        weights = self._check_weights(sample_weight, y, len(rows))
+        if isinstance(self.kernel, str) and isinstance(self.gamma, str):
+            warn_of_gross_values(rows, self.density, weights)
+        return rows, y, weights
 
     def _open_new(self, X: TableLike) -> MemoryRows:
         """Return new rows, read, and checked against those of training: the door."""

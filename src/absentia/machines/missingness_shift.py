@@ -20,7 +20,13 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 #: The parameter ``shift`` of a machine.
 Shift = Literal["ignore", "warn", "error"]
 
-__all__ = ["MissingnessShiftWarning", "Shift", "check_shift", "never_missing_before"]
+__all__ = [
+    "MissingnessShiftWarning",
+    "frames_of_absentia",
+    "Shift",
+    "check_shift",
+    "never_missing_before",
+]
 
 
 class MissingnessShiftWarning(UserWarning):
@@ -67,10 +73,10 @@ def check_shift(
     )
     if policy == "error":
         raise ValueError(message)
-    warnings.warn(message, MissingnessShiftWarning, stacklevel=_frames_of_absentia())
+    warnings.warn(message, MissingnessShiftWarning, stacklevel=frames_of_absentia())
 
 
-def _frames_of_absentia() -> int:
+def frames_of_absentia() -> int:
     """Return the ``stacklevel`` that points at the line outside absentia which led here."""
     level, frame = 0, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("absentia."):

@@ -118,9 +118,15 @@ def numbers_of_words(
     )
 
 
+#: Signs that stand for one currency alone; "$" and "¥" do not, and "kr" is none of its codes.
+_SAME_CURRENCY = {"kr.": "kr", "EUR": "€", "GBP": "£", "INR": "₹", "PLN": "zł", "CZK": "Kč"}
+
+
 def _mark_notes(marks: dict[str, int]) -> list[str]:
     """Return notes on money and percentages."""
-    money = [mark for mark in marks if mark != "%"]
+    # One currency can be written in two ways: what is written most often names it.
+    ranked = sorted((mark for mark in marks if mark != "%"), key=lambda mark: -marks[mark])
+    money = list({_SAME_CURRENCY.get(mark, mark): mark for mark in reversed(ranked)}.values())[::-1]
     notes = []
     if len(money) == 1:
         notes.append(f"amounts of money in {money[0]}")

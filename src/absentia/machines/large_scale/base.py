@@ -16,6 +16,7 @@ from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, MaskWeight
+from absentia.machines.gross_values import warn_of_gross_values
 from absentia.machines.large_scale.learned_metric import learn_metric
 from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
@@ -220,6 +221,8 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         features = self._make_features()
         if features is None:
             return None
+        if isinstance(chunks, MemoryStream) and isinstance(self.gamma, str):
+            warn_of_gross_values(chunks.X, self.density, chunks.sample_weight)
         if self._learns_metric():
             if not isinstance(chunks, MemoryStream):
                 raise ValueError(

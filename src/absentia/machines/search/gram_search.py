@@ -35,6 +35,7 @@ from absentia.kernels.category import resolve_category_weight, scaled_for_catego
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_unmasked_kernel
 from absentia.machines.base import KernelMachine
+from absentia.machines.gross_values import warn_of_gross_values
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.prediction_tiles import GramRows
 from absentia.machines.search.gram_grid import (
@@ -126,6 +127,8 @@ class GramSearch(SearchParameters, KernelMachine):
                     "stratify the folds, or use fewer."
                 ) from error
         believed = None
+        if _is_count(self.gammas):
+            warn_of_gross_values(rows, plain.density, weights)
         if _is_count(self.gammas) or self.category_weights is not None:
             believed = plain._believe_training(rows, weights)
             grid |= self._steps_around_scale(plain, believed[1].prior)
@@ -135,6 +138,7 @@ class GramSearch(SearchParameters, KernelMachine):
         with warnings.catch_warnings():
             # Once is enough: the density of all rows warns by name.
             warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
+            warnings.filterwarnings("ignore", "LowRankDensity does not learn", UserWarning)
             scores = self._search(plain, scorer, grid, rows, targets, weights, splits)
         results = _formatted(candidates, scores)
         best = int(results["rank_test_score"].argmin())
