@@ -12,7 +12,7 @@ from absentia.comparators import (
     MultipleImputationRegressor,
     SampledImputer,
 )
-from absentia.comparators.chained_equations import _nearest_in_sorted
+from absentia.comparators.chained_equations import nearest_in_sorted
 
 NAN = np.nan
 
@@ -77,10 +77,10 @@ def test_nearest_in_sorted_against_a_full_search():
     rng = np.random.default_rng(0)
     values = np.sort(rng.standard_normal(30))
     targets = np.concatenate([rng.standard_normal(50), [-9.0, 9.0, values[3]]])
-    ours = np.sort(_nearest_in_sorted(values, targets, 4), axis=1)
+    ours = np.sort(nearest_in_sorted(values, targets, 4), axis=1)
     full = np.sort(np.argsort(np.abs(values - targets[:, None]), axis=1)[:, :4], axis=1)
     np.testing.assert_array_equal(ours, full)
-    assert _nearest_in_sorted(values[:2], targets, 4).shape == (53, 2)
+    assert nearest_in_sorted(values[:2], targets, 4).shape == (53, 2)
 
 
 def test_more_draws_than_chains():

@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from absentia.comparators import MissForestImputer
-from absentia.comparators.miss_forest import _difference, _grew
+from absentia.comparators.miss_forest import difference_of_rounds, grew
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +35,17 @@ def test_difference_by_hand():
     new = np.array([[1.0, 1.0, 4.0], [3.0, 1.0, 5.0]])
     missing = np.array([[False, True, True], [True, True, False]])
     is_category = np.array([False, True, False])
-    of_numbers, of_categories = _difference(new, old, missing, is_category)
+    of_numbers, of_categories = difference_of_rounds(new, old, missing, is_category)
     assert of_numbers == pytest.approx((1 + 1) / (16 + 9))
     assert of_categories == pytest.approx(1 / 2)
-    assert np.isnan(_difference(new, old, missing, ~is_category & False)[1])
+    assert np.isnan(difference_of_rounds(new, old, missing, ~is_category & False)[1])
 
 
 def test_both_kinds_must_grow():
-    assert _grew((0.2, np.nan), (0.1, np.nan))
-    assert _grew((0.2, 0.3), (0.1, 0.2))
-    assert not _grew((0.2, 0.1), (0.1, 0.2))
-    assert not _grew((0.1, np.nan), (0.1, np.nan))
+    assert grew((0.2, np.nan), (0.1, np.nan))
+    assert grew((0.2, 0.3), (0.1, 0.2))
+    assert not grew((0.2, 0.1), (0.1, 0.2))
+    assert not grew((0.1, np.nan), (0.1, np.nan))
 
 
 def test_columns_are_visited_from_the_fewest_holes(fitted):

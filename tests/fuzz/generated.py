@@ -6,6 +6,17 @@ import numpy as np
 import pandas as pd
 
 
+def examine_all(examine, seeds):
+    """Examine a table for each seed; name all those that fail."""
+    failures = []
+    for seed in seeds:
+        try:
+            examine(seed)
+        except Exception as error:
+            failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+    assert not failures, "\n".join(failures)
+
+
 def numbers(rng):
     """Make a complete table of float64."""
     n, d = int(rng.integers(2, 41)), int(rng.integers(1, 8))

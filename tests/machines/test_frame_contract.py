@@ -149,7 +149,7 @@ def test_a_frame_of_every_type(model):
 def test_polars_says_the_same(model):
     polars = pytest.importorskip("polars")
     pytest.importorskip("pyarrow")
-    frame, y = people()
+    frame, y = people(30)
     frame = frame.drop(columns=["mixed", "pain"])  # which polars has no types for
     same = polars.from_pandas(frame)
     expected = answers(fitted(model, frame, y), frame)

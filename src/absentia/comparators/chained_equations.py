@@ -199,7 +199,7 @@ class _Equation:
         if self.donor_predictions is None or self.donor_values is None:
             noise: FloatArray = rng.standard_normal(len(inputs))
             return predictions + self.spread * noise
-        nearest = _nearest_in_sorted(self.donor_predictions, predictions, n_donors)
+        nearest = nearest_in_sorted(self.donor_predictions, predictions, n_donors)
         chosen = rng.randint(nearest.shape[1], size=len(inputs))
         values: FloatArray = self.donor_values[nearest[np.arange(len(inputs)), chosen]]
         return values
@@ -256,7 +256,7 @@ def _with_constant(state: FloatArray, j: int) -> FloatArray:
     return inputs
 
 
-def _nearest_in_sorted(values: FloatArray, targets: FloatArray, k: int) -> np.ndarray:
+def nearest_in_sorted(values: FloatArray, targets: FloatArray, k: int) -> np.ndarray:
     """Return, for each target, the indices of the ``k`` nearest of the sorted ``values``."""
     k = min(k, len(values))
     place = np.searchsorted(values, targets)

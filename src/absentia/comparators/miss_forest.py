@@ -119,8 +119,8 @@ class MissForestImputer(Imputer):
             for j in visited:
                 forests[int(j)] = self._forest(updated, table, missing, j, is_category[j], rng)
                 updated[missing[:, j], j] = _predict(forests[int(j)], updated[missing[:, j]], j)
-            differences.append(_difference(updated, state, missing, is_category))
-            if len(differences) > 1 and _grew(differences[-1], differences[-2]):
+            differences.append(difference_of_rounds(updated, state, missing, is_category))
+            if len(differences) > 1 and grew(differences[-1], differences[-2]):
                 break
             rounds.append(forests)
             state = updated
@@ -194,7 +194,7 @@ def _predict(forest: BaseEstimator, state: FloatArray, j: int) -> FloatArray:
     return predicted
 
 
-def _difference(
+def difference_of_rounds(
     new: FloatArray, old: FloatArray, missing: BoolArray, is_category: BoolArray
 ) -> tuple[float, float]:
     """Return the change over missing numbers and over missing categories, NaN without any."""
@@ -206,7 +206,7 @@ def _difference(
     return of_numbers, changed
 
 
-def _grew(now: tuple[float, float], before: tuple[float, float]) -> bool:
+def grew(now: tuple[float, float], before: tuple[float, float]) -> bool:
     """Return whether the difference grew, in every kind of column with missing values."""
     present = ~np.isnan(now)
     return bool((np.array(now)[present] > np.array(before)[present]).all())

@@ -6,13 +6,13 @@ from abc import abstractmethod
 
 import numpy as np
 
-from absentia.densities.base import Density
+from absentia.densities.fitted_by_em import FittedByEM
 from absentia.tables import TableLike
 
 __all__ = ["HasCriteria"]
 
 
-class HasCriteria(Density):
+class HasCriteria(FittedByEM):
     """A density with ``bic`` and ``aic``; it says how many free parameters it has."""
 
     @abstractmethod

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.densities.base import Density, open_table_or_stream
+from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.penalty import Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
+from absentia.densities.fitted_by_em import FittedByEM
 from absentia.densities.scored_rows import scored_rows
-from absentia.densities.training_rows import SINGULAR, TrainingRows, warn_not_converged
+from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -47,7 +48,7 @@ EM_RULES: dict[str, Rule] = {
 
 
 @declared
-class GaussianDensity(Density):
+class GaussianDensity(FittedByEM):
     """A multivariate Gaussian, learned from incomplete rows.
 
     Mean ``m`` and covariance ``S`` maximise the penalised log-likelihood of what was observed,
@@ -142,10 +143,6 @@ class GaussianDensity(Density):
 
     mean_: FloatArray = field(init=False)
     covariance_: FloatArray = field(init=False)
-    shrinkage_: float = field(init=False)
-    log_likelihoods_: FloatArray = field(init=False)
-    n_iter_: int = field(init=False)
-    converged_: bool = field(init=False)
 
     shrinkage: float | Literal["auto"] = "auto"
     reg_covar: float = 1e-6
@@ -187,19 +184,12 @@ class GaussianDensity(Density):
                 accelerate=self.accelerate,
                 n_jobs=self.n_jobs,
             )
-        if not ascent.converged:
-            warn_not_converged(self, len(ascent.objectives), ascent.residual)
         prior = training.scaling.backward(prior)
         learned = {
             "prior_": prior,
             "mean_": prior.means[0],
             "covariance_": prior.covariances[0],
-            "margins_": scored.margins_of(training.columns),
-            "columns_": training.columns,
-            "shrinkage_": shrinkage,
-            "log_likelihoods_": ascent.objectives + training.log_jacobian + scored.log_jacobian,
-            "n_iter_": len(ascent.objectives),
-            "converged_": ascent.converged,
+            **self._learned_by_em(training, scored, ascent, shrinkage),
         }
         set_fitted(self, rows, learned)
         return self

@@ -17,7 +17,6 @@ from absentia.densities.em.streamed_rows import training_rows
 from absentia.densities.factor_search import FactorSearch
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.scored_rows import scored_rows
-from absentia.densities.training_rows import warn_not_converged
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -144,10 +143,6 @@ class LowRankDensity(HasCriteria):
     n_factors_: int = field(init=False)
     tried_factors_: IntArray = field(init=False)
     held_out_: FloatArray = field(init=False)
-    shrinkage_: float = field(init=False)
-    log_likelihoods_: FloatArray = field(init=False)
-    n_iter_: int = field(init=False)
-    converged_: bool = field(init=False)
 
     n_factors: int | Literal["auto"] = field(default="auto", kw_only=False)
     max_factors: int = 32
@@ -204,8 +199,6 @@ class LowRankDensity(HasCriteria):
             else:
                 number = min(int(self.n_factors), max(1, len(training.columns)))
             fitted = search.fit(number)
-        if not fitted.ascent.converged:
-            warn_not_converged(self, len(fitted.ascent.objectives), fitted.ascent.residual)
         scales, centres = training.scaling.scales, training.scaling.centres
         prior = LowRankPrior.of(
             fitted.prior.weights,
@@ -222,14 +215,7 @@ class LowRankDensity(HasCriteria):
             "n_factors_": prior.n_factors,
             "tried_factors_": tried,
             "held_out_": held_out,
-            "margins_": scored.margins_of(training.columns),
-            "columns_": training.columns,
-            "shrinkage_": search.shrinkage,
-            "log_likelihoods_": fitted.ascent.objectives
-            + training.log_jacobian
-            + scored.log_jacobian,
-            "n_iter_": len(fitted.ascent.objectives),
-            "converged_": fitted.ascent.converged,
+            **self._learned_by_em(training, scored, fitted.ascent, search.shrinkage),
         }
         set_fitted(self, rows, learned)
         return self

@@ -17,7 +17,7 @@ from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.densities.scored_rows import ScoredRows, scored_rows
-from absentia.densities.training_rows import TrainingRows, warn_not_converged
+from absentia.densities.training_rows import TrainingRows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -148,11 +148,7 @@ class MixtureDensity(HasCriteria):
     }
 
     n_components_: int = field(init=False)
-    shrinkage_: float = field(init=False)
     bics_: FloatArray = field(init=False)
-    log_likelihoods_: FloatArray = field(init=False)
-    n_iter_: int = field(init=False)
-    converged_: bool = field(init=False)
 
     n_components: int | Literal["bic"] = field(default=2, kw_only=False)
     max_components: int = 10
@@ -201,11 +197,11 @@ class MixtureDensity(HasCriteria):
         **further: Any,
     ) -> Self:
         """Fit to rows that were arranged for it; ``further`` are attributes to set."""
-        training = replace(training, log_jacobian=training.log_jacobian + scored.log_jacobian)
+        log_jacobian = training.log_jacobian + scored.log_jacobian
         numbers = len(training.columns) > 0
         with one_blas_thread():
             search = MixtureSearch(
-                training,
+                replace(training, log_jacobian=log_jacobian),
                 shrinkage=self.shrinkage if numbers else 1.0,
                 pooling=self.pooling,
                 reg_covar=self.reg_covar,
@@ -223,8 +219,6 @@ class MixtureDensity(HasCriteria):
             else:
                 best = search.fit(int(self.n_components))
                 bics = np.array([best.bic])
-        if not best.ascent.converged:
-            warn_not_converged(self, len(best.ascent.objectives), best.ascent.residual)
         prior = training.scaling.backward(best.prior)
         learned = {
             "prior_": prior,
@@ -232,13 +226,8 @@ class MixtureDensity(HasCriteria):
             "means_": prior.means,
             "covariances_": prior.covariances,
             "n_components_": prior.n_components,
-            "margins_": scored.margins_of(training.columns),
-            "columns_": training.columns,
-            "shrinkage_": search.shrinkage,
             "bics_": bics,
-            "log_likelihoods_": best.ascent.objectives + training.log_jacobian,
-            "n_iter_": len(best.ascent.objectives),
-            "converged_": best.ascent.converged,
+            **self._learned_by_em(training, scored, best.ascent, search.shrinkage),
             **further,
         }
         set_fitted(self, rows, learned)

@@ -212,8 +212,8 @@ class Kernel(EqualByParameters, ABC):
         return Scaled(check_factor(other), self)
 
 
-class Sum(Kernel):
-    """The sum of two kernels."""
+class _OfTwo(Kernel):
+    """A kernel made of two others, which has what both have."""
 
     def __init__(self, left: Kernel, right: Kernel):
         self.left = left
@@ -226,8 +226,17 @@ class Sum(Kernel):
 
     @property
     def positive_definite(self) -> bool:
-        """A sum of positive definite kernels is one."""
+        """Sums of positive definite kernels are, and products by Schur's theorem."""
         return self.left.positive_definite and self.right.positive_definite
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether both have one in closed form."""
+        return self.left.has_gradient and self.right.has_gradient
+
+
+class Sum(_OfTwo):
+    """The sum of two kernels."""
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         K = self.left._gram(P, Q, n_jobs)
@@ -236,11 +245,6 @@ class Sum(Kernel):
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return self.left._diag(P) + self.right._diag(P)
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether both have one in closed form."""
-        return self.left.has_gradient and self.right.has_gradient
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
@@ -257,22 +261,8 @@ class Sum(Kernel):
         return f"{self.left!r} + {self.right!r}"
 
 
-class Product(Kernel):
+class Product(_OfTwo):
     """The product of two kernels, entry by entry."""
-
-    def __init__(self, left: Kernel, right: Kernel):
-        self.left = left
-        self.right = right
-
-    @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
-        """Whether either of the two compares columns of categories."""
-        return self.left.takes_categories or self.right.takes_categories
-
-    @property
-    def positive_definite(self) -> bool:
-        """A product of positive definite kernels is one (Schur)."""
-        return self.left.positive_definite and self.right.positive_definite
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         K = self.left._gram(P, Q, n_jobs)
@@ -281,11 +271,6 @@ class Product(Kernel):
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return self.left._diag(P) * self.right._diag(P)
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether both have one in closed form."""
-        return self.left.has_gradient and self.right.has_gradient
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from absentia.machines.one_vs_rest import class_signs
-from absentia.tables import FloatArray, is_absent
+from absentia.tables import FloatArray, TableLike, is_absent
 
 __all__ = [
     "ClassifierTargets",
+    "MostProbableClass",
     "RegressorTargets",
     "balanced_weights",
     "checked_labels",
@@ -39,6 +41,31 @@ class ClassifierTargets:
 
     def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_classes(y)
+
+
+class MostProbableClass:
+    """A base for classifiers that decide by their probabilities."""
+
+    classes_: np.ndarray
+
+    @abstractmethod
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Return the probability of each class, in the order of ``classes_``."""
+
+    def predict(self, X: TableLike) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: np.ndarray = self.classes_[best]
+        return labels
 
 
 class RegressorTargets:

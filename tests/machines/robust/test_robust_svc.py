@@ -386,5 +386,5 @@ def test_a_bound_from_a_loose_tolerance_is_one(unit, tol):
     ],
 )
 def test_a_solution_is_what_its_gap_says(gap, expected):
-    assert robust_cone._checked_ending(Ending.CONVERGED, gap, 1e-8) == expected
-    assert robust_cone._checked_ending(Ending.EXHAUSTED, gap, 1e-8) is Ending.EXHAUSTED
+    assert robust_cone.checked_ending(Ending.CONVERGED, gap, 1e-8) == expected
+    assert robust_cone.checked_ending(Ending.EXHAUSTED, gap, 1e-8) is Ending.EXHAUSTED

@@ -143,6 +143,6 @@ def test_codes_are_centred_and_weigh_alike():
 @pytest.mark.parametrize("lowest", [-4.0, -1.0, 0.0, 4.0])
 def test_the_walk_finds_the_lowest_place_from_any_start(start, lowest):
     """From the upper edge too, where the first direction has nowhere to go."""
-    seen = leave_one_out._walk(lambda place: (place - lowest) ** 2, start, 4.0)
+    seen = leave_one_out.walk_downhill(lambda place: (place - lowest) ** 2, start, 4.0)
     assert min(seen, key=seen.get) == lowest
     assert all(abs(place) <= 4.0 for place in seen)

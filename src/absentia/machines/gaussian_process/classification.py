@@ -23,7 +23,7 @@ from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.one_vs_rest import class_signs
 from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import ClassifierTargets
+from absentia.machines.targets import ClassifierTargets, MostProbableClass
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import COUNT, Rule, declared
@@ -34,7 +34,9 @@ __all__ = ["GaussianProcessClassifier"]
 
 @documented
 @declared
-class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProcess):
+class GaussianProcessClassifier(
+    MostProbableClass, ClassifierTargets, ClassifierMixin, GaussianProcess
+):
     """Gaussian process classification for rows with missing values.
 
     The log-odds of a class are a Gaussian process ``f`` of covariance ``scale * k(P, Q)`` between
@@ -115,11 +117,6 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
     _rules: ClassVar[dict[str, Rule]] = {"max_iter_predict": COUNT}
 
     classes_: np.ndarray = field(init=False)
-    scale_: float = field(init=False)
-    hyperparameter_names_: list[str] = field(init=False)
-    theta_: FloatArray = field(init=False)
-    width_prior_: float = field(init=False)
-    log_marginal_likelihood_value_: float = field(init=False)
     dual_coef_: FloatArray = field(init=False)
     root_curvatures_: FloatArray = field(init=False)
     L_: FloatArray = field(init=False)
@@ -275,21 +272,6 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         means, variances = moments
         return means.T, variances.T
 
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels
-
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, FloatArray]:
@@ -308,12 +290,7 @@ class GaussianProcessClassifier(ClassifierTargets, ClassifierMixin, GaussianProc
         gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
         """
         check_is_fitted(self)
-        theta = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
-        if theta.shape != self.theta_.shape:
-            raise ValueError(
-                f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "
-                f"of shape {theta.shape}."
-            )
+        theta = self._checked_theta(theta)
         names = tuple(name for name in self.hyperparameter_names_ if name != "scale")
         family = KernelFamily(self.kernel_, names, np.empty((len(names), 2)))
         problems = _Problems(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
@@ -52,6 +54,12 @@ class GaussianProcess(KernelMachine):
     mask_weight: MaskWeight = None
     category_weight: CategoryWeight = "optimize"
 
+    hyperparameter_names_: list[str] = field(init=False)
+    theta_: FloatArray = field(init=False)
+    width_prior_: float = field(init=False)
+    log_marginal_likelihood_value_: float = field(init=False)
+    scale_: float = field(init=False)
+
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),
         "category_weight": CATEGORY_WEIGHT | words("scale", "optimize"),
@@ -95,6 +103,18 @@ class GaussianProcess(KernelMachine):
         if isinstance(self.width_prior, str):
             return choose_width_prior(self, rows, y)
         return float(self.width_prior)
+
+    def _checked_theta(self, theta: ArrayLike | None) -> FloatArray:
+        """Return logarithms of the hyperparameters; those of the fit where none are given."""
+        if theta is None:
+            return self.theta_
+        given: FloatArray = np.asarray(theta, dtype=np.float64)
+        if given.shape != self.theta_.shape:
+            raise ValueError(
+                f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "
+                f"of shape {given.shape}."
+            )
+        return given
 
     def _search(
         self,

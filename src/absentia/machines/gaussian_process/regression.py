@@ -119,11 +119,6 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     }
 
     noise_: float = field(init=False)
-    scale_: float = field(init=False)
-    hyperparameter_names_: list[str] = field(init=False)
-    theta_: FloatArray = field(init=False)
-    width_prior_: float = field(init=False)
-    log_marginal_likelihood_value_: float = field(init=False)
     dual_coef_: FloatArray = field(init=False)
     L_: FloatArray = field(init=False)
     targets_: FloatArray = field(init=False)
@@ -300,12 +295,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        theta = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
-        if theta.shape != self.theta_.shape:
-            raise ValueError(
-                f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "
-                f"of shape {theta.shape}."
-            )
+        theta = self._checked_theta(theta)
         by_name = dict(zip(self.hyperparameter_names_, np.exp(theta), strict=True))
         scale, noise = by_name.pop("scale", self.scale_), by_name.pop("noise", self.noise_)
         family = KernelFamily(self.kernel_, tuple(by_name), np.empty((len(by_name), 2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -115,7 +116,7 @@ class KernelRidge(WidthParameters, KernelRidgeSolver):
 
     _stands_in_for_scikit_learn = True
 
-    alpha: Any = 1.0
+    alpha: Any = field(default=1.0, kw_only=False)  # by position, too, as in scikit-learn
     width_prior: float | str = 0.3
 
 

@@ -155,13 +155,13 @@ def solve_robust(
         objective=objective,
         relative_gap=gap,
         n_iter=found.n_iter,
-        ending=_checked_ending(found.ending, gap, tol),
+        ending=checked_ending(found.ending, gap, tol),
         n_cones=int(counted.any(axis=1).sum()),
         n_entries=int(counted.sum()),
     )
 
 
-def _checked_ending(ending: Ending, gap: float, tol: float) -> Ending:
+def checked_ending(ending: Ending, gap: float, tol: float) -> Ending:
     """Return the solver's claim where attained objective and lower bound confirm it.
 
     A bound far above what is attained is as false as one far below.

@@ -113,11 +113,11 @@ def choose_gamma(
         def error_with_ridge(step: float) -> float:
             return leave_one_out_error(K, codes, size * _RIDGE_STEP**step, weights)
 
-        errors = _walk(error_with_ridge, best_ridge, 2 * _FARTHEST)
+        errors = walk_downhill(error_with_ridge, best_ridge, 2 * _FARTHEST)
         best_ridge = min(errors, key=errors.__getitem__)
         return errors[best_ridge]
 
-    errors = _walk(error, 0.0, _FARTHEST)
+    errors = walk_downhill(error, 0.0, _FARTHEST)
     best = min(errors, key=errors.__getitem__)
     for nearby in (best - 0.5, best + 0.5):
         errors[nearby] = error(nearby)
@@ -138,7 +138,9 @@ def searched_rows(
     return beliefs, codes, weights
 
 
-def _walk(function: Callable[[float], float], start: float, farthest: float) -> dict[float, float]:
+def walk_downhill(
+    function: Callable[[float], float], start: float, farthest: float
+) -> dict[float, float]:
     """Walk downhill in steps of one and return all values seen, by place."""
     seen = {start: function(start)}
     for direction in (1.0, -1.0):

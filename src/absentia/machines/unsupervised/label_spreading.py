@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import ClassifierTargets
+from absentia.machines.targets import ClassifierTargets, MostProbableClass
 from absentia.machines.unsupervised.clustering import check_similarities
 from absentia.parameters import FRACTION, GAMMA, Rule, declared, words
 from absentia.tables import FloatArray, Learned, TableLike
@@ -23,7 +23,9 @@ __all__ = ["LabelSpreading"]
 
 @documented
 @declared
-class LabelSpreading(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachine):
+class LabelSpreading(
+    WidthParameters, MostProbableClass, ClassifierTargets, ClassifierMixin, KernelMachine
+):
     """Semi-supervised classification of rows with missing values.
 
     Labels spread over the graph whose weights are the kernel ``W`` of all rows, labelled or not,
@@ -115,21 +117,6 @@ class LabelSpreading(WidthParameters, ClassifierTargets, ClassifierMixin, Kernel
         """
         scores = self._map_gram(X, lambda K: K @ self.label_distributions_)
         return _normalised(scores, self.label_distributions_.mean(axis=0))
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         given = np.asarray(y)
