@@ -78,6 +78,7 @@ def examine(seed):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
+        warnings.filterwarnings("ignore", "One value makes up nearly all", UserWarning)
         try:
             beliefs = examine_density(density, given, values)
             examine_kernel(kernel, beliefs)

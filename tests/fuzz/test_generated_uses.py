@@ -58,6 +58,7 @@ def examine(seed):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
+        warnings.filterwarnings("ignore", "One value makes up nearly all", UserWarning)
         warnings.filterwarnings("ignore", ".*(infinite|n_splits=5)", UserWarning)
         try:
             use(rng, X)
