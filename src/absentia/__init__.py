@@ -79,10 +79,6 @@ if TYPE_CHECKING:
     from absentia.tables.streams import Chunks
 
 __all__ = [
-    "SVC",
-    "SVCCV",
-    "SVR",
-    "SVRCV",
     "AcquisitionPolicy",
     "AutoClassifier",
     "AutoRegressor",
@@ -134,6 +130,10 @@ __all__ = [
     "Patterns",
     "RepairedMatrix",
     "RobustSVC",
+    "SVC",
+    "SVCCV",
+    "SVR",
+    "SVRCV",
     "SpectralClustering",
     "TableEncoder",
     "Uncertainty",
