@@ -72,7 +72,7 @@ class FourierFeatures(BeliefFeatures):
         As in :class:`GenRBF`.
     metric : "euclidean", "mahalanobis" or array of shape (n_features, n_features)
         As in :class:`GenRBF`.
-    density : "gaussian", "low-rank", "mixture" or density estimator, default="gaussian"
+    density : "gaussian", "low-rank", "mixture", "mixed" or density estimator, default="gaussian"
         What the rows could have been; a copy is fitted. To use a density that is fitted already,
         pass ``sklearn.frozen.FrozenEstimator(density)``.
     normalize : bool, default=True

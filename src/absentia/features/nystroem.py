@@ -51,7 +51,7 @@ class Nystroem(BeliefFeatures):
     category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
         As in :class:`GenRBF`, for a kernel that is given by name and a density that knows
         categories (``density="mixed"``).
-    density : "gaussian", "low-rank", "mixture" or density estimator, default="gaussian"
+    density : "gaussian", "low-rank", "mixture", "mixed" or density estimator, default="gaussian"
         What the rows could have been; a copy is fitted. To use a density that is fitted already,
         pass ``sklearn.frozen.FrozenEstimator(density)``.
     landmarks : {"kmeans++", "leverage", "uniform"}, default="kmeans++"

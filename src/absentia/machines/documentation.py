@@ -14,7 +14,7 @@ _Class = TypeVar("_Class", bound=type)
 
 _TEXTS = {
     "common_parameters": """\
-density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
+density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used where rows come as :class:`~absentia.Beliefs`.
 kernel : str or Kernel, default="genrbf"
@@ -56,7 +56,7 @@ random_state : int, RandomState instance or None, default=None
 verbose : bool, default=False
     Whether to print the evidence at each step of the search; the logger ``"absentia"`` has it
     in any case.
-density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
+density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used where rows come as :class:`~absentia.Beliefs`.
 kernel : str or Kernel, default="expected_rbf"
@@ -108,7 +108,7 @@ refit : bool, default=True
 progress : bool, default=False
     Whether to show a progress bar (with tqdm, ``absentia[progress]``; lines of text without).""",
     "search_common_parameters": """\
-density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
+density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been; fitted once in each fold, on its training rows only.
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs, by name or as an object.
@@ -160,7 +160,7 @@ features : {"fourier", "nystroem", "passthrough"} or transformer, default="fouri
     themselves (complete ones), or a transformer, which is cloned.
 n_components : int, default=512
     The number of features, for those given by name.
-density : "gaussian", "low-rank", "mixture" or density estimator, default="gaussian"
+density : "gaussian", "low-rank", "mixture", "mixed" or density estimator, default="gaussian"
     What the rows could have been, for features given by name.
 gamma : float, array of shape (n_features,) or "scale", default="scale"
     Width of the kernel, for features given by name; an array has one per column.

@@ -15,6 +15,7 @@ from absentia import (
     GaussianProcessClassifier,
     GaussianProcessRegressor,
     GenRBF,
+    MixedDensity,
     MixtureDensity,
 )
 from absentia.machines.gaussian_process.latent_entropy import expected_entropy
@@ -195,3 +196,19 @@ def test_noise_of_several_classes_is_the_average_over_their_log_odds():
     # 64 quasi-random draws.
     found = expected_entropy(means, variances)
     np.testing.assert_allclose(found[:, 0], wanted, atol=0.03)
+
+
+def test_a_missing_category_is_doubt_about_what_it_could_be():
+    rng = np.random.default_rng(0)
+    words, x = rng.integers(3, size=60), rng.normal(size=60)
+    X = np.column_stack([x, words])
+    y = x + 2.0 * (words == 0) + 0.1 * rng.normal(size=60)
+    density = MixedDensity(n_components=1, categories=[1])
+    machine = GaussianProcessRegressor(density=density).fit(X, y)
+    doubt = machine.predict_uncertainty([[0.3, np.nan], [0.3, 1.0]])
+    answers = machine.predict([[0.3, word] for word in range(3)])
+    shares = machine.density_.probabilities_[0][0]
+    variance = shares @ answers**2 - (shares @ answers) ** 2
+    # Of 64 draws: three categories whose shares are met to 1 / 64.
+    assert doubt.missing[0] == pytest.approx(variance, rel=0.05)
+    assert doubt.missing[1] == 0

@@ -34,9 +34,9 @@ def process_uncertainty(
 
         missing = s^2 alpha' Q alpha - mean^2,   model = s - s^2 tr(inv(S) Q)
 
-    Other kernels than the expected RBF are averaged over draws.
+    Other kernels than the expected RBF, and tables with categories, are averaged over draws.
     """
-    if not has_closed_form(machine.kernel_):
+    if not has_closed_form(machine.kernel_) or machine.beliefs_.codes is not None:
         return machine_uncertainty(machine, X, by_column=by_column)
     table, unknowns = unknowns_of(machine, X)
     beliefs = X if isinstance(X, Beliefs) else unknowns.believe(table)
