@@ -189,6 +189,40 @@ def test_two_steps_see_what_one_does_not(d):
     np.testing.assert_allclose(short.gain, measure_next(machine, row).gain)
 
 
+def test_auto_looks_two_steps_ahead_only_where_one_step_sees_little():
+    """The class is a product of two columns, and in other rows what a third says."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    X[:, 3] = np.where(rng.random(400) < 0.5, 3.0, -3.0)
+    y = np.where(X[:, 3] > 0, X[:, 0] * X[:, 1] > 0, X[:, 2] > 0).astype(int)
+    machine = LogisticRegression(C=10.0, kernel="expected_rbf", gamma=0.25).fit(X, y)
+    rows = np.full((3, 4), np.nan)
+    rows[:2, 3] = 3.0, -3.0
+    rows[2] = 0.5, 0.5, np.nan, 3.0  # a single value is missing: there is no pair
+    one, two, auto = (measure_next(machine, rows, lookahead=k) for k in (1, 2, "auto"))
+    assert auto.ranking(0) == two.ranking(0)
+    assert set(auto.ranking(0)[:2]) == {"x0", "x1"}
+    np.testing.assert_array_equal(auto.gain[0], two.gain[0])
+    np.testing.assert_array_equal(auto.gain[1:], one.gain[1:])
+    assert auto.best[1] == "x2"
+
+
+def test_what_all_missing_values_gain_is_the_bound_for_auto(monkeypatch):
+    """Against the plain average over the same draws, answered one by one."""
+    X, y = parity()
+    machine = LogisticRegression(C=10.0, kernel="expected_rbf", gamma=0.25).fit(X, y)
+    row = np.array([[np.nan, 0.7, np.nan, np.nan]])
+    draws = machine.density_.condition(row).sample(64, random_state=0)[:, 0]
+    answers = np.array([machine.predict_proba(draw[None])[0] for draw in draws])
+    of_all = oracle.entropy(answers.mean(axis=0)[None])[0] - oracle.entropy(answers).mean()
+    alone = np.nanmax(measure_next(machine, row).gain)
+    two, one = measure_next(machine, row, lookahead=2), measure_next(machine, row)
+    for factor, expected in ((1 + 1e-9, two), (1 - 1e-9, one)):
+        monkeypatch.setattr(expected_gains, "_ENOUGH", factor * alone / of_all)
+        found = measure_next(machine, row, lookahead="auto")
+        np.testing.assert_array_equal(found.gain, expected.gain)
+
+
 CLASSIFIERS = {
     "logistic": lambda: LogisticRegression(density=QUICK),
     "gaussian process": lambda: GaussianProcessClassifier(density=QUICK, gamma=0.1, scale=1.0),
@@ -220,7 +254,7 @@ def fitted(make, X, y):
 
 def check_contract(model, density):
     """What holds of measure_next for every kind of model."""
-    for lookahead in (1, 2):
+    for lookahead in (1, 2, "auto"):
         found = measure_next(model, ROWS, lookahead=lookahead, density=density)
         assert np.isfinite(found.gain[np.isnan(ROWS)]).all()
         assert np.isnan(found.gain[~np.isnan(ROWS)]).all()
@@ -295,7 +329,7 @@ def test_bad_input(machine):
         measure_next(machine, ROWS, costs={"x2": -1.0})
     with pytest.raises(ValueError, match="one number per column, 4 of them"):
         measure_next(machine, ROWS, costs=[1.0, 2.0])
-    with pytest.raises(ValueError, match="lookahead must be 1 or 2, found 3"):
+    with pytest.raises(ValueError, match="lookahead must be 1, 2 or 'auto', found 3"):
         measure_next(machine, ROWS, lookahead=3)
     with pytest.raises(ValueError, match="among names the column 'pulse'"):
         measure_next(machine, ROWS, among=["pulse"])

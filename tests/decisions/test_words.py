@@ -59,7 +59,7 @@ def test_every_model_of_frames_names_the_users_columns(kind):
     rows["ship"] = "Titanic"
     for name, model in models(kind).items():
         # Frames of either kind are read once; two steps ahead are the same from there on.
-        for lookahead in (1, 2) if kind == "pandas" else (1,):
+        for lookahead in (1, 2, "auto") if kind == "pandas" else (1,):
             found = measure_next(
                 model, KINDS[kind](rows), lookahead=lookahead, costs={"sex": 2.0, "ward": 1.0}
             )

@@ -11,7 +11,7 @@ from absentia.decisions.model_answers import Loss, Questions
 from absentia.densities.unknowns import Unknowns
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["Gains", "gains_of_one", "gains_of_two"]
+__all__ = ["Gains", "gains_of_one", "gains_of_two", "needs_two"]
 
 #: Nodes per component of the belief about a value, with one step and with two.
 _POINTS, _POINTS_OF_TWO = 7, 3
@@ -21,6 +21,9 @@ _BEAM = 6
 _DRAWS = 64
 #: The same, for what a column gains when all others are known.
 _DRAWS_OF_LAST = 6
+#: Where the best single value gains less than this share of what all of them together gain,
+#: pairs are looked at. Of a product of two columns that share is zero before one of them is known.
+_ENOUGH = 0.1
 #: Gains below this share of the loss are rounding.
 _ROUNDING = 1e-13
 
@@ -113,6 +116,33 @@ def gains_of_two(
     gain = one.gain.copy()
     gain[trials.row, trials.column] = alone + 2.0 * share * synergy
     return Gains(gain, one.after, one.before)
+
+
+def needs_two(
+    ask: Questions, unknowns: Unknowns, table: Table, loss: Loss, one: Gains
+) -> BoolArray:
+    """Return the rows where no value gains much alone of what all missing values gain together.
+
+    What all gain is ``L(mean answer) - mean L(answer)`` over draws of what the row could be: for
+    the log loss the mutual information between the class and all missing values. Without a
+    probability to average (conformal regions, regressors without a variance) every row is looked
+    at.
+    """
+    best = np.where(np.isnan(one.gain), 0.0, one.gain).max(axis=1, initial=0.0)
+    several = (~np.isnan(one.gain)).sum(axis=1) > 1
+    if ask.region is not None or not ask.tells_variance:
+        return several
+    n = len(table)
+    draws = unknowns.believe(table).sample(_DRAWS, random_state=0).transpose(1, 0, 2)
+    rows = unknowns.completed(table, draws).reshape(-1, table.n_features)
+    origin = np.repeat(np.arange(n), _DRAWS)
+    answers = ask(Table(rows, columns_checked=True), origin).reshape(n, _DRAWS, -1)
+    mean = answers.mean(axis=1)
+    if not ask.classifies:
+        mean[:, 1] += answers[:, :, 0].var(axis=1)
+    after = loss(answers.reshape(n * _DRAWS, -1)).reshape(n, _DRAWS).mean(axis=1)
+    needed: BoolArray = several & (best < _ENOUGH * (loss(mean) - after))
+    return needed
 
 
 def _worth(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> FloatArray:

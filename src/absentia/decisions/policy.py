@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.decisions.acquisition import Costs, LossName, measure_next, read_costs
+from absentia.decisions.acquisition import Costs, Lookahead, LossName, measure_next, read_costs
 from absentia.decisions.model_answers import Loss, Questions, find_density, read_rows
 from absentia.tables import (
     BoolArray,
@@ -130,7 +130,7 @@ class AcquisitionPolicy:
         *,
         costs: Costs = None,
         loss: LossName | Loss | None = None,
-        lookahead: int = 1,
+        lookahead: Lookahead = 1,
         among: Sequence[Any] | None = None,
         budget: float | None = None,
         stop_below: float = 0.0,

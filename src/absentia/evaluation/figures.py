@@ -62,7 +62,7 @@ MECHANISM_LABELS = {
     "real": "",
     "": "",
 }
-_OURS_IN_ONE_SUITE = ("egk-independent", "one-step", "two-steps")
+_OURS_IN_ONE_SUITE = ("egk-independent", "measure-next")
 #: Absentia's own methods, the rivals, and whatever is only there for comparison.
 OURS, RIVAL, OTHERS = MISSING, "#0072b2", "#c4cad3"
 

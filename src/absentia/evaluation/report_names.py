@@ -18,8 +18,7 @@ _DESCRIPTIONS = {
     "random": "values in a random order, another for each row",
     "mutual-information": "columns by their mutual information with the class, per cost",
     "permutation-importance": "columns by the rise of the log loss when shuffled, per cost",
-    "one-step": "measure_next",
-    "two-steps": "measure_next with lookahead=2",
+    "measure-next": "the value with the largest expected gain per cost, for each row",
 }
 
 
