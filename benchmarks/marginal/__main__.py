@@ -12,11 +12,12 @@ from benchmarks.marginal import (
     draw_error,
     frozen_models,
     known_patterns,
+    sparse_rows,
     trained_models,
 )
 from benchmarks.marginal.trials import TABLES
 
-PARTS = ("calibration", "draws", "frozen", "known", "trained")
+PARTS = ("calibration", "draws", "frozen", "known", "sparse", "trained")
 
 
 def main(chosen: list[str]) -> None:
@@ -30,6 +31,10 @@ def main(chosen: list[str]) -> None:
             continue
         if part == "calibration":
             calibration_page.write()
+            continue
+        if part == "sparse":
+            for title, losses in sparse_rows.rows():
+                print(f"{title:<32}", *(f"{way} {loss:.3f}" for way, loss in losses.items()))
             continue
         for name in TABLES:
             if part == "frozen":
