@@ -13,6 +13,7 @@ import pytest
 
 from absentia.evaluation import database
 from absentia.evaluation.cells import Cell, CellResult, Context, Score
+from absentia.evaluation.database import database_errors
 from absentia.evaluation.runner import run, self_contained
 from absentia.evaluation.store import Results
 from evaluation.toy_protocol import TOY
@@ -223,6 +224,20 @@ def test_damaged_cells_are_found_and_run_again(tmp_path, damage):
         assert run(TOY, results, CONTEXT, progress=False).done == 1
         assert not results.damaged("toy", "smoke", 0)
         assert len(results.scores("toy", "smoke", 0)) == 24
+
+
+def test_keys_that_are_no_text_any_more_are_damage(tmp_path):
+    path = written(tmp_path / "r.sqlite")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE cells SET key = x'ff' WHERE key = (SELECT min(key) FROM cells)")
+    connection.close()
+    with Results(path) as results, pytest.raises(ValueError, match="is damaged: 2 of its cells"):
+        results.scores("toy", "smoke", 0)
+
+
+def test_names_that_are_no_text_any_more_are_damage():
+    with pytest.raises(ValueError, match="results is damaged"), database_errors("results"):
+        b"\xff".decode()
 
 
 def test_files_from_before_there_were_checksums_are_read(tmp_path):

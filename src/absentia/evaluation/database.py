@@ -53,6 +53,9 @@ def database_errors(path: str) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         sentence = _SENTENCES.get(code, _OTHER)
         raise ValueError(sentence.format(path=path, error=error)) from error
+    except UnicodeDecodeError as error:  # of the names of tables or columns
+        sentence = _SENTENCES[sqlite3.SQLITE_CORRUPT]
+        raise ValueError(sentence.format(path=path, error="not UTF-8")) from error
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:

@@ -244,11 +244,12 @@ class Results:
                     "WHERE cells.protocol = ? AND cells.size = ? AND cells.seed = ?",
                     identity,
                 )
-                if _HAS_CHECKSUMS not in settings and key not in recorded
+                if _HAS_CHECKSUMS not in str(settings) and key not in recorded
             }
             found = dict(self._digests("", identity))
         changed = {key for key in found if key not in unchecked and found[key] != recorded.get(key)}
-        return sorted(changed | (recorded.keys() - found.keys()))
+        # A flipped bit can make a key of text a number, or nothing.
+        return sorted(map(str, changed | (recorded.keys() - found.keys())))
 
     def _digests(self, further: str, identity: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
         """Yield the keys of cells, and a digest of all that is kept of each."""
@@ -275,12 +276,13 @@ class Results:
 
     def protocols(self) -> list[tuple[str, str, int, int]]:
         """Return protocol, size, seed and number of cells of what the file holds, latest last."""
-        return list(
-            self._connection.execute(
-                "SELECT protocol, size, seed, count(*) FROM cells "
-                "GROUP BY protocol, size, seed ORDER BY max(finished)"
+        with database_errors(self.path):
+            return list(
+                self._connection.execute(
+                    "SELECT protocol, size, seed, count(*) FROM cells "
+                    "GROUP BY protocol, size, seed ORDER BY max(finished)"
+                )
             )
-        )
 
     def runs(self, protocol: str, size: str, seed: int) -> list[dict[str, Any]]:
         """Return the runs that a result was put together from, with settings and versions."""
