@@ -31,6 +31,11 @@ def test_separators_inside_quotes_do_not_count():
     assert list(frame.columns) == ["a, b, c", "y"]
 
 
+def test_lines_may_end_as_they_did_on_old_macintoshes():
+    frame = read_delimited(b"a,b\r1,x\r2,y\r", "t.csv")
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
+
+
 @pytest.mark.parametrize(
     "text",
     [

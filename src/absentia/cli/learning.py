@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -223,20 +224,31 @@ def predictions(
     return found | {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
 
 
-def written_with(frame: pd.DataFrame, found: dict[str, np.ndarray], *, keep: bool) -> pd.DataFrame:
+def written_with(
+    frame: pd.DataFrame,
+    found: dict[str, np.ndarray],
+    *,
+    keep: bool,
+    note: Callable[[str], None] = lambda text: None,
+) -> pd.DataFrame:
     """Return what was found as a frame, next to the input if requested.
 
     No column of the input is overwritten: where it has one named ``prediction``, that of the model
-    is ``prediction_2``, and so on.
+    is ``prediction_2``, or the next name that nothing else has. ``note`` is told the new name.
     """
     import pandas as pd
 
     if not keep:
         return pd.DataFrame(found)
-    taken = set(frame.columns)
-    return frame.assign(**{_free_name(name, taken): values for name, values in found.items()})
+    taken, named = set(frame.columns), {}
+    for name, values in found.items():
+        # Another class may have the next name: "a_2" beside "a".
+        free = name if name not in taken else _next_name(name, {*taken, *found, *named})
+        if free != name:
+            note(f"The input has a column {name!r}; that of the model is {free!r}.")
+        named[free] = values
+    return frame.assign(**named)
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    tries = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
-    return next(name for name in tries if name not in taken)
+def _next_name(name: str, taken: set[str]) -> str:
+    return next(free for k in count(2) if (free := f"{name}_{k}") not in taken)

@@ -172,9 +172,7 @@ def predict(
                 f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
                 "their interval is infinite, or their set has all classes."
             )
-    if keep and "prediction" in frame.columns:
-        say("The input has a column 'prediction'; that of the model is 'prediction_2'.")
-    write_table(written_with(frame, found, keep=keep), output)
+    write_table(written_with(frame, found, keep=keep, note=say), output)
 
 
 def ask(

@@ -69,7 +69,7 @@ def read_delimited(
     named = _EXCEL_LINE.match(text)
     if named:
         text = text[named.end() :]
-    header = text.lstrip().split("\n", 1)[0]
+    header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
     bare = re.sub(r'"[^"]*"', "", header)
     separator = named[1] if named else max(_SEPARATORS, key=bare.count)
     frame = read_csv(io.StringIO(text), source=source, sep=separator)
