@@ -315,3 +315,23 @@ def test_locked_full_and_missing_places_get_their_own_sentences(tmp_path, monkey
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is damaged"):
         Results(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "read"),
+    [
+        ("UPDATE cells SET size = CAST(x'73ff' AS TEXT)", lambda r: r.protocols()),
+        ("UPDATE runs SET settings = '{'", lambda r: r.runs("toy", "smoke", 0)),
+        ("UPDATE runs SET versions = x'ff'", lambda r: r.runs("toy", "smoke", 0)),
+        ("UPDATE cells SET key = CAST(x'ff' AS TEXT)", lambda r: r.finished("toy", CONTEXT)),
+        ("ALTER TABLE cells RENAME COLUMN error TO errox", lambda r: r.finished("toy", CONTEXT)),
+        ("ALTER TABLE runs RENAME COLUMN started TO x", lambda r: r.runs("toy", "smoke", 0)),
+    ],
+)
+def test_whatever_is_damaged_a_sentence_says_so(tmp_path, damage, read):
+    path = written(tmp_path / "r.sqlite")
+    with sqlite3.connect(path) as connection:
+        connection.execute(damage.replace("UPDATE cells", "UPDATE OR REPLACE cells"))
+    connection.close()
+    with Results(path) as results, pytest.raises(ValueError, match=r"r\.sqlite is damaged \("):
+        read(results)

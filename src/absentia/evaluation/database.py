@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
 
 __all__ = ["database_errors", "open_to_read"]
@@ -38,6 +39,8 @@ _SENTENCES = {
         "another file."
     ),
 }
+# Names of tables and text that are not as they were written; 0 is Python's, for text.
+_SENTENCES[sqlite3.SQLITE_ERROR] = _SENTENCES[0] = _SENTENCES[sqlite3.SQLITE_CORRUPT]
 _SENTENCES[sqlite3.SQLITE_LOCKED] = _SENTENCES[sqlite3.SQLITE_BUSY]
 _SENTENCES[sqlite3.SQLITE_PERM] = _SENTENCES[sqlite3.SQLITE_CANTOPEN]
 _OTHER = "{path} is not a file of results ({error}): choose another name."
@@ -56,6 +59,9 @@ def database_errors(path: str) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of the names of tables or columns
         sentence = _SENTENCES[sqlite3.SQLITE_CORRUPT]
         raise ValueError(sentence.format(path=path, error="not UTF-8")) from error
+    except (JSONDecodeError, TypeError) as error:  # of what should be text
+        sentence = _SENTENCES[sqlite3.SQLITE_CORRUPT]
+        raise ValueError(sentence.format(path=path, error=error)) from error
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:

@@ -211,11 +211,12 @@ class Results:
 
     def finished(self, protocol: str, context: Context, *, failed_too: bool = False) -> set[str]:
         """Return the keys of the cells that need not be run again."""
-        rows = self._connection.execute(
-            "SELECT key FROM cells WHERE protocol = ? AND size = ? AND seed = ?"
-            + ("" if failed_too else " AND error = ''"),
-            (protocol, context.size, context.seed),
-        )
+        with database_errors(self.path):
+            rows = self._connection.execute(
+                "SELECT key FROM cells WHERE protocol = ? AND size = ? AND seed = ?"
+                + ("" if failed_too else " AND error = ''"),
+                (protocol, context.size, context.seed),
+            ).fetchall()
         damaged = self.damaged(protocol, context.size, context.seed)
         return {key for (key,) in rows} - set(damaged)
 
@@ -286,18 +287,19 @@ class Results:
 
     def runs(self, protocol: str, size: str, seed: int) -> list[dict[str, Any]]:
         """Return the runs that a result was put together from, with settings and versions."""
-        rows = self._connection.execute(
+        query = (
             "SELECT runs.run, started, settings, versions, count(cells.key), sum(cells.seconds), "
             "max(cells.finished) FROM runs LEFT JOIN cells ON cells.run = runs.run "
             "WHERE runs.protocol = ? AND runs.size = ? AND runs.seed = ? "
-            "GROUP BY runs.run ORDER BY runs.run",
-            (protocol, size, seed),
+            "GROUP BY runs.run ORDER BY runs.run"
         )
         names = ("run", "started", "settings", "versions", "cells", "seconds", "finished")
-        runs = [dict(zip(names, row, strict=True)) for row in rows]
-        for run in runs:
-            run["settings"] = json.loads(run["settings"])
-            run["versions"] = json.loads(run["versions"])
+        with database_errors(self.path):
+            rows = self._connection.execute(query, (protocol, size, seed))
+            runs = [dict(zip(names, row, strict=True)) for row in rows]
+            for run in runs:
+                run["settings"] = json.loads(run["settings"])
+                run["versions"] = json.loads(run["versions"])
         return runs
 
     def scores(self, protocol: str, size: str, seed: int) -> pd.DataFrame:
