@@ -240,7 +240,8 @@ def written_with(
 
     if not keep:
         return pd.DataFrame(found)
-    taken, named = set(frame.columns), {}
+    taken = set(frame.columns)
+    named: dict[str, np.ndarray] = {}
     for name, values in found.items():
         # Another class may have the next name: "a_2" beside "a".
         free = name if name not in taken else _next_name(name, {*taken, *found, *named})
