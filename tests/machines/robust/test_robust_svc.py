@@ -207,6 +207,19 @@ def test_weights_multiply_the_penalty(data):
 
 
 @pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
+def test_a_row_of_weight_zero_counts_as_left_out(data, uncertainty):
+    X, y = data
+    P = GaussianDensity().fit(X).condition(X)  # so that the density has no part in this
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    kept = np.flatnonzero(weights)
+    machine = RobustSVC(gamma=0.2, uncertainty=uncertainty)
+    found = machine.fit(P, y, sample_weight=weights).decision_function(P)
+    assert not machine.dual_coef_[:, weights == 0].any()
+    expected = machine.fit(P[kept], y[kept], sample_weight=weights[kept]).decision_function(P)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
 def test_tau_by_cross_validation_is_the_best_of_its_scores(data, uncertainty):
     from sklearn.model_selection import cross_val_score
 

@@ -192,7 +192,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
         y : array-like of shape (n_samples,)
             Class labels, at least two different ones.
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the penalty of each row.
+            Multiplies the penalty of each row; a row of weight zero counts as left out.
 
         Returns
         -------
@@ -265,13 +265,17 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
         penalties = np.full(len(signs), float(self.C))
         if weights is not None:
             penalties *= weights
+        # Spread over more rows, coefficients have less variance: a row without weight would take
+        # part in the solution, though no error there counts.
+        counting = np.flatnonzero(penalties)
+        problem = problem.of_rows(counting)
         solutions = []
         for column in signs.T:
             solution = solve_robust(
                 problem.K,
                 problem.variances,
-                column,
-                penalties,
+                column[counting],
+                penalties[counting],
                 tau,
                 solver=self.solver,
                 tol=self.tol,
@@ -285,7 +289,9 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
             if solution.ending is Ending.ALMOST:
                 message = _INACCURATE.format(tol=self.tol, gap=abs(solution.relative_gap))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
-            solutions.append(solution)
+            coefficients = np.zeros(len(signs))
+            coefficients[counting] = solution.coefficients
+            solutions.append(replace(solution, coefficients=coefficients))
         return solutions
 
     def _cross_validated(
@@ -334,6 +340,13 @@ class _Problem:
 
     K: FloatArray
     variances: FloatArray | None
+
+    def of_rows(self, rows: IntArray) -> _Problem:
+        """Return the problem of some of the rows."""
+        if len(rows) == len(self.K):
+            return self
+        part = np.ix_(rows, rows)
+        return _Problem(self.K[part], None if self.variances is None else self.variances[part])
 
 
 @dataclass(frozen=True, eq=False)
