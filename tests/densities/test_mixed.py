@@ -140,7 +140,7 @@ def test_corners():
     X[:, 1] = np.arange(len(X))  # all distinct
     with pytest.warns(UserWarning, match="x3"):
         assert np.isfinite(fitted(X).score(X))
-    with pytest.raises(ValueError, match="no column of the table"):
+    with pytest.raises(ValueError, match="no column that is learned from"):
         MixedDensity(categories=["colour"]).fit(X)
     with pytest.raises(ValueError, match="from 0 to 3"):
         MixedDensity(categories=[4]).fit(X)
