@@ -16,7 +16,8 @@ def warm_up() -> None:
     """Compile the loops of densities, kernels and features, and leave them in Numba's cache.
 
     On tables that need all of them: rows of a pattern that many share, rows of patterns of their
-    own, complete rows, known measurement errors, mixtures, few factors of many columns.
+    own, complete rows, known measurement errors, mixtures, many columns with few factors and
+    without.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
@@ -30,6 +31,8 @@ def warm_up() -> None:
                 GenRBF()(beliefs[:9], beliefs)
         wide = np.tile(holed, 10)
         GenRBF()(LowRankDensity(1, tol=1.0).fit(wide).condition(wide))
+        wide = np.where(rng.random((40, 100)) < 0.3, np.nan, rng.normal(size=(40, 100)))
+        GenRBF()(GaussianDensity(shrinkage=0.5, tol=1.0).fit(wide).condition(wide))
         measured = GaussianDensity().fit(holed).condition(holed).transform(np.eye(4))
         ExpectedRBF()(measured)
         FourierFeatures(n_components=16, random_state=0).fit(holed).transform(holed)

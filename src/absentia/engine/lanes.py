@@ -104,6 +104,57 @@ def gather8(
 
 
 @intrinsic
+def from_starts8(
+    typingctx: TypingContext, array: types.Array, starts: types.Array, offset: types.Type
+) -> Typed:
+    """Return ``array[starts[lane] + offset]`` for each lane."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        starts = context.make_array(signature.args[1])(context, builder, args[1]).data
+        data = builder.gep(data, [args[2]])
+        vector = ir.Constant(_vector, ir.Undefined)
+        for lane in range(LANES):
+            place = ir.Constant(ir.IntType(32), lane)
+            start = builder.load(builder.gep(starts, [place]))
+            vector = builder.insert_element(vector, builder.load(builder.gep(data, [start])), place)
+        return vector
+
+    return vec8(array, starts, types.intp), codegen
+
+
+@intrinsic
+def copy_entry(
+    typingctx: TypingContext,
+    source: types.Array,
+    offset: types.Type,
+    target: types.Array,
+    place: types.Type,
+) -> Typed:
+    """Copy ``source[offset]`` to ``target[place]``, neither of which counts from the end."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        source = context.make_array(signature.args[0])(context, builder, args[0]).data
+        target = context.make_array(signature.args[2])(context, builder, args[2]).data
+        value = builder.load(builder.gep(source, [args[1]]))
+        builder.store(value, builder.gep(target, [args[3]]))
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, target, types.intp), codegen
+
+
+@intrinsic
+def integer_at(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
+    """Return ``array[offset]`` of 64-bit integers, an offset that does not count from the end."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.load(builder.gep(data, [args[1]]))
+
+    return types.intp(array, types.intp), codegen
+
+
+@intrinsic
 def store8(
     typingctx: TypingContext, array: types.Array, offset: types.Type, value: types.Type
 ) -> Typed:
@@ -128,6 +179,23 @@ def splat8(typingctx: TypingContext, value: types.Type) -> Typed:
         return builder.shuffle_vector(single, undefined, first)
 
     return vec8(types.float64), codegen
+
+
+@intrinsic
+def repeat8(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
+    """Return eight copies of ``array[offset]``; unlike in ``splat8(array[offset])`` no offset
+    counts from the end, so that none is checked for it.
+    """
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        undefined = ir.Constant(_vector, ir.Undefined)
+        value = builder.load(builder.gep(data, [args[1]]))
+        single = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
+        first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return builder.shuffle_vector(single, undefined, first)
+
+    return vec8(array, types.intp), codegen
 
 
 def _call(builder: Builder, name: str, args: Values) -> Value:
@@ -196,6 +264,16 @@ def minimum8(typingctx: TypingContext, a: types.Type, b: types.Type) -> Typed:
 
 
 @intrinsic
+def maximum8(typingctx: TypingContext, a: types.Type, b: types.Type) -> Typed:
+    """Return the larger of two in each lane."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return vec8(vec8, vec8), codegen
+
+
+@intrinsic
 def exponent8(typingctx: TypingContext, a: types.Type) -> Typed:
     """Return ``e`` with ``a = mantissa8(a) * 2^e``, for positive normal numbers."""
 
@@ -242,6 +320,26 @@ def _zero_below8(
         return builder.select(keep, args[0], _repeated(0.0))
 
     return vec8(vec8, vec8, vec8), codegen
+
+
+@intrinsic
+def count_ones(typingctx: TypingContext, word: types.Type) -> Typed:
+    """Return how many bits of an unsigned integer of 64 bits are set."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        return builder.ctpop(args[0])
+
+    return types.intp(types.uint64), codegen
+
+
+@intrinsic
+def lowest_one(typingctx: TypingContext, word: types.Type) -> Typed:
+    """Return the place of the lowest set bit of an unsigned integer of 64 bits, not zero."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), codegen
 
 
 @compiled(inline="always")

@@ -22,6 +22,7 @@ from absentia.kernels.gram.factor_gram import (
 )
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.ordering import Ordering
+from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
 from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.small_gram import LogFactor, small_gram
@@ -91,8 +92,12 @@ def expected_gram(
     out = np.empty((len(P), len(columns_of)))
     total = None if log_factor is None else np.zeros_like(out)
     n_popular = row_ordering.n_popular
-    in_factors = all(works_in_factors(side, smoothing) for side in (P, columns_of))
-    fill_rest = fill_factors if in_factors else fill_lanes
+    if all(works_in_factors(side, smoothing) for side in (P, columns_of)):
+        fill_rest = fill_factors
+    elif works_in_overlaps(P, columns_of, smoothing):
+        fill_rest = fill_overlaps
+    else:
+        fill_rest = fill_lanes
     accumulate = False
     # Rows of one component first: what they have of another adds little then, and is left out.
     pairs = sorted(

@@ -1,0 +1,221 @@
+"""Gram matrices from what both rows of a pair miss, for densities of any covariance.
+
+A pair costs the square of what a row misses and the cube of what *both* miss; the other roads cost
+the cube of what one of them misses, or has. On wide tables that is a tenth:
+:mod:`absentia.engine.gram.overlap_tiles`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from absentia.beliefs import Beliefs
+from absentia.engine.gram.overlap_parts import overlap_parts
+from absentia.engine.gram.overlap_tiles import overlap_rows
+from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import row_tiles, run_tiles, triangle_tiles
+from absentia.kernels.gram.kept import kept_for
+from absentia.kernels.gram.regions import (
+    PAIRS_PER_THREAD,
+    local_groups,
+    works_from_precisions,
+)
+from absentia.kernels.gram.side import Side
+from absentia.kernels.gram.smoothing import Smoothing
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["fill_overlaps", "works_in_overlaps"]
+
+# Rows and columns of a tile: many enough that overlaps of one size fill the lanes.
+_TILE = 32
+
+# Floats of a block's matrices: 64 MB.
+_BLOCK = 2**23
+
+# Largest variance of a column in units of the RBF's own: F nears the identity, and what is left of
+# it has as many digits less.
+_LARGEST_SPREAD = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Rows of one component, in some places of the order of computation, as compiled code reads it.
+
+    Attributes
+    ----------
+    groups : ndarray of int, shape (n,)
+        Which of the following each row of the side has; zero outside the places.
+    F, starts : matrices of the groups one after the other, and where each begins
+    index, sizes, rank : what a group misses, how much, and where each column stands in the list
+    words : ndarray of uint64, shape (n_groups, n_words)
+        The masks as bits.
+    log_ratios : ndarray of shape (n_groups,)
+        ``log det(I + E)``.
+    """
+
+    groups: IntArray
+    F: FloatArray
+    starts: IntArray
+    index: IntArray
+    sizes: IntArray
+    rank: IntArray
+    words: NDArray[np.uint64]
+    log_ratios: FloatArray
+
+    @classmethod
+    def of(cls, side: Side, begin: int, end: int, base: float, threads: int) -> _Parts:
+        kept, groups = local_groups(side, begin, end)
+        masks: BoolArray = np.array(side.beliefs.patterns.masks[kept])
+        n_groups, d = masks.shape
+        sizes = masks.sum(axis=1)
+        ends = np.cumsum(sizes**2)
+        # As many zeros behind the last, for lanes with less to compare than others.
+        F = np.zeros(int(ends[-1]) + d)
+        starts = ends - sizes**2
+        index = np.zeros((n_groups, d), dtype=np.intp)
+        rank = np.empty((n_groups, d), dtype=np.intp)
+        log_ratios = np.empty(n_groups)
+        sums = side.beliefs.prior.precisions[side.component] / base
+        sums[np.diag_indices(d)] += 1.0
+        bits = np.zeros((n_groups, -(-d // 64) * 64), dtype=bool)
+        bits[:, :d] = masks
+        words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+        tiles = row_tiles(0, n_groups, 4 * threads if threads > 1 else 1, 1)
+        run_tiles(overlap_parts, tiles, threads, sums, masks, starts, F, index, rank, log_ratios)
+        return cls(groups, F, starts, index, sizes, rank, words, log_ratios)
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return what the compiled loop takes, from the groups on."""
+        return (
+            self.groups,
+            self.F,
+            self.starts,
+            self.index,
+            self.sizes,
+            self.rank,
+            self.words,
+        )
+
+
+def works_in_overlaps(P: Beliefs, Q: Beliefs, smoothing: Smoothing) -> bool:
+    """Return whether overlaps may be used for these rows and columns, and cost least.
+
+    By the wholes that they are tiles of, so that all tiles are computed alike.
+    """
+    if smoothing.metric is not None or not (
+        P.covariances.is_conditioned and Q.covariances.is_conditioned
+    ):
+        return False
+    for side in (P, Q):
+        variances = np.diagonal(side.prior.covariances, axis1=1, axis2=2)
+        if not (
+            works_from_precisions(side, smoothing)
+            and variances.max() * 2 * smoothing.gamma < _LARGEST_SPREAD
+        ):
+            return False
+    rows, columns = P.whole.patterns, Q.whole.patterns
+    if not len(rows.n_missing) or not len(columns.n_missing):
+        return False
+    d = smoothing.n_features
+    missed, others = rows.n_missing.astype(float), columns.n_missing.astype(float)
+    own, other = np.mean(missed**2), np.mean(others**2)
+    both = float(rows.masks.mean(axis=0) @ columns.masks.mean(axis=0))
+    lanes = 8 / min(8, len(P.whole))
+    # Multiply-adds of a pair, and what loading scattered entries takes in units of them: measured
+    # at 34, 100 and 300 columns against the lanes, whose count is that of lane_columns.py.
+    in_overlaps = 500 + 0.5 * (own + lanes * other) + 16 * both**2 + 0.6 * (both + 1) ** 3
+    run = max(1.0, len(Q.whole) / len(others))
+    missing = others**3 / (6 * run) + 2 * others**2 + 0.7 * own
+    observed = (d - others) ** 3 / (6 * run) + 2 * (d - others) ** 2
+    return bool(in_overlaps < lanes * np.mean(np.minimum(missing, observed)))
+
+
+def fill_overlaps(
+    out: FloatArray,
+    rows: Side,
+    columns: Side,
+    smoothing: Smoothing,
+    *,
+    first_row: int,
+    last_row: int,
+    first_column: int,
+    symmetric: bool,
+    accumulate: bool,
+    mirror: bool,
+    scaled: bool,
+    threads: int,
+) -> None:
+    """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on: ``fill_lanes``."""
+    m = out.shape[1]
+    if first_row >= last_row or first_column >= m:
+        return
+    base = float(2 * smoothing.gamma)
+    n_pairs = (last_row - first_row) * (m - first_column)
+    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
+    n_tiles = 1 if threads == 1 else 8 * threads
+    cut = triangle_tiles if symmetric else row_tiles
+    # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
+    # loops would be compiled once more.
+    row_means, column_means = np.array(rows.means), np.array(columns.means)
+    row_bounds, column_bounds = rows.bounds, columns.bounds
+    negligible = rows.negligible(columns)
+    row_blocks = _blocks(rows, first_row, last_row)
+    column_blocks = _blocks(columns, first_column, m)
+    for left, right in column_blocks:
+
+        def prepare(left: int = left, right: int = right) -> _Parts:
+            return _Parts.of(columns, left, right, base, threads)
+
+        if symmetric or len(column_blocks) > 1:
+            others = prepare()
+        else:
+            what = "overlaps", columns.component, first_column
+            others = kept_for(columns.beliefs, smoothing, what, prepare)
+        column_constants = columns.constants[left:right]
+        if scaled:
+            column_constants = column_constants - 0.5 * others.log_ratios[others.groups[left:right]]
+        for begin, end in row_blocks:
+            if symmetric and end <= left:
+                continue
+            same = symmetric and rows.component == columns.component
+            same = same and (begin, end) == (left, right)
+            own = others if same else _Parts.of(rows, begin, end, base, threads)
+            row_constants = rows.constants.copy()
+            if scaled:
+                row_constants[begin:end] -= 0.5 * own.log_ratios[own.groups[begin:end]]
+            run_tiles(
+                overlap_rows,
+                cut(begin, end, n_tiles, 8),
+                threads,
+                out,
+                left,
+                symmetric,
+                accumulate,
+                mirror,
+                scaled,
+                base,
+                _TILE,
+                _TILE,
+                row_means,
+                row_constants,
+                *own.arguments(),
+                column_means[left:right],
+                column_constants,
+                others.groups[left:right],
+                *others.arguments()[1:],
+                row_bounds,
+                column_bounds[left:right],
+                negligible,
+            )
+
+
+def _blocks(side: Side, begin: int, end: int) -> list[tuple[int, int]]:
+    """Cut places so that the matrices of a block stay within a bound."""
+    squares = side.beliefs.whole.patterns.n_missing.astype(float) ** 2
+    per_row = int(squares.mean()) if len(squares) else 1
+    slices = bounded_slices(end - begin, per_row, _BLOCK)
+    return [(begin + part.start, begin + part.stop) for part in slices]
