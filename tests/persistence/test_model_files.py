@@ -631,3 +631,11 @@ def rewrite(path, change, mark=None, arrays=None, schema_text=None):
             if name.endswith(".npy") and arrays is not None:
                 content = arrays
             new.writestr(name, content)
+
+
+def test_a_file_that_lacks_a_parameter_is_refused(machine, tmp_path):
+    # As written before the kernel had this parameter: prediction would fail with AttributeError.
+    del machine.kernel_.category_weight
+    save(machine, tmp_path / "old.abs")
+    with pytest.raises(ValueError, match="without its parameter category_weight"):
+        load(tmp_path / "old.abs")

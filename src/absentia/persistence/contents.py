@@ -32,6 +32,8 @@ def check_contents(model: BaseEstimator) -> None:
             _check_generator(value)
         elif hasattr(value, "__dict__") and not isinstance(value, type | np.ndarray):
             _check_methods(value)
+            if isinstance(value, BaseEstimator):
+                _check_parameters(value)
 
 
 def inner_objects(model: BaseEstimator) -> Iterator[Any]:
@@ -64,6 +66,16 @@ def _check_methods(value: object) -> None:
     for name in vars(value):
         if callable(getattr(type(value), name, None)):
             raise ValueError(f"{type(value).__name__} with {name} replaced")
+
+
+def _check_parameters(value: BaseEstimator) -> None:
+    """Refuse an estimator without one of its parameters: another version wrote it."""
+    for name in value._get_param_names():
+        if name not in vars(value) and not hasattr(type(value), name):
+            raise ValueError(
+                f"{type(value).__name__} without its parameter {name}, so another version of the "
+                "library wrote it; train the model again with this one"
+            )
 
 
 def _check_twister(generator: np.random.RandomState) -> None:

@@ -260,3 +260,31 @@ def test_sparse_rows_are_refused_after_a_dense_fit_and_taken_after_a_sparse_one(
     for rows in (X, sparse.csr_array(X)):
         np.testing.assert_allclose(machine.decision_function(rows), expected, rtol=SAME_FORMULA)
     assert not hasattr(machine.fit(X, y), "sparse_")
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e40])
+@pytest.mark.parametrize("machine", [SVC(), NuSVC(nu=0.3), SVR(), OneClassSVM(nu=0.2)])
+def test_the_linear_kernel_of_tables_beyond_single_precision(machine, scale):
+    # The solver's copy of the matrix is in single precision, where 1e-80 is zero.
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    y = y if isinstance(machine, SVR) else y > 0
+    penalty = {"C": scale**-2.0} if hasattr(machine, "C") else {}
+    expected = clone(machine).set_params(kernel="linear", tol=1e-5).fit(X, y)
+    found = clone(machine).set_params(kernel="linear", tol=1e-5, **penalty).fit(scale * X, y)
+    new = np.random.default_rng(1).normal(size=(20, 3))
+    answer = "predict" if isinstance(machine, SVR) else "decision_function"
+    unit = scale**2 if isinstance(machine, OneClassSVM) else 1.0
+    # Single precision rounds another multiple of the matrix: its digits are all that agree.
+    np.testing.assert_allclose(
+        getattr(found, answer)(scale * new) / unit,
+        getattr(expected, answer)(new),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+
+
+def test_a_tolerance_below_rounding_is_refused():
+    # libsvm would go on for ever.
+    with pytest.raises(ValueError, match="tol must be a number of at least 1e-15"):
+        SVC(tol=1e-308).fit([[0.0], [1.0]], [0, 1])

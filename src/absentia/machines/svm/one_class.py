@@ -11,7 +11,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import PolynomialParameters
 from absentia.machines.svm.support_vectors import SupportVectorMachine
 from absentia.parameters import declared
-from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["OneClassSVM"]
 
@@ -58,6 +58,10 @@ class OneClassSVM(PolynomialParameters, OutlierMixin, SupportVectorMachine):
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
+
+    def _in_units(self, solution: Learned, unit: float) -> Learned:
+        # The coefficients sum to a constant, so that the decision function has the unit.
+        return {name: solution[name] * unit for name in ("intercept_", "offset_")}
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

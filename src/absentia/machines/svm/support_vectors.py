@@ -32,6 +32,9 @@ _NO_PROBABILITIES = (
     "A support vector machine has no probabilities of its own: use LogisticRegression, or put the "
     "machine into sklearn.calibration.CalibratedClassifierCV(machine, ensemble=False)."
 )
+#: Largest self-similarities that need no other unit: the solver's copy of the matrix is in single
+#: precision, whose numbers end near 1e-38 and 1e38.
+_SINGLE = (1e-28, 1e28)
 _FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
 
 
@@ -44,7 +47,8 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         "C": POSITIVE | INFINITE,
         "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
         "epsilon": NOT_NEGATIVE,
-        "tol": POSITIVE,
+        # libsvm never comes to an end where rounding is larger than the tolerance.
+        "tol": number_between(1e-15, expected="a number of at least 1e-15"),
         "cache_size": POSITIVE,
         "max_iter": COUNT | Rule(("-1",), lambda value: isinstance(value, int) and value == -1),
     }
@@ -121,14 +125,26 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
         if sample_weight is None or (sample_weight > 0).all():
-            solver = self._solver().fit(K, y, sample_weight=sample_weight)
-            return {name: getattr(solver, name) for name in self._fitted_names}
+            unit = _unit(K)
+            solver = self._solver()
+            if hasattr(solver, "C"):
+                solver.C *= unit
+            solver.fit(K if unit == 1.0 else K / unit, y, sample_weight=sample_weight)
+            solution = {name: getattr(solver, name) for name in self._fitted_names}
+            return solution if unit == 1.0 else solution | self._in_units(solution, unit)
         # The solver drops rows of no weight by itself, but then counts support vectors among the
         # rows that are left; with a precomputed kernel its own predictions go wrong. So drop first.
         rows = np.flatnonzero(sample_weight > 0)
         left = None if y is None else y[rows]
         solution = self._solve(K[np.ix_(rows, rows)], left, sample_weight[rows])
         return solution | {"support_": rows[solution["support_"]]}
+
+    def _in_units(self, solution: Learned, unit: float) -> Learned:
+        """Return what changes where the matrix was divided by ``unit`` and C multiplied by it.
+
+        The decision function stays, and so do its errors: only the coefficients have the unit.
+        """
+        return {"dual_coef_": solution["dual_coef_"] / unit}
 
     def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray:
         support: IntArray = solution["support_"]
@@ -272,6 +288,14 @@ class SupportVectorClassifier(
     def _pairs(self) -> list[tuple[int, int]]:
         k = len(self.classes_)
         return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+
+def _unit(K: FloatArray) -> float:
+    """Return what to divide a Gram matrix by before the solver rounds it: a power of two."""
+    largest = float(np.abs(K.diagonal()).max(initial=0.0))
+    if largest == 0.0 or _SINGLE[0] <= largest <= _SINGLE[1]:
+        return 1.0
+    return float(2.0 ** np.floor(np.log2(largest)))
 
 
 def read_only(array: FloatArray) -> FloatArray:
