@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from sklearn.base import BaseEstimator
 
 from absentia.cli.terminal import (
     CategoriesOption,
@@ -28,6 +27,7 @@ from absentia.reports.safe_text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 
 __all__ = ["ask", "predict", "train"]

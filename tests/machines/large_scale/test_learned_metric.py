@@ -140,7 +140,7 @@ def test_what_cannot_be_learned_is_refused():
     X, y = table(n=60)
     with pytest.raises(ValueError, match="metric is for Fourier features"):
         LargeScaleRidge("nystroem", 20, metric="learned").fit(X, y)
-    with pytest.raises(ValueError, match="gamma, metric or mask_weight was given"):
+    with pytest.raises(ValueError, match="gamma, metric, mask_weight or category_weight was given"):
         LargeScaleRidge(FourierFeatures(20), metric="learned").fit(X, y)
     with pytest.raises(ValueError, match="rows in memory"):
         LargeScaleRidge(n_components=20, metric="learned").fit(Chunks([(X, y)]))
