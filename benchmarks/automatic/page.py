@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from absentia.evaluation.figures import dots, rank_diagram
-from absentia.evaluation.significance import compare_ranks
+from absentia.evaluation.reporting.figures import dots, rank_diagram
+from absentia.evaluation.reporting.significance import compare_ranks
 from benchmarks.automatic.answers import MEMBERS
 from benchmarks.automatic.methods import CATBOOST, CONTROLS, RIVALS
 from benchmarks.automatic.scores import by_table, compared, mean_ranks, score_all

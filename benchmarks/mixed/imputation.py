@@ -14,7 +14,7 @@ from sklearn.impute import IterativeImputer, KNNImputer
 
 from absentia import GaussianDensity, MixedDensity
 from absentia.comparators import MissForestImputer
-from absentia.tables.column_plan import ColumnPlan
+from absentia.tables.plan.column_plan import ColumnPlan
 from benchmarks.mixed.tables import hidden, read
 
 __all__ = ["METHODS", "run"]

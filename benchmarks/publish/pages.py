@@ -13,8 +13,8 @@ import pandas as pd
 from PIL import Image
 
 from absentia.evaluation import Results, write_report
-from absentia.evaluation.cells import Protocol
-from absentia.evaluation.significance import means_by
+from absentia.evaluation.reporting.significance import means_by
+from absentia.evaluation.running.cells import Protocol
 from benchmarks.publish.markdown import bold_best, number, p_value, spaced, table
 
 __all__ = ["publish_suite", "save_picture"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from absentia.evaluation import Results
-from absentia.evaluation.significance import compare_ranks, paired_table, summary_table
+from absentia.evaluation.reporting.significance import compare_ranks, paired_table, summary_table
 from benchmarks.publish.markdown import number, p_value, spaced, table
 
 __all__ = ["WRITERS", "publish_comparison"]

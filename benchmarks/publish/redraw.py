@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from absentia.evaluation import figures
-from absentia.evaluation.cells import Protocol
 from absentia.evaluation.experiments import PROTOCOLS
-from absentia.evaluation.significance import Comparison, means_by, ranks_by_rate
+from absentia.evaluation.reporting import figures
+from absentia.evaluation.reporting.significance import Comparison, means_by, ranks_by_rate
+from absentia.evaluation.running.cells import Protocol
 from benchmarks.publish.pages import save_picture
 
 _LEVEL = 0.05

@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_info
 
 import absentia
 from absentia.cli import main
-from absentia.evaluation import comparison, runner
-from absentia.evaluation.cells import Score
+from absentia.evaluation import comparison
+from absentia.evaluation.running import runner
+from absentia.evaluation.running.cells import Score
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from absentia import amputation
-from absentia.evaluation.cells import SIZES, Cell, Context
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments import COMPARE, PROTOCOLS, protocol_named
 from absentia.evaluation.experiments.maintenance import (
@@ -16,6 +15,7 @@ from absentia.evaluation.experiments.maintenance import (
 from absentia.evaluation.experiments.measuring_order import _Key, _train, area_under_loss
 from absentia.evaluation.experiments.trial import dataset, holes
 from absentia.evaluation.methods import METHODS
+from absentia.evaluation.running.cells import SIZES, Cell, Context
 
 #: Data sets of the protocols' smoke sizes, made up: columns, task, whether they have holes.
 MADE_UP = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from absentia.evaluation.cells import CellResult, Context, Score
 from absentia.evaluation.experiments import PROTOCOLS
-from absentia.evaluation.store import Results
+from absentia.evaluation.running.cells import CellResult, Context, Score
+from absentia.evaluation.running.store import Results
 from benchmarks.publish.markdown import bold_best, number, table
 from benchmarks.publish.pages import publish_suite
 from benchmarks.publish.papers import WRITERS, publish_comparison

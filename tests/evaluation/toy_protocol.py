@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from absentia.evaluation.cells import Cell, Protocol, Score
+from absentia.evaluation.running.cells import Cell, Protocol, Score
 
 
 def cells(context):
@@ -56,9 +56,9 @@ TOY = Protocol(
 
 def main(path, folder):
     """Run the whole protocol: what the test of ``kill -9`` starts as a program."""
-    from absentia.evaluation.cells import Context
-    from absentia.evaluation.runner import run
-    from absentia.evaluation.store import Results
+    from absentia.evaluation.running.cells import Context
+    from absentia.evaluation.running.runner import run
+    from absentia.evaluation.running.store import Results
 
     with Results(Path(path)) as results:
         run(TOY, results, Context(size="smoke", folder=folder), jobs=2, progress=False)

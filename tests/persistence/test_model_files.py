@@ -192,7 +192,7 @@ def test_types_that_are_not_trusted_are_refused_by_name(path):
 def test_something_that_is_no_model_is_refused(path):
     skops.io.dump({"a": 1}, path)
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("absentia.json", json.dumps({"format": 2}))
+        archive.writestr("absentia.json", json.dumps({"format": 3}))
     with pytest.raises(ValueError, match="holds a dict"):
         load(path)
 
@@ -526,13 +526,13 @@ def test_a_deep_description_is_refused(path):
 def test_files_say_which_versions_wrote_them(path):
     with zipfile.ZipFile(path) as archive:
         mark = json.loads(archive.read("absentia.json"))
-    assert mark["format"] == 2
+    assert mark["format"] == 3
     assert mark["versions"]["absentia"] == absentia.__version__
     assert set(mark["versions"]) == {"absentia", "scikit-learn", "numpy"}
     rewrite(path, lambda schema: schema, mark={"format": 1, "kind": "SVC"})
-    with pytest.raises(ValueError, match=r"format 1, .*reads format 2.*train the model again"):
+    with pytest.raises(ValueError, match=r"format 1, .*reads format 3.*train the model again"):
         load(path)
-    rewrite(path, lambda schema: schema, mark={"format": 3, "versions": {"absentia": "9.1"}})
+    rewrite(path, lambda schema: schema, mark={"format": 4, "versions": {"absentia": "9.1"}})
     with pytest.raises(ValueError, match=r"Use absentia 9\.1"):
         load(path)
 

@@ -18,7 +18,7 @@ from absentia.automatic.member_plans import FittedMember, LearningRows, MemberPl
 from absentia.automatic.member_table import MemberTable
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
-from absentia.beliefs.draws import DrawPoints
+from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.named_densities import DensityLike, make_density
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray

@@ -42,7 +42,7 @@ from absentia.tables import (
     set_fitted,
 )
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 
 __all__ = ["AutoMachine"]

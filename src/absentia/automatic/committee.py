@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.member_plans import FittedMember
 from absentia.automatic.novelty import MissingNorm
-from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import believe
 from absentia.densities.named_densities import DensityEstimator
 from absentia.tables import FloatArray

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_plans import EstimatorPlan, LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
-from absentia.beliefs.draws import DrawPoints
+from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.named_densities import DensityLike, make_density
 from absentia.tables import FloatArray, IntArray
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.beliefs.covariances import (
+from absentia.beliefs.priors.covariances import (
     ConditionalCovariances,
     CovarianceTable,
     ExplicitCovariances,

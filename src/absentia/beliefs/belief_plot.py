@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from absentia.beliefs.prior import Prior
+from absentia.beliefs.priors.prior import Prior
 from absentia.pictures import FAINT, INK, KNOWN, MISSING, grid_of_panels
 from absentia.tables import FloatArray
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from absentia.beliefs.covariances import CovarianceTable
+from absentia.beliefs.priors.covariances import CovarianceTable
 from absentia.tables import FloatArray, MemoryRows
 
 if TYPE_CHECKING:

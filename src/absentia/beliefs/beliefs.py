@@ -21,12 +21,12 @@ from absentia.beliefs import row_moments
 from absentia.beliefs.affine_maps import mapped
 from absentia.beliefs.belief_plot import draw_row
 from absentia.beliefs.belief_table import ShownBeliefs
-from absentia.beliefs.bounds import limited
-from absentia.beliefs.categories import check_codes, row_probabilities
-from absentia.beliefs.covariances import CovarianceTable
+from absentia.beliefs.draws.random_rows import sampled
 from absentia.beliefs.given_moments import moments_by_row
-from absentia.beliefs.prior import Prior
-from absentia.beliefs.random_rows import sampled
+from absentia.beliefs.limits.bounds import limited
+from absentia.beliefs.priors.categories import check_codes, row_probabilities
+from absentia.beliefs.priors.covariances import CovarianceTable
+from absentia.beliefs.priors.prior import Prior
 from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.beliefs.covariances import ExplicitCovariances
-from absentia.beliefs.prior import Prior
+from absentia.beliefs.priors.covariances import ExplicitCovariances
+from absentia.beliefs.priors.prior import Prior
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.stored import frozen
 

@@ -100,7 +100,7 @@ def describe(
     from absentia import describe_missingness
     from absentia.cli.files import check_output, read_table, table_name
     from absentia.evaluation.learning_table import without_columns
-    from absentia.tables.whole_files import replaced
+    from absentia.tables.files.whole_files import replaced
 
     if plot is not None:
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))

@@ -67,10 +67,10 @@ def run_suite(
     quiet: QuietOption = False,
 ) -> None:
     """Run a suite; what is finished is kept, and a run that was stopped goes on."""
-    from absentia.evaluation.cells import SIZES, Context
     from absentia.evaluation.experiments import protocol_named
-    from absentia.evaluation.runner import run
-    from absentia.evaluation.store import Results
+    from absentia.evaluation.running.cells import SIZES, Context
+    from absentia.evaluation.running.runner import run
+    from absentia.evaluation.running.store import Results
 
     if size not in SIZES:
         raise ValueError(f"The size is one of {', '.join(SIZES)}, found {size!r}.")
@@ -112,8 +112,8 @@ def report_results(
     ] = Path("report"),
 ) -> None:
     """Write a page with pictures and tables, and the same as PNG and CSV."""
-    from absentia.evaluation.report import write_reports
-    from absentia.evaluation.store import Results
+    from absentia.evaluation.reporting.report import write_reports
+    from absentia.evaluation.running.store import Results
 
     if not results.is_file():
         raise ValueError(f"There is no file {results}.")

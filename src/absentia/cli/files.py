@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from absentia.reports.safe_text import printable
-from absentia.tables.delimited import read_delimited
-from absentia.tables.whole_files import replaced
+from absentia.tables.files.delimited import read_delimited
+from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
     import pandas as pd

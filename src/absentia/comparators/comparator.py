@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sklearn.base import BaseEstimator
 
-from absentia.comparators.r_mice import r_mice_is_available
+from absentia.comparators.imputers.r_mice import r_mice_is_available
 from absentia.parameters import RandomState
 
 __all__ = ["TAGS", "Comparator", "Task"]

@@ -14,21 +14,21 @@ from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
-from absentia.comparators.chained_equations import ChainedEquationsImputer
 from absentia.comparators.comparator import Comparator, Task
-from absentia.comparators.density_imputers import ConditionalMeanImputer, SampledImputer
 from absentia.comparators.geom import GeometricMarginSVC
-from absentia.comparators.karma import KarmaSVC, KarmaSVR
-from absentia.comparators.kmeans import KMeansImputer
-from absentia.comparators.miss_forest import MissForestImputer
-from absentia.comparators.multiple_imputation import (
+from absentia.comparators.imputers.chained_equations import ChainedEquationsImputer
+from absentia.comparators.imputers.density_imputers import ConditionalMeanImputer, SampledImputer
+from absentia.comparators.imputers.kmeans import KMeansImputer
+from absentia.comparators.imputers.miss_forest import MissForestImputer
+from absentia.comparators.imputers.multiple_imputation import (
     MultipleImputationClassifier,
     MultipleImputationRegressor,
 )
+from absentia.comparators.imputers.neighbours import IncompleteCaseKNNImputer
+from absentia.comparators.imputers.r_mice import RMiceImputer
+from absentia.comparators.imputers.svr_imputer import SVRImputer
+from absentia.comparators.karma import KarmaSVC, KarmaSVR
 from absentia.comparators.nan_learners import make_nan_learner
-from absentia.comparators.neighbours import IncompleteCaseKNNImputer
-from absentia.comparators.r_mice import RMiceImputer
-from absentia.comparators.svr_imputer import SVRImputer
 from absentia.densities import MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.parameters import RandomState

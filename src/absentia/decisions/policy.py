@@ -21,7 +21,7 @@ from absentia.tables import (
     is_absent,
     table_as,
 )
-from absentia.tables.frames import as_frame, with_cells
+from absentia.tables.plan.frames import as_frame, with_cells
 from absentia.tables.reading import is_frame
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from absentia.decisions.acquisition import Costs
 from absentia.decisions.column_worth import column_worth
 from absentia.decisions.policy import AcquisitionPolicy
 from absentia.tables import FloatArray, IntArray, TableLike, as_table
-from absentia.tables.frames import without_cells
+from absentia.tables.plan.frames import without_cells
 from absentia.tables.reading import is_frame
 
 __all__ = ["choose_worth_share"]

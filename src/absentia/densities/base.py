@@ -13,9 +13,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.belief_plot import draw_prior
-from absentia.beliefs.bounds import log_masses
 from absentia.beliefs.completion import completed, conditional_quantiles
-from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.beliefs.conditioning.conditioned_table import (
+    condition,
+    joint_log_densities,
+    log_normalised,
+)
+from absentia.beliefs.limits.bounds import log_masses
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState
 from absentia.tables import (
@@ -29,7 +33,7 @@ from absentia.tables import (
     plan_of,
 )
 from absentia.tables.margins import Margins
-from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.streams import Stream
 
 if TYPE_CHECKING:

@@ -8,7 +8,11 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.beliefs.conditioning.conditioned_table import (
+    condition,
+    joint_log_densities,
+    log_normalised,
+)
 from absentia.densities.em.acceleration import Ascent
 from absentia.densities.em.factor_climb import climb_factors, factor_start
 from absentia.densities.em.factors import (

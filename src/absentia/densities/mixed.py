@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from absentia.beliefs.categories import likeliest_codes
 from absentia.beliefs.completion import completed
+from absentia.beliefs.priors.categories import likeliest_codes
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
@@ -21,7 +21,7 @@ from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_o
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
-from absentia.tables.category_codes import (
+from absentia.tables.plan.category_codes import (
     CategoryColumns,
     codes_of_values,
     distinct_values,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning import log_normalised
+from absentia.beliefs.conditioning.conditioned_table import log_normalised
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight
 
 from absentia.beliefs import Prior
-from absentia.beliefs.categories import category_shares
-from absentia.beliefs.conditioning import condition
+from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.priors.categories import category_shares
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.penalty import TakesExpectations
 from absentia.densities.em.scaling import Scaling

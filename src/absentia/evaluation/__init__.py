@@ -6,15 +6,20 @@ significant; :func:`write_report` makes a page of it. :func:`compare_table` does
 user's own table. The command ``absentia bench`` does the same from a shell.
 """
 
-from absentia.evaluation.cells import Cell, CellResult, Context, Protocol, Score
 from absentia.evaluation.comparison import Outcome, compare_table, comparison_text
 from absentia.evaluation.experiments import PROTOCOLS, protocol_named
 from absentia.evaluation.inner_search import Grid, Trained
 from absentia.evaluation.methods import METHODS, Method, methods_for
-from absentia.evaluation.report import write_report, write_reports
-from absentia.evaluation.runner import RunSummary, run
-from absentia.evaluation.significance import Comparison, compare_ranks, paired_table, summary_table
-from absentia.evaluation.store import Results
+from absentia.evaluation.reporting.report import write_report, write_reports
+from absentia.evaluation.reporting.significance import (
+    Comparison,
+    compare_ranks,
+    paired_table,
+    summary_table,
+)
+from absentia.evaluation.running.cells import Cell, CellResult, Context, Protocol, Score
+from absentia.evaluation.running.runner import RunSummary, run
+from absentia.evaluation.running.store import Results
 
 __all__ = [
     "METHODS",

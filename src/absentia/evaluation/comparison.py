@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia import __version__
-from absentia.evaluation.answer import Answer, measure_of
-from absentia.evaluation.cells import Context
 from absentia.evaluation.datasets import Dataset, best_constant
 from absentia.evaluation.experiments import COMPARE, COMPARE_METHODS
 from absentia.evaluation.experiments.realholes import compare_cells
-from absentia.evaluation.figures import METRIC_LABELS
 from absentia.evaluation.methods import METHODS, methods_for
-from absentia.evaluation.report import write_report
-from absentia.evaluation.runner import run
-from absentia.evaluation.store import Results
-from absentia.evaluation.verdict import Verdict, judge
+from absentia.evaluation.reporting.answer import Answer, measure_of
+from absentia.evaluation.reporting.figures import METRIC_LABELS
+from absentia.evaluation.reporting.report import write_report
+from absentia.evaluation.reporting.verdict import Verdict, judge
+from absentia.evaluation.running.cells import Context
+from absentia.evaluation.running.runner import run
+from absentia.evaluation.running.store import Results
+from absentia.tables.files.whole_files import replaced
 from absentia.tables.phrases import with_names
-from absentia.tables.whole_files import replaced
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.tables import FloatArray, IntArray
-from absentia.tables.delimited import read_csv
 from absentia.tables.encoder import TableEncoder
+from absentia.tables.files.delimited import read_csv
 
 __all__ = ["Dataset", "Record", "available", "best_constant", "guess_task", "load", "records"]
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
 from absentia.tables import BoolArray
-from absentia.tables.column_guesses import read_column
+from absentia.tables.columns.column_guesses import read_column
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from absentia.tables import (
     open_rows,
     set_fitted,
 )
-from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.plan.plan_page import ShowsColumns
 
 __all__ = ["MaskFeatures"]
 

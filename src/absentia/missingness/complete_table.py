@@ -16,8 +16,8 @@ from absentia.tables import (
     column_names,
     table_as,
 )
-from absentia.tables.column_guesses import read_column
-from absentia.tables.frames import as_frame, holds_numbers_only, without_cells
+from absentia.tables.columns.column_guesses import read_column
+from absentia.tables.plan.frames import as_frame, holds_numbers_only, without_cells
 
 if TYPE_CHECKING:
     pass

@@ -20,14 +20,14 @@ from sklearn.base import BaseEstimator
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
 from absentia.persistence.trust import allowed_classes
-from absentia.tables.whole_files import replaced
+from absentia.tables.files.whole_files import replaced
 
 __all__ = ["load", "save"]
 
 _MARK = "absentia.json"
 _SCHEMA = "schema.json"
-#: 2: modules were moved, and values write their fields only.
-_FORMAT = 2
+#: 2: values write their fields only. 3: the rooms of tables and beliefs have folders of their own.
+_FORMAT = 3
 _MAX_BYTES = 2**30
 #: The description grows some sixty times in memory, so its share of the limit is smaller.
 _SCHEMA_SHARE = 64
@@ -181,7 +181,7 @@ def _read_bounded(archive: ZipFile, name: str, most: int) -> bytes:
 def _about_format(mark: dict[str, Any]) -> str:
     found = mark["format"]
     writer = mark.get("versions", {}).get("absentia")
-    if found == 1:
+    if found in (1, 2):
         advice = (
             "It comes from absentia 0.1 or earlier: train the model again with this version, or "
             "keep that version to use it."

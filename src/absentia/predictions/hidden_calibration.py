@@ -26,7 +26,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.missingness import Patterns
 from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
-from absentia.tables.absent_columns import absent_names, warn_of_absent_columns
+from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns
 from absentia.tables.reading import is_frame
 from absentia.tables.stored import Stored
 

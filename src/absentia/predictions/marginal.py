@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import fit_density, words_for
 from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
 from absentia.densities.unknowns import Unknowns
@@ -45,7 +45,7 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 
 __all__ = ["MarginalModel", "joined", "tags_of"]

@@ -15,11 +15,11 @@ import numpy as np
 
 from absentia.predictions.row_format import nearest
 from absentia.tables import FloatArray, IntArray, Table, TableLike
-from absentia.tables.column_plan import ColumnPlan, fill_columns
-from absentia.tables.columns import TYPED_DATES, ColumnReading
-from absentia.tables.frames import as_frame
+from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading
+from absentia.tables.columns.words import Words
+from absentia.tables.plan.column_plan import ColumnPlan, fill_columns
+from absentia.tables.plan.frames import as_frame
 from absentia.tables.stored import Stored
-from absentia.tables.words import Words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, as_table, column_names
-from absentia.tables.column_guesses import read_as, read_column
-from absentia.tables.frames import as_frame
+from absentia.tables.columns.column_guesses import read_as, read_column
+from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.phrases import infinite_note, listed
-from absentia.tables.sentinels import find_sentinels, sentinel_note, without_sentinels
+from absentia.tables.plan.frames import as_frame
 
 __all__ = ["describe_missingness"]
 

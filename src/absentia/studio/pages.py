@@ -19,7 +19,7 @@ from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.guard import Guard
 from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import Workspace, Workspaces
-from absentia.tables.delimited import read_delimited
+from absentia.tables.files.delimited import read_delimited
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
-from absentia.tables.column_guesses import read_as, read_column
+from absentia.tables.columns.column_guesses import read_as, read_column
 
 if TYPE_CHECKING:
     import pandas as pd

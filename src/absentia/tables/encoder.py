@@ -18,13 +18,13 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.tables.absent_columns import absent_columns, warn_of_absent_columns
-from absentia.tables.column_plan import ColumnPlan
-from absentia.tables.columns import ColumnReading
-from absentia.tables.frame_readings import fill_columns, plan_readings
-from absentia.tables.frames import as_frame
-from absentia.tables.plan_page import ShowsColumns
-from absentia.tables.plan_warnings import new_words
+from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
+from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.plan.frame_readings import fill_columns, plan_readings
+from absentia.tables.plan.frames import as_frame
+from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.plan.plan_warnings import new_words
 
 __all__ = ["TableEncoder"]
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from absentia.tables.column_plan import ColumnPlan, read_planned
+from absentia.tables.plan.column_plan import ColumnPlan, read_planned
 from absentia.tables.reading import TableLike, as_table, densified, has_columns_of_words, is_frame
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams.base import Stream

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.beliefs.grouping import group_rows
+from absentia.beliefs.conditioning.grouping import group_rows
 from absentia.engine.em.expected_moments import add_principal, centre_rows
 from absentia.engine.em.inverses import invert_principal, multiply_principal
 from absentia.engine.em.principal import conditional_covariances

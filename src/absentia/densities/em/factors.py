@@ -15,8 +15,13 @@ from typing import Protocol
 import numpy as np
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning import log_normalised
-from absentia.beliefs.factor_rows import FactorKnowledge, FactorRows, packed_products, unpacked
+from absentia.beliefs.conditioning.conditioned_table import log_normalised
+from absentia.beliefs.conditioning.factor_rows import (
+    FactorKnowledge,
+    FactorRows,
+    packed_products,
+    unpacked,
+)
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning import condition
+from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.scaling import Scaling
 from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
@@ -26,7 +26,7 @@ from absentia.densities.training_rows import (
 )
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.category_codes import CategoryColumns
+from absentia.tables.plan.category_codes import CategoryColumns
 from absentia.tables.streams import Chunk, Stream
 from absentia.tables.streams.base import sample_rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from absentia.evaluation.cells import Protocol
 from absentia.evaluation.experiments.anderson import ANDERSON
 from absentia.evaluation.experiments.kernel_error import MESQUITA
 from absentia.evaluation.experiments.maintenance import SMIEJA_MAINTENANCE
@@ -16,6 +15,7 @@ from absentia.evaluation.experiments.removal import (
 from absentia.evaluation.experiments.shift import SHIFT
 from absentia.evaluation.experiments.timing import SMIEJA_TIMING
 from absentia.evaluation.experiments.williams import WILLIAMS
+from absentia.evaluation.running.cells import Protocol
 
 __all__ = ["COMPARE", "COMPARE_METHODS", "PROTOCOLS", "protocol_named"]
 

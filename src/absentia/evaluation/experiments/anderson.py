@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
 
-from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import (
     Result,
     dataset,
@@ -17,6 +16,7 @@ from absentia.evaluation.experiments.trial import (
 )
 from absentia.evaluation.inner_search import Grid, fit_quietly, inner_splits
 from absentia.evaluation.methods import METHODS
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score
 from absentia.missingness.amputation import mcar
 
 __all__ = ["ANDERSON"]

@@ -9,8 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia.comparators import ConditionalMeanImputer, IncompleteCaseKNNImputer
 from absentia.densities.named_densities import make_density
-from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import Result, dataset
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score
 from absentia.kernels import ExpectedDistanceRBF, ExpectedRBF, GammaRBF, GenRBF
 from absentia.missingness.amputation import mcar
 from absentia.tables import FloatArray

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from absentia.evaluation.cells import Cell, Context, Protocol, derived_seed
 from absentia.evaluation.experiments.trial import (
     Result,
     dataset,
@@ -20,6 +19,7 @@ from absentia.evaluation.experiments.trial import (
 )
 from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
+from absentia.evaluation.running.cells import Cell, Context, Protocol, derived_seed
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["SMIEJA_MAINTENANCE"]

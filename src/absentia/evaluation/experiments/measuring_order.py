@@ -14,9 +14,9 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.frozen import FrozenEstimator
 
 from absentia.decisions import column_worth, measure_next
-from absentia.evaluation.cells import Cell, Context, Protocol, Score, derived_seed
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments.trial import Result, dataset, holes, outer_fold
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score, derived_seed
 from absentia.machines import LogisticRegressionCV
 from absentia.predictions import MarginalClassifier
 from absentia.tables import BoolArray, FloatArray

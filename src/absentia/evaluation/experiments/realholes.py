@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from absentia.evaluation.cells import Cell, Context, Protocol
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments.trial import (
     NOT_IN_SMALL,
@@ -16,6 +15,7 @@ from absentia.evaluation.experiments.trial import (
 )
 from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
+from absentia.evaluation.running.cells import Cell, Context, Protocol
 from absentia.tables import IntArray
 
 __all__ = [

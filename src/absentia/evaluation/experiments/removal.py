@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import (
     NOT_IN_SMALL,
     Result,
@@ -22,6 +21,7 @@ from absentia.evaluation.experiments.trial import (
 )
 from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import METHODS, methods_for
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score
 
 __all__ = ["SMIEJA_CLASSIFICATION", "SMIEJA_REGRESSION", "STRUSKI_REGRESSION"]
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from absentia.evaluation.cells import Cell, Context, Protocol, Score, derived_seed
 from absentia.evaluation.experiments.trial import (
     Result,
     dataset,
@@ -16,6 +15,7 @@ from absentia.evaluation.experiments.trial import (
 )
 from absentia.evaluation.inner_search import Grid, Trained
 from absentia.evaluation.methods import METHODS, methods_for
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score, derived_seed
 from absentia.evaluation.scoring import score
 
 __all__ = ["COMPLETE_TABLES", "SHIFT"]

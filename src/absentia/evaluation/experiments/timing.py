@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import clone
 
-from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import Result, dataset, seconds_to_fit
 from absentia.evaluation.inner_search import fit_quietly
 from absentia.evaluation.methods import METHODS, methods_for
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score
 from absentia.missingness.amputation import mcar
 
 __all__ = ["SMIEJA_TIMING"]

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.evaluation import datasets
-from absentia.evaluation.cells import Cell, Context, Score
 from absentia.evaluation.datasets import Dataset, Task
 from absentia.evaluation.inner_search import Grid, Learner, fit_quietly, support_vector_machine
 from absentia.evaluation.methods import METHODS
+from absentia.evaluation.running.cells import Cell, Context, Score
 from absentia.evaluation.scoring import score
 from absentia.missingness import amputation
 from absentia.tables import FloatArray, IntArray

@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from absentia.evaluation.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.experiments.trial import Result, dataset, powers_of_two
 from absentia.evaluation.inner_search import (
     Grid,
@@ -17,6 +16,7 @@ from absentia.evaluation.inner_search import (
     search_kernel,
 )
 from absentia.evaluation.methods import METHODS
+from absentia.evaluation.running.cells import Cell, Context, Protocol, Score
 from absentia.evaluation.scoring import score
 from absentia.evaluation.sources import FilledSource, GramSource, without_scaling
 from absentia.missingness.amputation import mcar, views

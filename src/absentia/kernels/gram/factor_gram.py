@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.beliefs import Beliefs, LowRankPrior
-from absentia.beliefs.factor_rows import FactorKnowledge, packed_products, unpacked
+from absentia.beliefs.conditioning.factor_rows import FactorKnowledge, packed_products, unpacked
 from absentia.engine.gram.factor_tiles import factor_tile
 from absentia.engine.gram.row_products import in_lanes
 from absentia.engine.lanes import LANES

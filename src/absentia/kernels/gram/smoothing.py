@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs.prior import inverse_and_log_determinant
+from absentia.beliefs.priors.prior import inverse_and_log_determinant
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
 

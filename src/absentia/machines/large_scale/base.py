@@ -49,7 +49,7 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan_page import ShowsColumns
+from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]

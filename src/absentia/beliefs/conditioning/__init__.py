@@ -1,0 +1,1 @@
+"""From a prior and incomplete rows to beliefs about them."""

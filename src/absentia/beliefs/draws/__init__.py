@@ -1,0 +1,1 @@
+"""Points that rows could be: quasi-random, random, and a few for one column."""

@@ -1,0 +1,1 @@
+"""Values of which only limits are known."""

@@ -1,0 +1,134 @@
+"""Values of which only limits are known: truncated Gaussians, matched in mean and covariance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from absentia.beliefs.limits.limit_factors import propagated
+from absentia.beliefs.priors.covariances import ExplicitCovariances
+from absentia.engine.slices import bounded_slices
+from absentia.tables import FloatArray, IntArray
+from absentia.tables.bounded_table import broadcast_limits
+from absentia.tables.stored import frozen
+
+if TYPE_CHECKING:
+    from absentia.beliefs.beliefs import Beliefs
+
+__all__ = ["limited", "limited_rows", "log_masses", "truncated_to"]
+
+
+def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
+    """Return the beliefs with missing numbers between limits; see :meth:`Beliefs.within`."""
+    low, high = broadcast_limits(lower, upper, beliefs.shape)
+    if not (low < high).all():
+        row, column = np.argwhere(~(low < high))[0]
+        raise ValueError(
+            f"Every lower limit must be below its upper limit, but row {row} has "
+            f"{low[row, column]:g} and {high[row, column]:g} in column {column}."
+        )
+    rows, low, high = limited_rows(beliefs, low, high)
+    if not len(rows):
+        return beliefs
+    spread = beliefs.covariances.dense(beliefs.group_of_row[rows])
+    log_masses, moved, narrowed = truncated_to(beliefs.means[rows], spread, low, high)
+    log_weights, means = np.array(beliefs.log_weights), np.array(beliefs.means)
+    groups = np.array(beliefs.group_of_row)
+    log_joint = log_weights[rows] + log_masses
+    log_weights[rows] = log_joint - logsumexp(log_joint, axis=1, keepdims=True)
+    means[rows] = moved
+    groups[rows] = beliefs.covariances.n_groups + np.arange(len(rows))
+    table = ExplicitCovariances(frozen(np.concatenate([beliefs.covariances.dense(), narrowed])))
+    return replace(
+        beliefs, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
+    ).labelled(beliefs.__dict__.get("_labels"))
+
+
+def limited_rows(
+    beliefs: Beliefs, lower: FloatArray, upper: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return which rows miss a number that has a limit, and the limits of these rows."""
+    has_limit = (np.isfinite(lower) | np.isfinite(upper)) & beliefs.mask
+    rows = np.flatnonzero(has_limit.any(axis=1))
+    kept = has_limit[rows]
+    return rows, np.where(kept, lower[rows], -np.inf), np.where(kept, upper[rows], np.inf)
+
+
+def log_masses(beliefs: Beliefs, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return the log-probability that each component of each row keeps to the limits, (n, k)."""
+    rows, low, high = limited_rows(beliefs, lower, upper)
+    out = np.zeros(beliefs.log_weights.shape)
+    for part in bounded_slices(len(rows), beliefs.n_components * beliefs.n_features**2):
+        some = rows[part]
+        spread = beliefs.covariances.dense(beliefs.group_of_row[some])
+        out[some] = truncated_to(beliefs.means[some], spread, low[part], high[part])[0]
+    return out
+
+
+def truncated_to(
+    means: FloatArray, covariances: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the moments of Gaussians of which some columns lie within limits.
+
+    One limited column is exact: it gets the moments of the truncated normal, and the others follow
+    by regression on it. Several are approximated by expectation propagation (Minka, 2001;
+    Cunningham, Hennig and Lacoste-Julien, 2011): each limit is replaced by a Gaussian factor of its
+    column, chosen so that the column has the moments of the truncated normal given the factors of
+    the others.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n, k, d)
+    covariances : ndarray of shape (n, k, d, d)
+    lower, upper : ndarray of shape (n, d)
+        Infinite where there is no limit; at least one limit per row.
+
+    Returns
+    -------
+    log_masses : ndarray of shape (n, k)
+        Log-probabilities of the limits.
+    means, covariances
+        Of the shapes given.
+    """
+    # A column without any variance left cannot move.
+    uncertain = (np.diagonal(covariances, axis1=2, axis2=3) > 0).all(axis=1)
+    lower, upper = np.where(uncertain, lower, -np.inf), np.where(uncertain, upper, np.inf)
+    # The limited columns of each row, gathered; rows with fewer are filled up with columns that
+    # have nothing to do with the others.
+    has_limit = np.isfinite(lower) | np.isfinite(upper)
+    q = max(1, int(has_limit.sum(axis=1).max()))
+    columns = np.argsort(~has_limit, axis=1, kind="stable")[:, :q]
+    filled = ~np.take_along_axis(has_limit, columns, axis=1)[:, None]
+    cross = np.take_along_axis(covariances, columns[:, None, None, :], axis=3)
+    cross[np.broadcast_to(filled[:, :, None], cross.shape)] = 0.0
+    S = np.take_along_axis(cross, columns[:, None, :, None], axis=2)
+    S[np.broadcast_to(filled[..., None], S.shape)] = 0.0
+    S += filled[..., None] * np.eye(q)
+    # In standard deviations from the mean, so that columns far from zero lose no digits, and those
+    # of any unit are alike.
+    deviations = np.sqrt(np.diagonal(S, axis1=2, axis2=3))
+    cross /= deviations[:, :, None]
+    R = S / (deviations[..., :, None] * deviations[..., None, :])
+    centres = np.take_along_axis(means, columns[:, None, :], axis=2)
+    low = (np.take_along_axis(lower, columns, axis=1)[:, None] - centres) / deviations
+    high = (np.take_along_axis(upper, columns, axis=1)[:, None] - centres) / deviations
+    factored = propagated(R, low, high)
+    shifts = (cross @ factored.pulls[..., None])[..., 0]
+    narrowed = covariances - cross @ factored.losses @ cross.swapaxes(-1, -2)
+    # Of the limited columns themselves what is left can be far less than what was lost.
+    at = np.broadcast_to(columns[:, None], filled.shape[:1] + shifts.shape[1:2] + (q,))
+    left = cross @ factored.gains.swapaxes(-1, -2) * deviations[:, :, None]
+    left = np.where(filled[:, :, None], np.take_along_axis(narrowed, at[:, :, None], 3), left)
+    np.put_along_axis(narrowed, at[:, :, None], left, axis=3)
+    np.put_along_axis(narrowed, at[..., None], left.swapaxes(-1, -2), axis=2)
+    here = np.where(filled, np.take_along_axis(shifts, at, axis=2), factored.means * deviations)
+    np.put_along_axis(shifts, at, here, axis=2)
+    lost = np.diagonal(narrowed, axis1=2, axis2=3) < 0
+    if lost.any():  # an interval so narrow that nothing but rounding is left of its variance
+        narrowed[lost[..., :, None] | lost[..., None, :]] = 0.0
+    moved = np.clip(means + shifts, lower[:, None], upper[:, None])
+    return factored.log_masses, moved, (narrowed + narrowed.swapaxes(-1, -2)) / 2

@@ -1,0 +1,1 @@
+"""The density before anything is observed: weights, means, covariances, categories."""

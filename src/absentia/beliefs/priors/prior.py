@@ -1,0 +1,194 @@
+"""The density of a row before any of its values is observed: one Gaussian, or a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from absentia.engine.computed_once import computed_once
+from absentia.tables import FloatArray
+from absentia.tables.stored import Stored, require_array
+
+if TYPE_CHECKING:
+    from absentia.beliefs.priors.low_rank_prior import LowRankPrior
+
+__all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior(Stored):
+    """The distribution of a row before any value is observed: a mixture of ``k`` Gaussians.
+
+    ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_;
+    with one component the Gaussian ``F`` of [Smieja2018]_, Section 3.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_components,)
+        Non-negative, summing to one.
+    means : ndarray of shape (n_components, n_features)
+    covariances : ndarray of shape (n_components, n_features, n_features)
+    probabilities : tuple of ndarray of shape (n_components, n_categories)
+        For each column of categories, how probable each category is in each component; given the
+        component, columns of categories are independent of each other and of the numbers.
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+    probabilities: tuple[FloatArray, ...] = ()
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parameters are finite and of shapes that agree."""
+        self._require_array("weights", np.float64, (None,))
+        self._require_array("means", np.float64, (len(self.weights), None))
+        k, d = self.means.shape
+        self._require_array("covariances", np.float64, (k, d, d))
+        for name in ("weights", "means", "covariances"):
+            self._require_finite(name)
+        if not k or (self.weights < 0).any():
+            raise ValueError("Prior.weights must be one per component, and none negative.")
+        self._require_type("probabilities", tuple)
+        for table in self.probabilities:
+            require_array("Prior.probabilities", table, np.float64, (k, None))
+            if not (table.size and (table >= 0).all() and np.allclose(table.sum(axis=1), 1)):
+                raise ValueError("Prior.probabilities must sum to one in each component.")
+
+    @property
+    def n_components(self) -> int:
+        """The number of Gaussians."""
+        return len(self.weights)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.means.shape[1])
+
+    @property
+    def low_rank(self) -> LowRankPrior | None:
+        """The prior as factors and noise; None where covariances are any matrices."""
+        return None
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of columns that are compared as numbers.
+
+        A table of categories alone has one number, always zero and under N(0, 1) in every
+        component, which says nothing: it has none.
+        """
+        nothing = self.n_features == 1 and not self.means.any() and (self.covariances == 1).all()
+        return 0 if self.probabilities and nothing else self.n_features
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """How many categories each column of categories has; empty for a table of numbers."""
+        return tuple(table.shape[1] for table in self.probabilities)
+
+    @computed_once
+    def log_probabilities(self) -> FloatArray:
+        """Logarithms of all probabilities side by side, (n_components, sum of n_categories)."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.concatenate(self.probabilities, axis=1))
+
+    def mean(self) -> FloatArray:
+        """Return the overall mean, shape (n_features,)."""
+        return self.weights @ self.means
+
+    def covariance(self) -> FloatArray:
+        """Return the overall covariance: within components plus between their means."""
+        # With roots of the weights both factors are the same: symmetric to the last bit.
+        centred = np.sqrt(self.weights)[:, None] * (self.means - self.mean())
+        within = np.einsum("c,cij->ij", self.weights, self.covariances)
+        return within + np.einsum("ci,cj->ij", centred, centred)
+
+    @computed_once
+    def precisions(self) -> FloatArray:
+        """The inverse of each covariance, symmetric to the last bit."""
+        return self._inverses[0]
+
+    @computed_once
+    def log_determinants(self) -> FloatArray:
+        """The log determinant of each covariance, shape (n_components,)."""
+        return self._inverses[1]
+
+    @computed_once
+    def inflation(self) -> float:
+        """By how much, at most, a column's variance exceeds what the others leave of it.
+
+        The largest ``S[j,j] inv(S)[j,j]`` of all columns and components, the variance inflation
+        factor of regression; infinite where a covariance is not positive definite. Rounding in
+        log-densities and in conditional means grows with it.
+        """
+        try:
+            precisions = np.diagonal(self.precisions, axis1=1, axis2=2)
+        except np.linalg.LinAlgError:
+            return np.inf
+        return float((precisions * np.diagonal(self.covariances, axis1=1, axis2=2)).max())
+
+    @property
+    def well_conditioned(self) -> bool:
+        """Whether no column is nearly determined by the others, in any component.
+
+        True where each column keeps more than 1e-11 of its variance given all others. A
+        log-density then has an error below about 1e-4; beyond that a submatrix may fail to be
+        positive definite by rounding.
+        """
+        return self.inflation < 1e11
+
+    @computed_once
+    def _inverses(self) -> tuple[FloatArray, FloatArray]:
+        precisions = np.empty(self.covariances.shape)
+        log_determinants = np.empty(self.n_components)
+        for c, covariance in enumerate(self.covariances):
+            precisions[c], log_determinants[c] = inverse_and_log_determinant(covariance)
+        return precisions, log_determinants
+
+    def transform(self, A: FloatArray, b: FloatArray) -> Prior:
+        """Return the density of ``A x + b``."""
+        moved = A @ self.covariances @ A.T
+        covariances = (moved + moved.transpose(0, 2, 1)) / 2
+        return replace(self, means=self.means @ A.T + b, covariances=covariances)
+
+    def in_units(self, units: FloatArray) -> Prior:
+        """Return the density of ``x / units``, each column measured in a unit of its own."""
+        covariances = self.covariances / units / units[:, None]
+        return replace(self, means=self.means / units, covariances=covariances)
+
+    def equals(self, other: Prior) -> bool:
+        """Return whether two priors have the same parameters, bit for bit."""
+        return self is other or (
+            np.array_equal(self.weights, other.weights)
+            and np.array_equal(self.means, other.means)
+            and np.array_equal(self.covariances, other.covariances)
+            and len(self.probabilities) == len(other.probabilities)
+            and all(map(np.array_equal, self.probabilities, other.probabilities))
+        )
+
+
+def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:
+    """Return the inverse of a covariance, symmetric to the last bit, and its log determinant.
+
+    By Cholesky on the matrix with its columns brought to comparable scales, so that very different
+    ones cost no accuracy.
+    """
+    variances = np.diagonal(covariance)
+    if not (variances > 0).all():
+        raise np.linalg.LinAlgError(SINGULAR)
+    # Powers of two, because multiplying by them is exact, in whatever order.
+    scale = np.exp2(np.round(np.log2(variances) / 2))
+    root, failed = dpotrf((covariance / scale).T / scale, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError(SINGULAR)
+    lower = np.tril(dpotri(root, lower=1)[0])
+    inverse = lower + np.tril(lower, -1).T
+    log_determinant = 2 * float(np.log(np.diagonal(root)).sum() + np.log(scale).sum())
+    return (inverse / scale).T / scale, log_determinant
+
+
+SINGULAR = (
+    "A covariance of the density is not positive definite, so that rows cannot be conditioned on "
+    "it. Fit the density with a larger reg_covar or with shrinkage."
+)

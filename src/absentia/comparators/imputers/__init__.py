@@ -1,0 +1,1 @@
+"""Rivals that fill the holes before anything learns."""

@@ -1,0 +1,1 @@
+"""What results say: tables, pictures, tests of significance, a verdict."""

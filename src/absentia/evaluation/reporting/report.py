@@ -1,0 +1,407 @@
+"""From a file of results to a page that can be read, and its numbers and pictures as files.
+
+:func:`write_report` writes ``index.html``, one page with everything inside it, and beside it the
+same pictures as PNG and the same tables as CSV.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from absentia.evaluation.experiments import protocol_named
+from absentia.evaluation.reporting import figures
+from absentia.evaluation.reporting.answer import Answer
+from absentia.evaluation.reporting.figures import MECHANISM_LABELS, METRIC_LABELS
+from absentia.evaluation.reporting.report_names import (
+    description,
+    file_name,
+    in_words,
+    shown_facts,
+    slug,
+)
+from absentia.evaluation.reporting.significance import (
+    Comparison,
+    compare_ranks,
+    means_by,
+    paired_table,
+    ranks_by_rate,
+    summary_table,
+)
+from absentia.evaluation.running.cells import Protocol
+from absentia.evaluation.running.store import Results
+from absentia.reports.report_page import Page
+from absentia.reports.safe_text import show_text_literally, write_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from absentia.tables.files.whole_files import replaced
+
+__all__ = ["write_report", "write_reports"]
+
+#: Scores that are about probabilities, and whether less is better.
+_PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
+_PNG_DPI = 144
+
+
+def write_reports(results: Results, folder: str | Path) -> list[Path]:
+    """Write a report for each protocol, size and seed in the results; return the pages."""
+    held = results.protocols()
+    if not held:
+        raise ValueError(f"{results.path} holds no results yet: run a protocol first.")
+    several = len(held) > 1
+    pages = []
+    for name, size, seed, _ in held:
+        own = Path(folder) / file_name(f"{name}-{size}-{seed}") if several else Path(folder)
+        pages.append(write_report(results, protocol_named(name), size, seed, own))
+    return pages
+
+
+def write_report(
+    results: Results,
+    protocol: Protocol,
+    size: str,
+    seed: int,
+    folder: str | Path,
+    *,
+    answer: Answer | None = None,
+) -> Path:
+    """Write the report of one protocol into a folder, and return its page.
+
+    Parameters
+    ----------
+    results : Results
+    protocol : Protocol
+    size : str
+    seed : int
+    folder : path
+        Made where it does not exist.
+    answer : Answer, optional
+        Of a comparison on one table: its verdict, a picture of all methods and the table as it
+        was read come first, ranks and tests last.
+
+    Returns
+    -------
+    Path of ``index.html``
+    """
+    report = _Report(results, protocol, size, seed, Path(folder))
+    if answer is not None:
+        report.open_with(answer)
+    return report.write()
+
+
+class _Report:
+    def __init__(self, results: Results, protocol: Protocol, size: str, seed: int, folder: Path):
+        self.protocol = protocol
+        self.size, self.seed = size, seed
+        self.folder = folder
+        self.scores = results.scores(protocol.name, size, seed)
+        self.cells = results.cells(protocol.name, size, seed)
+        self.runs = results.runs(protocol.name, size, seed)
+        self._answered = False
+        self.page = Page(protocol.title, f"{protocol.name}, size {size}; {protocol.source}")
+
+    def open_with(self, answer: Answer) -> None:
+        """Begin with an answer; ranks and tests are for those who want them."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._answered = True
+        verdict, data = answer.verdict, answer.data
+        self.page.verdict(verdict.sentence)
+        self.page.section("All methods")
+        self.page.paragraph(answer.command())
+        label = METRIC_LABELS.get(self.protocol.metric, self.protocol.metric)
+        self._picture(
+            figures.dots(verdict.means, verdict.errors, label, baseline=answer.baseline),
+            "methods",
+            "Mean over the folds, and two standard errors to either side; training rows of folds "
+            "overlap, and the errors take that into account. The dashed line is the best constant "
+            "answer.",
+        )
+        shown = answer.scores.rename_axis(index="method", columns=None).reset_index()
+        shown["what it does"] = [description(name) for name in shown["method"]]
+        self.page.table(shown)
+        self.page.section("The table as it was read")
+        for sentence in [*answer.about(), *data.notes]:
+            self.page.paragraph(sentence)
+        if np.isnan(data.X).any():
+            self.page.table(answer.missing(), decimals=1)
+
+    def write(self) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_csv(self.scores, self.folder / "scores.csv")
+        cells = self.cells.assign(facts=self.cells["facts"].map(shown_facts))
+        write_csv(cells, self.folder / "cells.csv")
+        comparison = None
+        if (self.scores["metric"] == self.protocol.metric).any():
+            comparison = self._comparison()
+            self._verdict(comparison)
+            if not self._answered:
+                self._ranking(comparison)
+                self._curves()
+                self._by_data_set()
+            self._probabilities()
+        else:
+            self.page.verdict("No cell has finished without an error yet.")
+        self._times()
+        if self._answered:
+            self._ranking(comparison)
+        self._choices()
+        self._failures()
+        self._settings()
+        path = self.folder / "index.html"
+        with replaced(path) as draft:
+            draft.write_text(self.page.render(), encoding="utf-8")
+        return path
+
+    # ------------------------------------------------------------------ sections
+
+    def _comparison(self) -> Comparison | None:
+        table = paired_table(self.scores, self.protocol.metric, self.protocol.blocks)
+        # What saw complete rows is a bound, not a rival.
+        table = table.drop(columns=[c for c in ("complete",) if c in table.columns])
+        return compare_ranks(table, lower_is_better=self.protocol.lower_is_better)
+
+    def _verdict(self, comparison: Comparison | None) -> None:
+        failed = int((self.cells["error"] != "").sum())
+        tiles = {
+            "data sets": str(self.cells["dataset"].nunique()),
+            "methods": str(self.cells["method"].nunique()),
+            "cells": f"{len(self.cells):,}",
+            "failed": str(failed),
+            "hours of computing": f"{self.cells['seconds'].sum() / 3600:.2f}",
+        }
+        if self._answered:
+            return  # one verdict on one page, and one table
+        if comparison is None:
+            self.page.verdict(self._plain_verdict())
+        else:
+            best = comparison.ranks.index[0]
+            others = [name for name in comparison.as_good_as_best() if name != best]
+            sentence = f"{best} has the best mean rank, {comparison.ranks.iloc[0]:.2f} of "
+            sentence += f"{len(comparison.ranks)} methods over {comparison.n_blocks} blocks"
+            if comparison.p_value > comparison.level:
+                sentence += ", but Friedman's test finds no significant difference."
+            elif others:
+                sentence += f". There is no significant difference to {in_words(others)}."
+            else:
+                sentence += ", significantly better than all others."
+            self.page.verdict(sentence)
+        self.page.tiles(tiles)
+
+    def _plain_verdict(self) -> str:
+        chosen = self.scores[self.scores["metric"] == self.protocol.metric]
+        means = chosen.groupby("method")["value"].mean()
+        best = means.idxmin() if self.protocol.lower_is_better else means.idxmax()
+        label = METRIC_LABELS.get(self.protocol.metric, self.protocol.metric)
+        return f"{best} has the best {label} on average: {means[best]:.3f}."
+
+    def _ranking(self, comparison: Comparison | None) -> None:
+        if comparison is None:
+            return
+        self.page.section("Ranks and tests" if self._answered else "Ranking")
+        self._picture(
+            figures.rank_diagram(comparison),
+            "ranking",
+            "Mean rank over the blocks; 1 is best. Where two intervals overlap, Nemenyi's test "
+            f"finds no significant difference at {comparison.level:g}.",
+        )
+        p = "p < 1e-16" if comparison.p_value < 1e-16 else f"p = {comparison.p_value:.3g}"
+        blocks = ", ".join(self.protocol.blocks)
+        self.page.paragraph(
+            f"Friedman's test that all methods are alike: {p}, "
+            f"{comparison.n_blocks} blocks ({blocks}). Blocks of one data set are not independent "
+            "of each other, so the test is more confident than it should be."
+        )
+        if comparison.left_out:
+            self.page.paragraph(
+                f"Left out of the test, for lack of scores: {in_words(comparison.left_out)}."
+            )
+        pairwise = comparison.pairwise.loc[comparison.ranks.index, comparison.ranks.index]
+        write_csv(pairwise.reset_index(), self.folder / "nemenyi.csv")
+        table = comparison.ranks.rename("mean rank").rename_axis("method").reset_index()
+        table["p against the best"] = pairwise.iloc[0].to_numpy()
+        table["what it does"] = [description(name) for name in table["method"]]
+        write_csv(table, self.folder / "ranks.csv")
+        self.page.table(table)
+        by_rate = ranks_by_rate(
+            self.scores,
+            self.protocol.metric,
+            self.protocol.blocks,
+            list(comparison.ranks.index),
+            lower_is_better=self.protocol.lower_is_better,
+        )
+        if len(by_rate) > 1:
+            write_csv(by_rate.reset_index(), self.folder / "ranks-by-rate.csv")
+            self._picture(
+                figures.rank_curves(by_rate),
+                "ranks-by-rate",
+                "Mean rank at each share of missing values; 1 is best.",
+            )
+
+    def _curves(self) -> None:
+        metric = self.protocol.metric
+        chosen = self.scores[self.scores["metric"] == metric]
+        if chosen["rate"].nunique() < 2:
+            return
+        self.page.section("Against the share of missing values")
+        shown = [metric]
+        if "matrix_distance" in set(self.scores["metric"]):
+            shown.append("matrix_distance")
+        if metric == "error" and "fit_seconds" in set(self.scores["metric"]):
+            shown.append("fit_seconds")
+        for name in shown:
+            part = self.scores[self.scores["metric"] == name]
+            for (mechanism, variant), _ in part.groupby(["mechanism", "variant"]):
+                figure = figures.curves(
+                    self.scores,
+                    name,
+                    mechanism,
+                    variant,
+                    lower_is_better=self.protocol.lower_is_better or name != metric,
+                )
+                parts = (METRIC_LABELS.get(name, name), MECHANISM_LABELS.get(mechanism, mechanism))
+                caption = ", ".join(part for part in (*parts, variant) if part)
+                file = "-".join(part for part in ("curves", name, mechanism, slug(variant)) if part)
+                self._picture(figure, file, caption[0].upper() + caption[1:] + ".")
+
+    def _by_data_set(self) -> None:
+        protocol = self.protocol
+        self.page.section("By data set")
+        rows = ["dataset"]
+        rows += [c for c in ("variant", "mechanism") if self.scores[c].nunique() > 1]
+        table = means_by(self.scores, protocol.metric, rows)
+        self._picture(
+            figures.heat_map(table, protocol.metric, lower_is_better=protocol.lower_is_better),
+            "heat-map",
+            "Mean over everything else, every rate with the same weight; methods that were run "
+            "on a part only are not here. Absentia's own methods in colour; the best of each row "
+            "in bold on white.",
+        )
+        best = "min" if protocol.lower_is_better else "max"
+        self.page.table(table.reset_index(), best=best)
+        detailed = summary_table(self.scores, protocol.metric, (*rows, "rate"))
+        write_csv(detailed, self.folder / "summary.csv")
+        detailed["rate"] = 100 * detailed["rate"]
+        self.page.table(
+            detailed.rename(columns={"rate": "missing, %", "sd": "sd over samples"}),
+            folded=f"All {len(detailed):,} means, with standard deviations",
+        )
+
+    def _probabilities(self) -> None:
+        found = [m for m in _PROBABILITY_METRICS if m in set(self.scores["metric"])]
+        if not found or self.protocol.name not in ("real-holes", "compare"):
+            return
+        self.page.section("Probabilities")
+        self.page.paragraph(
+            "Machines without probabilities of their own get them by Platt's method from the "
+            "values that the inner cross-validation gave to rows it had not seen; regressors get "
+            "a normal distribution as wide as their errors on such rows. Means are over the data "
+            "sets that all methods were run on."
+        )
+        metrics = [*found, *(m for m in ("coverage_90",) if m in set(self.scores["metric"]))]
+        # Only data sets that every method has a score on: means over other sets do not compare.
+        by_set = self.scores[self.scores["metric"].isin(metrics)].pivot_table(
+            index=["metric", "dataset"], columns="method", values="value", aggfunc="mean"
+        )
+        means = by_set.dropna().groupby(level="metric").mean().T
+        metrics = [name for name in metrics if name in means.columns]
+        means = means[metrics].rename(columns=METRIC_LABELS).reset_index()
+        write_csv(means, self.folder / "probabilities.csv")
+        self.page.table(means)
+        if any("calibration" in facts for facts in self.cells["facts"]):
+            self._picture(
+                figures.calibration(self.cells),
+                "calibration",
+                "How often predictions were right against how sure they were; on the dotted line "
+                "they are as good as they say.",
+            )
+
+    def _times(self) -> None:
+        if not (self.cells["error"] == "").any():
+            return
+        self.page.section("Time")
+        self._picture(
+            figures.times(self.cells),
+            "times",
+            "Seconds for one cell, tuning included: the median, and the middle half as a band. "
+            "Cells may have shared the machine with others.",
+        )
+
+    def _choices(self) -> None:
+        rows = []
+        for method, part in self.cells[self.cells["error"] == ""].groupby("method"):
+            facts = list(part["facts"])
+            chosen = [f for f in facts if "inner_score" in f and isinstance(f.get("gamma"), float)]
+            gammas = sorted(f["gamma"] for f in chosen)
+            if not gammas:
+                continue
+            edges = Counter(f.get("gamma_edge", "") for f in facts)
+            rows.append(
+                {
+                    "method": method,
+                    "median gamma": gammas[len(gammas) // 2],
+                    "smallest": gammas[0],
+                    "largest": gammas[-1],
+                    "best on low edge, %": 100 * edges["low"] / len(facts),
+                    "best on high edge, %": 100 * edges["high"] / len(facts),
+                    "mask kernel chosen, %": 100
+                    * sum(bool(f.get("mask_weight")) for f in facts)
+                    / len(facts),
+                }
+            )
+        if not rows:
+            return
+        import pandas as pd
+
+        table = pd.DataFrame(rows)
+        write_csv(table, self.folder / "choices.csv")
+        self.page.section("What the inner cross-validation chose")
+        self.page.paragraph(
+            "Where the best kernel width lay on the edge of the grid, the grid was widened beyond "
+            "it, up to four steps; the table says how often."
+        )
+        self.page.table(table)
+
+    def _failures(self) -> None:
+        failed = self.cells[self.cells["error"] != ""]
+        if not len(failed):
+            return
+        self.page.section("Failures")
+        table = failed.groupby(["method", "error"]).size().rename("cells").reset_index()
+        table = table.sort_values("cells", ascending=False)
+        write_csv(table, self.folder / "failures.csv")
+        self.page.table(table)
+
+    def _settings(self) -> None:
+        import pandas as pd
+
+        self.page.section("How it was run")
+        self.page.paragraph(self.protocol.description)
+        self.page.paragraph(
+            f"Size {self.size}, seed {self.seed}; every other seed is derived from the cell, so "
+            "that all methods saw the same missing values and the same folds."
+        )
+        rows = [
+            {
+                "run": run["run"],
+                "started": str(run["started"])[:19].replace("T", " "),
+                "last result": str(run["finished"] or "")[:19].replace("T", " "),
+                "cells": run["cells"],
+                "hours of computing": (run["seconds"] or 0.0) / 3600,
+                "settings": ", ".join(f"{k}={v}" for k, v in run["settings"].items()),
+                "versions": ", ".join(f"{k} {v}" for k, v in run["versions"].items()),
+            }
+            for run in self.runs
+        ]
+        table = pd.DataFrame(rows)
+        write_csv(table, self.folder / "runs.csv")
+        self.page.table(table)
+
+    def _picture(self, figure: Figure, name: str, caption: str) -> None:
+        show_text_literally(figure)
+        with replaced(self.folder / f"{file_name(name)}.png") as draft:
+            figure.savefig(draft, dpi=_PNG_DPI)
+        self.page.picture(figure, caption)

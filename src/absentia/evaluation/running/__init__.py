@@ -1,0 +1,1 @@
+"""The cells of an experiment: run by processes, kept one by one."""

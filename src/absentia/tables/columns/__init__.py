@@ -1,0 +1,1 @@
+"""What one column holds and how it is read."""

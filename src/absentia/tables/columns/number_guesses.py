@@ -1,0 +1,151 @@
+"""Columns of numbers: typed ones, and those written as text, with limits, money and codes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from absentia.tables.columns.cell_counts import (
+    READABLE,
+    READABLE_OR_LOST,
+    counts_of,
+    unless_useless,
+    unreadable_note,
+)
+from absentia.tables.columns.column_readings import CellCounts, ColumnReading, numbers_of
+from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
+from absentia.tables.columns.words import Words, first_two_words
+from absentia.tables.phrases import count_as_missing, counted, infinite_note
+from absentia.tables.reading import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["number_notes", "numbers_of_words", "read_as_numbers", "typed_numbers"]
+
+#: A column with fewer rows is not taken for a list of identifiers.
+_FEWEST_IDS = 20
+_ID_NAME = re.compile(
+    r"^(?i:id|nr|index|key|rowid|unnamed: 0)$|(?i:^id[ _.-]|[ _.-]id$)|[a-z]I[dD]$"
+)
+
+
+def typed_numbers(column: pd.Series, *, find_codes: bool = True) -> ColumnReading:
+    values = numbers_of(column)
+    n_empty = int(column.isna().sum())
+    n_infinite = int(np.isnan(values).sum()) - n_empty
+    reading = _coded(values, str(column.name), n_empty, n_infinite, find_codes)
+    distinct = first_two_words(column)
+    if reading.counts.unreadable:
+        kept = without_sentinels(values, reading.sentinels)
+        distinct = [f"{value:g}" for value in np.unique(kept[~np.isnan(kept)])[:2]]
+    return unless_useless(reading, distinct)
+
+
+def _coded(
+    values: FloatArray, name: str, n_empty: int, n_infinite: int, find_codes: bool
+) -> ColumnReading:
+    """Return the reading of numbers that were typed, codes for missing values found."""
+    sentinels = find_sentinels(values) if find_codes else ()
+    notes = number_notes(values, sentinels, n_infinite)
+    n_lost = n_infinite + int(np.isin(values, sentinels).sum())
+    counts = CellCounts(len(values) - n_empty - n_lost, n_empty, unreadable=n_lost)
+    is_id = _numbers_the_rows(values, name)
+    return ColumnReading("number", "; ".join(notes), counts, sentinels=sentinels, is_id=is_id)
+
+
+def number_notes(values: FloatArray, sentinels: tuple[float, ...], n_infinite: int) -> list[str]:
+    """Return what is to be said about numbers: infinities, and codes for missing values."""
+    notes = [infinite_note(n_infinite)] if n_infinite else []
+    return [*notes, sentinel_note(values, sentinels)] if sentinels else notes
+
+
+def read_as_numbers(
+    words: Words, name: str, n_empty: int, max_categories: int
+) -> ColumnReading | None:
+    lower, upper = words.bounds(words.decimal_sign)
+    is_number = lower == upper
+    is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
+    counts = counts_of(words, is_number, n_empty, is_bound)
+    n_words = counts.read + counts.bounds + counts.unreadable
+    n_words -= int(words.counts[words.says_nothing() & ~is_number].sum())
+    needed = READABLE if len(words.distinct) <= max_categories else READABLE_OR_LOST
+    if not counts.read or counts.read + counts.bounds < needed * n_words:
+        return None
+    between = np.isfinite(lower) & np.isfinite(upper) & is_bound
+    if int(words.counts[between].sum()) > counts.read:
+        return None  # as many ranges are telephone numbers or scores rather than measurements
+    return numbers_of_words(words, lower, upper, name, n_empty)
+
+
+def numbers_of_words(
+    words: Words,
+    lower: FloatArray,
+    upper: FloatArray,
+    name: str,
+    n_empty: int,
+    *,
+    find_codes: bool = True,
+) -> ColumnReading:
+    """Return the reading of numbers that are written as text."""
+    is_number = lower == upper
+    is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
+    values = words.by_row(np.where(is_number, lower, np.nan))
+    sentinels = find_sentinels(values) if find_codes else ()
+    is_code = is_number & np.isin(lower, sentinels)
+    counts = counts_of(words, is_number & ~is_code, n_empty, is_bound)
+    decimal = words.decimal_sign
+    notes = ["numbers written as text" + ", with decimal commas" * (decimal == ",")]
+    notes += _mark_notes(words.marks())
+    if counts.bounds:
+        example = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
+        such = f"{counted(counts.bounds, 'value')} such as {example!r}"
+        notes.append(f"{such} {count_as_missing(counts.bounds)}")
+    if sentinels:
+        notes.append(sentinel_note(values, sentinels))
+    n_unreadable = counts.unreadable - int(words.counts[is_code].sum())
+    if n_unreadable:
+        notes.append(unreadable_note(words, ~is_number & ~is_bound, n_unreadable))
+    is_id = bool(name) and _numbers_the_rows(values, name)
+    reading = ColumnReading(
+        "number", "; ".join(notes), counts, decimal=decimal, sentinels=sentinels, is_id=is_id
+    )
+    used = is_number & ~is_code
+    return unless_useless(
+        reading, [word for word, read in zip(words.distinct, used, strict=True) if read]
+    )
+
+
+#: Signs that stand for one currency alone; "$" and "¥" do not, and "kr" is none of its codes.
+_SAME_CURRENCY = {"kr.": "kr", "EUR": "€", "GBP": "£", "INR": "₹", "PLN": "zł", "CZK": "Kč"}
+
+
+def _mark_notes(marks: dict[str, int]) -> list[str]:
+    """Return notes on money and percentages."""
+    # One currency can be written in two ways: what is written most often names it.
+    ranked = sorted((mark for mark in marks if mark != "%"), key=lambda mark: -marks[mark])
+    money = list({_SAME_CURRENCY.get(mark, mark): mark for mark in reversed(ranked)}.values())[::-1]
+    notes = []
+    if len(money) == 1:
+        notes.append(f"amounts of money in {money[0]}")
+    elif money:
+        notes.append(f"amounts of money in {', '.join(money)}, not converted")
+    if "%" in marks:
+        notes.append("percentages, 12 % taken as 12")
+    return notes
+
+
+def _numbers_the_rows(values: FloatArray, name: str) -> bool:
+    """Return whether numbers only identify rows: whole, all different, counting from 0 or 1.
+
+    With a name such as ``patient_id`` they may start anywhere. Some of the rows may have been left
+    out, so that a count has gaps.
+    """
+    n = len(values)
+    if n < _FEWEST_IDS or np.isnan(values).any() or (values != np.round(values)).any():
+        return False
+    if len(np.unique(values)) < n:
+        return False
+    return bool(_ID_NAME.search(name)) or bool(values.min() in (0, 1) and values.max() <= 2 * n)

@@ -1,0 +1,267 @@
+"""The words of a column, each different one interpreted once.
+
+A column of a hundred thousand rows often has ten different words. :class:`Words` finds them, reads
+them as numbers or as dates, and gives each row the answer that belongs to its word.
+
+The care goes into what "different" means: two values are the same word if they are written alike,
+which is not what pandas takes for equal (:func:`_equal_cells` says where the two part ways).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from absentia.engine.computed_once import computed_once
+from absentia.tables.columns.number_words import decimal_sign, limits_of_word, mark_of, number_of
+from absentia.tables.reading import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words"]
+
+#: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
+#: date that both fit are read day first.
+_DATE_FORMATS = (
+    "ISO8601",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%d-%m-%Y",
+    "%d.%m.%y",
+    "%Y/%m/%d",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M",
+    "%Y/%m/%d %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%b %d %Y",
+)
+SECONDS_A_DAY = 86_400.0
+#: What people write for an unknown value, in lower case. In a column of numbers or dates these
+#: are missing values; in a column of words they are words: "-" may be a result, and "none" too.
+_NOTHING_KNOWN = frozenset({
+    "-", "--", "---", "–", "—", ".", "..", "...", "*", "**", "?", "??", "/", "na", "n/a", "n.a.",
+    "n.a", "nan", "null", "none", "nil", "nd", "n/d", "n.d.", "unk", "unknown", "missing",
+    "not known", "not available", "not measured", "not done", "inf", "-inf", "infinity",
+    "#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
+})  # fmt: skip
+
+
+class Words:
+    """A column as text: its different words, in the order they appear, and which each row holds.
+
+    Attributes
+    ----------
+    distinct : list of str
+        The different words, without outer blanks.
+    codes : ndarray of shape (n_rows,)
+        For each row the place of its word in ``distinct``, -1 where it is missing.
+    counts : ndarray of shape (n_distinct,)
+        In how many rows each of the different words stands.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> words = Words(pd.Series(["2", " 1,5", None, "1,5 "]))
+    >>> words.distinct, words.codes.tolist(), words.counts.tolist()
+    (['2', '1,5'], [0, 1, -1, 1], [1, 2])
+    >>> words.by_row(words.numbers())
+    array([2. , 1.5, nan, 1.5])
+    """
+
+    def __init__(self, column: pd.Series):
+        cells = _equal_cells(column)
+        if cells is None:
+            spelled = list(_spelled(column))
+        else:
+            # The last assignment stays, so going backwards leaves the first row of each code. One
+            # missing row is among these: it decides how pandas hands out the others (categories
+            # that are whole numbers come as 1.0 beside a missing one, as 1 otherwise).
+            first = np.empty(int(cells.max(initial=-1)) + 1, dtype=np.intp)
+            first[cells[::-1]] = np.arange(len(cells))[::-1]
+            spelled = list(_spelled(column.iloc[first]))
+        position: dict[str | None, int] = {None: -1}
+        for word in spelled:
+            position.setdefault(word, len(position) - 1)
+        self.distinct: list[str] = [word for word in position if word is not None]
+        codes = np.fromiter(map(position.__getitem__, spelled), np.intp, count=len(spelled))
+        self.codes: IntArray = codes if cells is None else codes[cells]
+        present = self.codes[self.codes >= 0]
+        self.counts: IntArray = np.bincount(present, minlength=len(self.distinct))
+        self._ends: dict[str, tuple[FloatArray, FloatArray]] = {}  # found once
+
+    @computed_once
+    def decimal_sign(self) -> str:
+        """What separates decimals in this column, ``"."`` or ``","``."""
+        return decimal_sign(self.distinct)
+
+    def numbers(self, decimal: str = ".") -> FloatArray:
+        """Read the different words as numbers, NaN where one is none."""
+        return np.array([number_of(word, decimal) for word in self.distinct], dtype=np.float64)
+
+    def bounds(self, decimal: str = ".") -> tuple[FloatArray, FloatArray]:
+        """Return where the number of each different word lies: the lower and the upper end.
+
+        ``"3"`` lies from 3 to 3, ``"<0.5"`` from minus infinity to 0.5, ``">= 10"`` from 10 to
+        infinity, ``"5-10"`` from 5 to 10, and a word that is no number anywhere.
+        """
+        if decimal not in self._ends:
+            lower = self.numbers(decimal)
+            upper = lower.copy()
+            for k in np.flatnonzero(np.isnan(lower)):
+                lower[k], upper[k] = limits_of_word(self.distinct[k], decimal)
+            self._ends[decimal] = lower, upper
+        return self._ends[decimal]
+
+    def marks(self) -> dict[str, int]:
+        """Return in how many rows numbers have a currency or percent sign, by the sign."""
+        found: dict[str, int] = {}
+        for word, count in zip(self.distinct, self.counts.tolist(), strict=True):
+            mark = mark_of(word)
+            if mark:
+                found[mark] = found.get(mark, 0) + count
+        return found
+
+    def says_nothing(self) -> BoolArray:
+        """Return which of the different words stand for "not known", such as ``-`` or ``n/a``."""
+        return np.array([word.lower() in _NOTHING_KNOWN for word in self.distinct], dtype=bool)
+
+    def days(self, date_formats: Sequence[str]) -> FloatArray:
+        """Read the different words as dates: days since 1970, NaN where one is none.
+
+        Each word is read by the first of the formats that fits.
+        """
+        import pandas as pd
+
+        words = pd.Series(self.distinct, dtype=object)
+        days = np.full(len(words), np.nan)
+        for date_format in date_formats:
+            left = np.isnan(days)
+            if not left.any():
+                break
+            dates = pd.to_datetime(words[left], format=date_format, errors="coerce", utc=True)
+            days[left] = days_since_1970(dates)
+        return days
+
+    def n_rows_read(self, of_words: FloatArray) -> int:
+        """Return how many rows have a word that was read as something."""
+        return int(self.counts[np.isfinite(of_words)].sum())
+
+    def date_formats(self) -> tuple[tuple[str, ...], int]:
+        """Return how dates are spelled, the commonest format first, and how many rows are dates.
+
+        A column that was put together from several sources has several spellings. Of formats that
+        differ in the order of day and month alone only the better one is used: a word that does not
+        fit it is not read the other way round.
+        """
+        best, most = "", 0
+        n_present = int(self.counts.sum())
+        for date_format in _DATE_FORMATS:
+            n_read = self.n_rows_read(self.days([date_format]))
+            if n_read > most:
+                best, most = date_format, n_read
+            if most == n_present:
+                break
+        if not best or most == n_present:
+            return ((best,) if best else ()), most
+        chosen = [best]
+        for date_format in _DATE_FORMATS:
+            if any(_same_but_for_order(date_format, known) for known in chosen):
+                continue
+            n_read = self.n_rows_read(self.days([*chosen, date_format]))
+            if n_read > most:
+                chosen.append(date_format)
+                most = n_read
+        return tuple(chosen), most
+
+    def by_row(self, of_words: FloatArray) -> FloatArray:
+        """Give each row the entry of its word along the first axis, NaN where it is missing."""
+        missing = np.full((1, *of_words.shape[1:]), np.nan)
+        # The code -1 of a missing word takes the last entry.
+        taken: FloatArray = np.concatenate([of_words, missing])[self.codes]
+        return taken
+
+
+def _same_but_for_order(one: str, other: str) -> bool:
+    """Return whether two formats have the same signs, as day/month and month/day have."""
+    return sorted(one) == sorted(other)
+
+
+def first_two_words(column: pd.Series) -> list[str]:
+    """Return the different words of a column, but stop at the second: numbers soon have two."""
+    found: list[str] = []
+    for word in _spelled(column):
+        if word is not None and word not in found:
+            found.append(word)
+            if len(found) == 2:
+                break
+    return found
+
+
+def days_since_1970(dates: Any) -> FloatArray:
+    """Return a series of dates with a time zone as days, NaN where there is none."""
+    import pandas as pd
+
+    # An epoch in seconds: one in nanoseconds would not reach 9999-12-31, which people write.
+    epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
+    seconds = (dates - epoch).dt.total_seconds()
+    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
+    return days
+
+
+def _spelled(column: pd.Series) -> Iterator[str | None]:
+    """Yield the values of a column as text without outer blanks, None where missing."""
+    missing = column.isna().to_numpy()
+    # Whole numbers are 1.0 beside a missing value and 1 otherwise: the same word.
+    whole = column.dtype.kind == "f" or hasattr(column.dtype, "categories")
+    for value, gone in zip(column, missing, strict=True):
+        if gone:
+            yield None
+        elif whole and isinstance(value, float) and value.is_integer():
+            yield f"{value + 0.0:.0f}"
+        else:
+            yield str(value).strip() or None
+
+
+def _equal_cells(column: pd.Series) -> IntArray | None:
+    """Return codes 0, 1, ... that rows with equal cells share, None if that says too little.
+
+    Equal cells must be written alike, and Python's objects need not be: ``1``, ``1.0`` and ``True``
+    are equal, so are the times of one instant in two zones, and a member of an ``Enum`` of strings
+    and its value. So only categories and plain strings have codes; all else is spelled row by row.
+    """
+    import pandas as pd
+
+    dtype = column.dtype
+    # Missing cells get codes of their own, however many: which they are is asked later.
+    if isinstance(dtype, pd.CategoricalDtype):
+        # The codes of pandas again, because some categories may be in no row.
+        return _codes(column.cat.codes.to_numpy())
+    if isinstance(dtype, pd.StringDtype) and dtype.storage.startswith("pyarrow"):
+        return _codes(column.array)
+    if not isinstance(dtype, pd.StringDtype) and not pd.api.types.is_object_dtype(dtype):
+        return None
+    cells = list(column)
+    if set(map(type, compress(cells, column.notna().tolist()))) != {str}:
+        return None
+    position = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+    return np.fromiter(map(position.__getitem__, cells), np.intp, count=len(cells))
+
+
+def _codes(values: Any) -> IntArray:
+    import pandas as pd
+
+    codes: IntArray = pd.factorize(values, use_na_sentinel=False)[0]
+    return codes

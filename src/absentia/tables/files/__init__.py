@@ -1,0 +1,1 @@
+"""Tables in files, and files that are written whole."""

@@ -1,0 +1,150 @@
+"""Delimited text (CSV and its relatives) becomes a pandas frame with the columns that it shows.
+
+What goes wrong here goes wrong in silence: a separator at the end of each row moves all columns by
+one, text in UTF-16 is read as one column of noise. So the reader looks before it reads.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+import re
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from absentia.tables.phrases import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_csv", "read_delimited"]
+
+_SEPARATORS = ",;\t|"
+#: UTF-32 before UTF-16: the mark of the one begins with that of the other.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+#: The line that Excel reads first, and writes nowhere.
+_EXCEL_LINE = re.compile(r'^"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
+_TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+
+
+def read_delimited(
+    content: bytes, source: str, note: Callable[[str], None] = lambda text: None
+) -> pd.DataFrame:
+    """Read the bytes of a delimited text, whatever its encoding and its separator.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8, UTF-16 or UTF-32 with a byte order mark, UTF-8 or Latin-1 without. A first line
+        ``sep=;``, as Excel reads it, names the separator; otherwise it is the commonest of comma,
+        semicolon, tab and bar in the header.
+    source : str
+        What to call it in messages.
+    note : callable
+        Called with a sentence about names that come more than once.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Names of columns have no blanks around them.
+
+    Examples
+    --------
+    >>> from absentia.tables.files.delimited import read_delimited
+    >>> read_delimited("sep=;\\na;b\\n1;2,5\\n".encode("utf-16"), "my.csv").to_dict("list")
+    {'a': [1], 'b': ['2,5']}
+    """
+    text = _decoded(content, source)
+    if not text.strip():
+        raise ValueError(f"{source} is empty.")
+    named = _EXCEL_LINE.match(text)
+    if named:
+        text = text[named.end() :]
+    header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
+    bare = re.sub(r'"[^"]*"', "", header)
+    separator = named[1] if named else max(_SEPARATORS, key=bare.count)
+    frame = read_csv(io.StringIO(text), source=source, sep=separator)
+    if not len(frame):
+        raise ValueError(f"{source} has a header and no rows.")
+    _note_repeated(header, separator, note)
+    names = [str(name).strip() for name in frame.columns]
+    if len(set(names)) == len(names):
+        frame.columns = names
+    return frame
+
+
+def _note_repeated(header: str, separator: str, note: Callable[[str], None]) -> None:
+    """Say which names came more than once; pandas adds a number to the later ones."""
+    names = [name.strip() for name in next(csv.reader([header.strip()], delimiter=separator), [])]
+    repeated = list(dict.fromkeys(name for name in names if name and names.count(name) > 1))
+    for name in repeated:
+        note(f"The name {name!r} comes {names.count(name)} times: the later ones are '{name}.1'...")
+
+
+def read_csv(
+    file: str | os.PathLike[str] | io.StringIO, *, source: str, sep: str = ","
+) -> pd.DataFrame:
+    """Read a CSV file as pandas does, but never move a column.
+
+    ``?`` is a missing value besides the empty cell. A separator at the end of each row is read as
+    what it is; rows with more values than the header has names are refused.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("Reading tables needs pandas: pip install 'absentia[tables]'.") from None
+    how: dict[str, Any] = {"sep": sep, "na_values": ["?"], "skipinitialspace": True}
+    how["low_memory"] = False
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", pd.errors.ParserWarning)
+            # Without this, pandas takes the first values of rows that are longer than the header
+            # for names of rows, and moves all others.
+            frame = pd.read_csv(file, index_col=False, **how)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        too_long = _TOO_LONG.search(str(error))
+        what = (
+            f"line {too_long[2]} has {too_long[3]} values, the lines before it {too_long[1]}"
+            if too_long
+            else str(error).strip()
+        )
+        raise ValueError(f"{source} cannot be read as CSV: {what}.") from error
+    if caught:
+        if isinstance(file, io.StringIO):
+            file.seek(0)
+        moved = pd.read_csv(file, **how)
+        n_more = moved.index.nlevels
+        if moved.reset_index().iloc[:, -n_more:].notna().any(axis=None):
+            raise ValueError(
+                f"The header of {source} has {counted(moved.shape[1], 'name')}, but its rows have "
+                f"{moved.shape[1] + n_more} values: name every column."
+            )
+    nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
+    return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
+
+
+def _decoded(content: bytes, source: str) -> str:
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in content[:2]:
+        # A header of plain letters in UTF-16 has a zero in every other place.
+        encoding = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding != "utf-8":
+            raise ValueError(
+                f"{source} is damaged: it is not {encoding.upper()} throughout."
+            ) from error
+        text = content.decode("latin-1")
+    if "\0" in text:
+        raise ValueError(f"{source} is no text file: it holds zero bytes.")
+    return text

@@ -1,0 +1,1 @@
+"""How the columns of a frame are used: planned at fit, applied at predict."""

@@ -1,0 +1,366 @@
+"""The plan of a table's columns: made from the training rows, applied to every table after them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from absentia.tables.bounded_table import with_limits
+from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.number_guesses import number_notes
+from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
+from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
+from absentia.tables.plan.frame_readings import fill_columns, plan_readings
+from absentia.tables.plan.frames import as_frame
+from absentia.tables.plan.plan_warnings import warn_of_codes, warn_of_new_words
+from absentia.tables.reading import FloatArray, IntArray, has_columns_of_words, is_frame
+from absentia.tables.stored import Stored
+from absentia.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ColumnPlan", "read_planned"]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPlan(Stored):
+    """How each column of a data frame is used: as a number, a date, a category, or not at all.
+
+    Made by a machine from the frame that it is fitted to, kept as ``columns_``, and applied to
+    every frame after it. A word that training never saw is missing, and a whole column that a later
+    frame lacks is missing in every row, both with a warning.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns of the training frame.
+    readings : tuple of ColumnReading
+        How each is read.
+    codes : bool
+        Whether columns of words become one column of codes each (for a density that knows
+        categories) or indicator columns.
+    centres, scales : ndarray
+        Numbers, dates, orders and indicators are brought to standard units by these: in a table of
+        words and numbers no unit is common to all columns. Zero and one for codes.
+    plain : bool
+        Whether the frame has numbers only: then they are used as they are, except codes for missing
+        values such as -999.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from absentia import SVC
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "age": [22.0, 38.0, None, 35.0],
+    ...         "sex": ["male", "female", "female", None],
+    ...         "ship": ["Titanic"] * 4,
+    ...     }
+    ... )
+    >>> SVC().fit(table, [0, 1, 1, 0]).columns_
+    column  used as   note
+    age     number
+    sex     category  words, 1 for 'male' and 0 for 'female'
+    ship    left out  its only value is 'Titanic'
+    """
+
+    names: tuple[str, ...]
+    readings: tuple[ColumnReading, ...]
+    codes: bool
+    centres: FloatArray
+    scales: FloatArray
+    plain: bool = False
+
+    def validate(self) -> None:
+        """Raise ValueError unless there is a reading per column and a scale per number."""
+        self._require_type("readings", tuple)
+        for reading in self.readings:
+            if not isinstance(reading, ColumnReading):
+                raise ValueError("ColumnPlan.readings must be readings of columns.")
+            reading.validate()
+        if len(self.names) != len(self.readings) or len(set(self.names)) != len(self.names):
+            raise ValueError("ColumnPlan.names must be one per reading, and all different.")
+        for name in ("centres", "scales"):
+            self._require_array(name, np.float64, (len(self.labels),))
+            self._require_finite(name)
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        max_categories: int = 30,
+        keep_ids: bool = False,
+        codes: bool = False,
+    ) -> ColumnPlan:
+        """Make the plan of a pandas or polars frame.
+
+        Machines make theirs without any of these parameters. To choose for yourself, make the
+        plan, and train on ``plan.read(X)``; the machine reads later frames by it.
+
+        Parameters
+        ----------
+        X : frame
+        kinds : dict from column to {"number", "category", "date", "cyclic date", "left out"}, \
+optional
+            What these columns are, whatever they look like.
+        max_categories : int, default=30
+            A column of words with more different values than this is left out.
+        keep_ids : bool, default=False
+            Whether to keep columns that only name the rows.
+        codes : bool, default=False
+            Whether categories are to stay categories, for ``density="mixed"``.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from absentia import ColumnPlan
+        >>> table = pd.DataFrame({"ward": [1, 2, 3, 2], "age": [41, 67, None, 52]})
+        >>> ColumnPlan.of(table, kinds={"ward": "category"})
+        column  used as   note
+        ward    category  words, one indicator column for each of the 3
+        age     number
+        """
+        frame = as_frame(X)
+        found, _ = plan_readings(
+            frame, max_categories=max_categories, keep_ids=keep_ids, kinds=kinds
+        )
+        readings = {name: _with_limits(reading) for name, reading in found.items()}
+        warn_of_codes(readings)
+        values = fill_columns(frame, readings, [], codes=codes)
+        plan = cls(
+            tuple(readings),
+            tuple(readings.values()),
+            codes,
+            np.zeros(values.shape[1]),
+            np.ones(values.shape[1]),
+        )
+        numbers = [j for j in range(values.shape[1]) if j not in plan.category_columns]
+        # In units of the largest value, whose square need not be a number any more.
+        largest = np.nanmax(np.abs(values[:, numbers]), axis=0)
+        largest[largest == 0] = 1.0
+        centres = np.nanmean(values[:, numbers] / largest, axis=0)
+        spreads = np.nanstd(values[:, numbers] / largest, axis=0) * largest
+        plan.centres[numbers] = centres * largest
+        plan.scales[numbers] = np.where(spreads > 0, spreads, 1.0)
+        return plan
+
+    @classmethod
+    def of_numbers(cls, table: Table) -> ColumnPlan:
+        """Make the plan of a frame of numbers alone: they are used as they are."""
+        readings = {}
+        for name, values in zip(table.labels, table.array.T, strict=True):
+            sentinels = find_sentinels(values)
+            notes = number_notes(values, sentinels, 0)
+            known = values[~np.isnan(values)]
+            if not len(known):
+                notes.append("it has no value at all")
+            elif known.min() == known.max():
+                notes.append(f"its only value is {known[0]:g}")
+            readings[name] = ColumnReading("number", "; ".join(notes), sentinels=sentinels)
+        warn_of_codes(readings)
+        n = len(readings)
+        units = (np.zeros(n), np.ones(n))
+        return cls(tuple(readings), tuple(readings.values()), False, *units, plain=True)
+
+    def without_codes(self, values: FloatArray) -> FloatArray:
+        """Return an array of the plan's columns with NaN for codes such as -999."""
+        coded = [j for j, reading in enumerate(self.readings) if reading.sentinels]
+        if not coded:
+            return values
+        out = values.copy()
+        for j in coded:
+            out[:, j] = without_sentinels(values[:, j], self.readings[j].sentinels)
+        return out
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the columns behind the door: ``column``, or ``column=word``."""
+        pairs = zip(self.names, self.readings, strict=True)
+        return [label for name, reading in pairs for label in reading.names(name, self.codes)]
+
+    @property
+    def category_columns(self) -> tuple[int, ...]:
+        """Which of the columns behind the door hold codes of categories."""
+        if not self.codes:
+            return ()
+        sources = self._sources()
+        return tuple(j for j, (_, r, _) in enumerate(sources) if r.kind == "category")
+
+    def _sources(self) -> list[tuple[str, ColumnReading, int]]:
+        """Return, for each column behind the door, its column, reading and part of it."""
+        pairs = zip(self.names, self.readings, strict=True)
+        return [(n, r, k) for n, r in pairs for k in range(r.width_of(self.codes))]
+
+    def source_columns(self) -> np.ndarray:
+        """Return, for each column behind the door, the name of the column it is read from."""
+        return np.array([name for name, _, _ in self._sources()], dtype=object)
+
+    def groups(self) -> list[tuple[str, tuple[int, ...], FloatArray | None]]:
+        """Return each column of the frame with its columns behind the door.
+
+        Returns
+        -------
+        list of (name, places, options)
+            ``options`` are the numbers behind the door for each category of a column of words,
+            shape (n_categories, len(places)); None for numbers, and for columns that are left out
+            and have no places.
+        """
+        found: list[tuple[str, tuple[int, ...], FloatArray | None]] = []
+        start = 0
+        for name, reading in zip(self.names, self.readings, strict=True):
+            width = reading.width_of(self.codes)
+            places = tuple(range(start, start + width))
+            start += width
+            options = None
+            if width and reading.kind == "category":
+                words = np.arange(len(reading.categories), dtype=np.float64)[:, None]
+                options = words if self.codes or width == 1 else np.eye(width)
+                options = (options - self.centres[list(places)]) / self.scales[list(places)]
+            found.append((name, places, options))
+        return found
+
+    def read(self, X: Any, *, new: bool = True) -> Table:
+        """Read a table by the plan; ``new`` says that it is not the table of training.
+
+        Parameters
+        ----------
+        X : frame, or array-like of shape (n_samples, len(names))
+            Arrays have the columns of the training frame in their order.
+        """
+        frame = as_frame(X)
+        if not is_frame(X):
+            if frame.shape[1] != len(self.names):
+                raise ValueError(
+                    f"X has {frame.shape[1]} features, but a table of {len(self.names)} features "
+                    "is expected as input: those of the training frame."
+                )
+            frame.columns = list(self.names)
+        if not len(frame):
+            raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
+        readings = dict(zip(self.names, self.readings, strict=True))
+        absent = []
+        if new:
+            absent = absent_columns(set(frame.columns), readings)
+            warn_of_absent_columns(absent)
+            warn_of_new_words(frame, readings, absent)
+        return replace(
+            self.values(frame, absent),
+            names=tuple(self.labels),
+            category_columns=self.category_columns,
+            plan=self,
+        )
+
+    def values(self, frame: pd.DataFrame, absent: list[str]) -> Table:
+        """Return the numbers of a pandas frame in the units of the plan, with their limits."""
+        readings = dict(zip(self.names, self.readings, strict=True))
+        values = fill_columns(frame, readings, absent, codes=self.codes)
+        values -= self.centres
+        values /= self.scales
+        lower, upper = self._limits(frame, readings, values)
+        # "5-5" is a value.
+        values, low, high = with_limits(values, lower, upper, self.labels)
+        return Table(values, lower=low, upper=high)
+
+    def _limits(
+        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the limits of numbers that are written as such, as in ``<0.5``."""
+        lower, upper = np.full(values.shape, -np.inf), np.full(values.shape, np.inf)
+        place = {label: j for j, label in enumerate(self.labels)}
+        for name, reading in readings.items():
+            if name not in frame.columns or name not in place or reading.kind != "number":
+                continue
+            if frame[name].dtype.kind not in "iufb":
+                j = place[name]
+                low, high = reading.bounds(frame[name])
+                unknown = np.isnan(values[:, j])
+                lower[unknown, j] = (low[unknown] - self.centres[j]) / self.scales[j]
+                upper[unknown, j] = (high[unknown] - self.centres[j]) / self.scales[j]
+        return lower, upper
+
+    def restored(
+        self, values: FloatArray, columns: IntArray | Sequence[int] | None = None
+    ) -> pd.DataFrame:
+        """Return numbers and codes behind the door as a pandas frame of the user's own values.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_columns)
+        columns : ndarray of int, optional
+            Which columns behind the door these are; by default all.
+        """
+        import pandas as pd
+
+        sources = self._sources()
+        out = {}
+        for at, j in enumerate(range(values.shape[1]) if columns is None else columns):
+            name, reading, part = sources[j]
+            if part == 0:  # the other parts of a date follow from the first
+                out[name] = reading.restored(values[:, at] * self.scales[j] + self.centres[j])
+        return pd.DataFrame(out)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the plan as a pandas frame: one line per column."""
+        import pandas as pd
+
+        return pd.DataFrame(self._lines(), columns=["column", "used as", "note"])
+
+    def _lines(self) -> list[tuple[str, str, str]]:
+        lines = []
+        for name, reading in zip(self.names, self.readings, strict=True):
+            if reading.left_out:
+                lines.append((name, "left out", reading.note.removeprefix("left out, ")))
+            elif self.codes and reading.kind == "category":
+                lines.append((name, "category", f"{len(reading.categories)} categories"))
+            else:
+                lines.append((name, str(reading.kind), reading.note))
+        return lines
+
+    def __repr__(self) -> str:
+        lines = [("column", "used as", "note")]
+        lines += [(_printable(name), kind, note) for name, kind, note in self._lines()]
+        widths = [max(len(line[at]) for line in lines) for at in (0, 1)]
+        return "\n".join(
+            f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {note}".rstrip()
+            for name, kind, note in lines
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+            for line in self._lines()
+        )
+        head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _printable(name: str) -> str:
+    """Return a name with control characters written out, which could drive a terminal."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
+
+
+def _with_limits(reading: ColumnReading) -> ColumnReading:
+    """Return a reading whose note says that limits are used, which the encoder leaves out."""
+    if not reading.counts.bounds:
+        return reading
+    said = re.sub(r"(such as [^;]*?) counts? as missing", r"\1 taken as limits", reading.note)
+    return replace(reading, note=said)
+
+
+def read_planned(X: Any, *, codes: bool) -> Table:
+    """Read a table of training: a frame by the plan that is made of it, any other as it is."""
+    if not is_frame(X):
+        return Table.of(X)
+    if has_columns_of_words(X):
+        return ColumnPlan.of(X, codes=codes).read(X, new=False)
+    table = Table.of(X)
+    plan = ColumnPlan.of_numbers(table)
+    return replace(table, array=plan.without_codes(table.array), plan=plan)

@@ -1,0 +1,96 @@
+"""How each column of a frame is read: decided from the training frame, then applied to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from absentia.tables.columns.column_guesses import read_as, read_column
+from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.phrases import counted, listed
+from absentia.tables.reading import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+__all__ = ["fill_columns", "plan_readings"]
+
+
+def plan_readings(
+    frame: pd.DataFrame,
+    *,
+    max_categories: int = 30,
+    keep_ids: bool = False,
+    kinds: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, ColumnReading], list[str]]:
+    """Decide how each column of a pandas frame is read; columns that name rows are left out.
+
+    ``kinds`` are readings by column that the user asked for.
+
+    Returns
+    -------
+    readings : dict of str to ColumnReading
+    ids : list of str
+        The columns that were left out because they only name the rows.
+    """
+    columns = list(frame.columns)
+    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"Every column needs a name of its own, but {repeated[0]!r} appears more than "
+            "once: rename one of them."
+        )
+    if not len(frame) or not columns:
+        raise ValueError(
+            f"A table needs at least one row and one column, found "
+            f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
+        )
+    asked = kinds or {}
+    unknown = [name for name in asked if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
+            f"are {listed(columns)}."
+        )
+    readings = {
+        name: read_as(frame[name], asked[name], max_categories=max_categories)
+        if name in asked
+        else read_column(frame[name], max_categories=max_categories)
+        for name in columns
+    }
+    found = [name for name in columns if readings[name].is_id and name not in asked]
+    ids = [] if keep_ids else found
+    for name in ids:
+        words = readings[name].kind == "category"
+        what = "it has a different word in each row" if words else "it only numbers the rows"
+        readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
+    if all(reading.left_out for reading in readings.values()):
+        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        raise ValueError("No column carries anything to learn from. " + "; ".join(notes) + ".")
+    return readings, ids
+
+
+def fill_columns(
+    frame: pd.DataFrame,
+    readings: dict[str, ColumnReading],
+    absent: list[str],
+    *,
+    codes: bool = False,
+) -> FloatArray:
+    """Return the columns of a frame as numbers, NaN where missing and in columns that it lacks.
+
+    With ``codes`` a column of words is one column of codes, otherwise indicator columns.
+    """
+    widths = [reading.width_of(codes) for reading in readings.values()]
+    # Filled column by column: a table of words is many times its size as indicators.
+    out = np.full((len(frame), sum(widths)), np.nan)
+    start = 0
+    for (name, reading), width in zip(readings.items(), widths, strict=True):
+        if name not in absent and width:
+            out[:, start : start + width] = reading.values(frame[name], codes=codes)
+        start += width
+    return out

@@ -1,0 +1,67 @@
+"""What a user is told when a frame is read: guesses that change values, words that are new."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.words import Words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+__all__ = ["new_words", "warn_of_codes", "warn_of_new_words"]
+
+
+def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
+    """Warn of numbers that are taken for codes of missing values: a guess that changes values."""
+    found = [f"{name!r} has {r.note}" for name, r in readings.items() if r.sentinels]
+    if found:
+        some = "; ".join(found[:5]) + f"; and {len(found) - 5} more columns" * (len(found) > 5)
+        warnings.warn(
+            f"Codes for missing values: {some}. To use them as numbers, say so: "
+            "ColumnPlan.of(X, kinds={column: 'number'}).read(X), or pass an array.",
+            stacklevel=4,
+        )
+
+
+def new_words(
+    frame: pd.DataFrame, readings: Mapping[str, ColumnReading], absent: Sequence[str] = ()
+) -> list[str]:
+    """Return what in a later frame training never saw, such as ``'violet' in 'colour'``.
+
+    Words of categories, and words in columns where training had numbers alone; both count as
+    missing.
+    """
+    found = []
+    for name, reading in readings.items():
+        if reading.left_out or name in absent or frame[name].dtype.kind in "iufbmM":
+            continue
+        words = Words(frame[name])
+        if reading.categories:
+            new = [word for word in words.distinct if word not in reading.categories]
+        elif reading.kind == "number" and not reading.counts.unreadable:
+            lower, upper = words.bounds(reading.decimal)
+            unread = ~np.isfinite(lower) & ~np.isfinite(upper) & ~words.says_nothing()
+            new = [word for word, other in zip(words.distinct, unread, strict=True) if other]
+        else:
+            continue
+        if new:
+            found.append(f"{new[0]!r} in {name!r}" + f" and {len(new) - 1} more" * (len(new) > 1))
+    return found
+
+
+def warn_of_new_words(
+    frame: pd.DataFrame, readings: dict[str, ColumnReading], absent: list[str]
+) -> None:
+    found = new_words(frame, readings, absent)
+    if found:
+        warnings.warn(
+            f"Words that training never saw count as missing: {', '.join(found[:8])}.",
+            stacklevel=4,
+        )

@@ -1,0 +1,64 @@
+"""The answer of a comparison: the same on the terminal and on the page, and it resumes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from absentia.evaluation import compare_table, comparison_text
+from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.reporting.figures import dots
+from absentia.missingness.amputation import mcar
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, "up", "down")
+    return Dataset("mine", "classification", mcar(X, 0.1, random_state=0), y, ("a", "b", "c"))
+
+
+@pytest.fixture(scope="module")
+def outcome(data, tmp_path_factory):
+    return compare_table(
+        data, methods=["mean", "zero", "genrbf"], folder=tmp_path_factory.mktemp("report"),
+        progress=False, target="my target", file="my file.csv",
+    )  # fmt: skip
+
+
+def test_the_terminal_and_the_page_have_one_order(outcome, data):
+    order = list(outcome.verdict.means)
+    assert list(outcome.table.index) == order
+    scores = list(outcome.verdict.means.values())
+    assert scores == sorted(scores, reverse=True)
+    text = comparison_text(outcome, data, "my target", "my file.csv")
+    assert re.findall(r"^(mean|zero|genrbf)\b", text, re.MULTILINE) == order
+    first_table = outcome.page.read_text().split("<table", 2)[1]
+    assert re.findall(r"<td[^>]*>(mean|zero|genrbf)</td>", first_table) == order
+
+
+def test_the_page_has_the_command_the_file_the_columns_and_the_baseline(outcome):
+    page = outcome.page.read_text()
+    assert "absentia train &#39;my file.csv&#39; -t &#39;my target&#39;" in page
+    assert "Classification of my target (2 classes) in my file.csv." in page
+    assert "would have accuracy" in page
+    assert "missing, %" in page
+    # Ranks and tests come after the answer.
+    assert page.index("All methods</h2>") < page.index("Ranks and tests</h2>")
+
+
+def test_a_comparison_that_was_stopped_says_that_it_continues(data, tmp_path):
+    said = []
+    compare_table(data, methods=["mean"], folder=tmp_path, progress=False, say=said.append)
+    assert not said
+    compare_table(data, methods=["mean"], folder=tmp_path, progress=False, say=said.append)
+    assert said == [f"Continuing: 5 of 5 fits were done by an earlier run in {tmp_path}."]
+
+
+def test_the_picture_shows_the_best_constant_answer():
+    panel = dots({"mean": 0.8, "zero": 0.7}, {"mean": 0.1, "zero": 0.1}, "accuracy", 0.6).axes[0]
+    assert [tick.get_text() for tick in panel.get_yticklabels()] == ["zero", "mean"]
+    assert any(set(line.get_xdata()) == {0.6} for line in panel.lines)

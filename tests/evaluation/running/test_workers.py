@@ -1,0 +1,25 @@
+"""Processes that run cells."""
+
+import os
+import signal
+
+import pytest
+
+from absentia.evaluation.running.cells import Cell, Context
+from absentia.evaluation.running.workers import run_in_processes
+
+
+def blocked_signals(cell, context):
+    """Return no scores, and which signals this process does not receive."""
+    return (), {"blocked": [int(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, [])]}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are masked on POSIX systems only")
+def test_only_the_parent_hears_an_interrupt():
+    """Ctrl-C goes to all processes of a terminal; the others printed where they were."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    cells = [Cell("toy", "a", "good")]
+    (result,) = run_in_processes(blocked_signals, cells, Context(size="smoke"), jobs=1)
+    assert not result.error
+    assert signal.SIGINT in result.facts["blocked"]
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

@@ -1,0 +1,72 @@
+"""Delimited text as people have it: encodings, separators, and rows that do not fit the header."""
+
+import numpy as np
+import pytest
+
+from absentia import datasets
+from absentia.tables.files.delimited import read_delimited
+
+TEXT = "größe;y\n1,5;ja\n;nein\n"
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"],
+)
+@pytest.mark.parametrize("first", ["", "sep=;\n", '"sep=;"\r\n', "SEP=; \n"])
+def test_encodings_and_the_line_of_excel(encoding, first):
+    frame = read_delimited((first + TEXT).encode(encoding), "t.csv")
+    assert list(frame.columns) == ["größe", "y"]
+    assert frame["y"].tolist() == ["ja", "nein"]
+    assert frame["größe"].isna().tolist() == [False, True]
+
+
+def test_a_byte_order_mark_of_big_endian():
+    content = b"\xfe\xff" + TEXT.encode("utf-16-be")
+    assert list(read_delimited(content, "t.csv").columns) == ["größe", "y"]
+
+
+def test_separators_inside_quotes_do_not_count():
+    frame = read_delimited(b'"a, b, c";y\n1;2\n', "t.csv")
+    assert list(frame.columns) == ["a, b, c", "y"]
+
+
+def test_lines_may_end_as_they_did_on_old_macintoshes():
+    frame = read_delimited(b"a,b\r1,x\r2,y\r", "t.csv")
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b,y\n1,2,yes,\n3,4,no,\n",
+        "a,b,y,\n1,2,yes,\n3,4,no,\n",
+        "a,b,y\n1,2,yes,,\n3,4,no,,\n",
+        "a,b,y\n1,2,yes, \n3,4,no\n",
+    ],
+)
+def test_a_separator_at_the_end_moves_nothing(text, tmp_path):
+    frame = read_delimited(text.encode(), "t.csv")
+    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "y": ["yes", "no"]}
+    (tmp_path / "mine.csv").write_text(text.replace("y", "target", 1))
+    data = datasets.load("mine", tmp_path)
+    assert data.feature_names == ("a", "b")
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.y.tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"a,b\n1,2,3\n4,5,6\n", "has 2 names, but its rows have 3 values"),
+        (b"a\n1,2,3\n4,,\n", "has 1 name, but its rows have 3 values"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 values, the lines before it 2"),
+        (b"a,b\n", "has a header and no rows"),
+        (b" \n", "is empty"),
+        (b"a,b\n1,\x002\n", "holds zero bytes"),
+        (b"\xff\xfea\x00\x00\xd8b\x00", "is damaged"),
+    ],
+)
+def test_what_cannot_be_read_right_is_refused(content, sentence, tmp_path):
+    with pytest.raises(ValueError, match=sentence):
+        read_delimited(content, "t.csv")

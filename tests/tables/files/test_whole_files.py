@@ -1,0 +1,156 @@
+"""What is killed while it writes leaves the file as it was."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from absentia import SVC, load, save
+from absentia.tables.files.whole_files import replaced
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+
+
+def killed(script, *arguments):
+    """Run a script that ends by killing itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def test_a_draft_takes_the_place_of_a_file(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("old")
+    with replaced(path) as draft:
+        draft.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert [item.name for item in tmp_path.iterdir()] == ["answers.csv"]
+
+
+def test_a_failure_leaves_the_file_and_nothing_else(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("old")
+
+    def fail():
+        with replaced(path) as draft:
+            draft.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["answers.csv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_is_named(tmp_path):
+    def fill():
+        with replaced(tmp_path / "answers.csv"), open("/dev/full", "w") as device:
+            device.write("no room")
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*answers\.csv'"):
+        fill()
+
+
+def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
+    usual = tmp_path / "usual"
+    usual.write_text("")
+    with replaced(tmp_path / "whole") as draft:
+        draft.write_text("")
+    assert os.stat(tmp_path / "whole").st_mode == os.stat(usual).st_mode
+
+
+KILL = """
+    import os, signal, sys
+    def die(*args, **kwargs):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv.gz"])
+def test_a_table_that_is_killed_while_it_is_written_is_the_old_one(tmp_path, name):
+    out = tmp_path / name
+    script = (
+        KILL
+        + """
+    import pandas as pd
+    from absentia.cli.files import write_table
+    write = pd.DataFrame.to_csv
+    def half(frame, path, **options):
+        write(frame.head(3), path, **options)
+        if len(sys.argv) > 2:
+            die()
+    pd.DataFrame.to_csv = half
+    write_table(pd.DataFrame({"a": range(100)}), sys.argv[1])
+"""
+    )
+    killed(script, out, "kill")
+    assert names(tmp_path) == []
+    # What is left over is in nobody's way.
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script), out], check=True)
+    before = out.read_bytes()
+    killed(script, out, "kill")
+    assert out.read_bytes() == before
+    assert names(tmp_path) == [name]
+
+
+def test_a_model_that_is_killed_while_it_is_saved_is_the_old_one(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    path = tmp_path / "model.skops"
+    save(SVC(C=3.0).fit(X, X[:, 0] > 0), path)
+    killed(
+        KILL
+        + """
+    import skops.io
+    from pathlib import Path
+    from absentia import SVC, save
+    def half(model, draft, **options):
+        Path(draft).write_bytes(b"PK half of it")
+        die()
+    skops.io.dump = half
+    save(SVC(), sys.argv[1])
+""",
+        path,
+    )
+    assert load(path).C == 3.0
+    assert names(tmp_path) == ["model.skops"]
+
+
+def test_a_page_that_is_killed_while_it_is_written_is_the_old_one(tmp_path):
+    rng = np.random.default_rng(0)
+    table = tmp_path / "table.csv"
+    X = rng.normal(size=(30, 2))
+    np.savetxt(table, X, delimiter=",", header="a,b", comments="")
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    killed(
+        KILL
+        + """
+    from pathlib import Path
+    def half(path, text, **options):
+        path.write_bytes(text.encode()[:100])
+        die()
+    Path.write_text = half
+    from absentia.cli import main
+    main(sys.argv[1:])
+""",
+        "describe",
+        table,
+        "--html",
+        page,
+        "--force",
+    )
+    assert page.read_text() == "old"
