@@ -141,6 +141,52 @@ def test_every_stage_is_on_the_architecture_page():
         assert f"`{stage}`" in page, f"docs/architecture.md does not say what {stage} is"
 
 
+def all_files() -> set[str]:
+    folders = ("src", "tests", "benchmarks", "docs")
+    paths = [path for folder in folders for path in (PROJECT / folder).rglob("*.py")]
+    return {path.relative_to(PROJECT).as_posix() for path in paths}
+
+
+PROSE = sorted(
+    page
+    for page in [*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")]
+    if not {"_build", "gallery", "lessons", "api"} & set(page.relative_to(PROJECT).parts)
+)
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_files_that_a_page_names_exist(page):
+    ends = {
+        "/".join(parts[i:])
+        for parts in (path.split("/") for path in all_files())
+        for i in range(len(parts))
+    }
+    for name in re.findall(r"(?<![\w*<])[\w/.-]*\w\.py\b", page.read_text("utf-8")):
+        assert name in ends, f"{page.name} names {name}, which does not exist"
+
+
+def test_folders_that_the_architecture_page_names_exist():
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = {"/" + path.rsplit("/", 1)[0] + "/" for path in all_files()}
+    for name in re.findall(r"`((?:[\w.-]+/)+)`", page):
+        assert any("/" + name in folder for folder in folders) or (PROJECT / name).is_dir(), name
+
+
+def test_tests_stand_in_the_folder_of_what_they_test():
+    # The other folders are kinds of tests: docs/architecture.md.
+    kinds = {"oracles", "drop_in", "fuzz", "benchmarks"}
+    homes: dict[str, set[str]] = {}
+    for path in modules():
+        homes.setdefault(path.stem, set()).add(path.parent.relative_to(SOURCE).as_posix())
+    for path in (PROJECT / "tests").rglob("*.py"):
+        folder = path.parent.relative_to(PROJECT / "tests")
+        if folder.parts and folder.parts[0] in kinds:
+            continue
+        assert (SOURCE / folder).is_dir(), f"{path}: absentia has no folder {folder}"
+        home = homes.get(path.stem.removeprefix("test_"), {folder.as_posix()})
+        assert folder.as_posix() in home, f"{path} should be in {home}, or have another name"
+
+
 def test_no_file_hides_behind_a_name_that_says_nothing():
     names = {path.stem for path in modules()}
     assert not names & {"utils", "helpers", "misc", "common"}
