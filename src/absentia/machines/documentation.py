@@ -147,13 +147,16 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 shrinking : bool, default=True
     Whether to use the shrinking heuristic of the solver.
 tol : float, default=1e-3
-    Tolerance of the solver's stopping rule.
+    Tolerance of the solver's stopping rule, as in scikit-learn, for a kernel of about one. Kernels
+    of other sizes are divided by their typical value first, and targets that vary by less than a
+    tenth have a tolerance of a hundredth of that.
 cache_size : float, default=200
     The solver's cache, in MB.
 verbose : bool, default=False
     Whether the solver prints.
 max_iter : int, default=-1
-    Maximum number of steps of the solver; -1 for no limit.""",
+    Maximum number of steps of the solver. -1 stops far beyond what real tables need, after a
+    hundred million (a hundred per row if that is more), with a ``ConvergenceWarning``.""",
     "feature_parameters": """\
 features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
     How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 import sklearn.svm
@@ -11,9 +12,10 @@ from sklearn.base import BaseEstimator
 
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import PolynomialParameters
+from absentia.machines.svm.solver_matrix import tolerance_in_units
 from absentia.machines.svm.support_vectors import SupportVectorClassifier, SupportVectorRegressor
 from absentia.machines.targets import balanced_weights
-from absentia.parameters import RandomState, declared
+from absentia.parameters import POSITIVE, RandomState, Rule, declared
 from absentia.tables import FloatArray, Learned
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR"]
@@ -147,6 +149,9 @@ class NuSVC(PolynomialParameters, SupportVectorClassifier):
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
 
+    def _tolerance(self, unit: float, y: np.ndarray) -> float:
+        return tolerance_in_units(self.tol, unit)
+
     def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
             raise ValueError(
@@ -257,6 +262,9 @@ class NuSVR(PolynomialParameters, SupportVectorRegressor):
     nu: float = 0.5
     C: float = 1.0
     width_prior: float | str = 0.3
+
+    # Its coefficients begin at C: there is no hard tube.
+    _rules: ClassVar[dict[str, Rule]] = SupportVectorRegressor._rules | {"C": POSITIVE}
 
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

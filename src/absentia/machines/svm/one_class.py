@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import PolynomialParameters
+from absentia.machines.svm.solver_matrix import tolerance_in_units
 from absentia.machines.svm.support_vectors import SupportVectorMachine
 from absentia.parameters import declared
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
@@ -59,9 +60,21 @@ class OneClassSVM(PolynomialParameters, OutlierMixin, SupportVectorMachine):
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
 
+    _one_number = True
+
+    def _tolerance(self, unit: float, y: np.ndarray) -> float:
+        return tolerance_in_units(self.tol, unit)
+
     def _in_units(self, solution: Learned, unit: float) -> Learned:
         # The coefficients sum to a constant, so that the decision function has the unit.
         return {name: solution[name] * unit for name in ("intercept_", "offset_")}
+
+    def _moved_back(self, solution: Learned, taken_off: FloatArray) -> Learned:
+        moved = 2 * solution["dual_coef_"] @ taken_off
+        return {
+            "intercept_": solution["intercept_"] - moved,
+            "offset_": solution["offset_"] + moved,
+        }
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -7,6 +7,7 @@ decision function is evaluated here, from the columns of the support vectors alo
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
@@ -14,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from absentia.kernels.base import Kernel
@@ -22,6 +24,12 @@ from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import make_kernel
 from absentia.machines.base import KernelMachine, SupervisedMachine
 from absentia.machines.shared_parameters import LibsvmParameters, VoteParameters
+from absentia.machines.svm.solver_matrix import (
+    SolverMatrix,
+    most_iterations,
+    pair_sums,
+    pairs_of_classes,
+)
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
@@ -32,9 +40,11 @@ _NO_PROBABILITIES = (
     "A support vector machine has no probabilities of its own: use LogisticRegression, or put the "
     "machine into sklearn.calibration.CalibratedClassifierCV(machine, ensemble=False)."
 )
-#: Largest self-similarities that need no other unit: the solver's copy of the matrix is in single
-#: precision, whose numbers end near 1e-38 and 1e38.
-_SINGLE = (1e-28, 1e28)
+_NOT_FINITE = (
+    "The solver of {} found coefficients that are not finite, so that this problem has no "
+    "solution that numbers can hold. Standardise the columns (make_pipeline(StandardScaler(), "
+    "machine)), use a smaller C or coef0, or another nu."
+)
 _FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
 
 
@@ -42,6 +52,7 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
     """A machine whose solution is a sum over support vectors."""
 
     _fitted_names: tuple[str, ...] = _FITTED
+    _one_number: ClassVar[bool] = False  # may be taken off the matrix, not one per row
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE | INFINITE,
@@ -125,13 +136,29 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
         if sample_weight is None or (sample_weight > 0).all():
-            unit = _unit(K)
+            matrix = SolverMatrix.of(K, one_number=self._one_number)
             solver = self._solver()
             if hasattr(solver, "C"):
-                solver.C *= unit
-            solver.fit(K if unit == 1.0 else K / unit, y, sample_weight=sample_weight)
+                solver.C = matrix.penalty(solver.C)
+            solver.tol = self._tolerance(matrix.unit, y)
+            if self.max_iter == -1:
+                solver.max_iter = most_iterations(len(K))
+                solver._warn_from_fit_status = lambda: self._warn_of_the_bound(solver)
+            try:
+                solver.fit(matrix.values, y, sample_weight=sample_weight)
+            except ValueError as error:
+                if "not finite" not in str(error):
+                    raise
+                raise ValueError(_NOT_FINITE.format(type(self).__name__)) from error
             solution = {name: getattr(solver, name) for name in self._fitted_names}
-            return solution if unit == 1.0 else solution | self._in_units(solution, unit)
+            solution |= self._in_units(solution, matrix.unit)
+            if matrix.taken_off is not None:
+                taken_off = matrix.taken_off[solution["support_"]]
+                if matrix.constant and not self._one_number:
+                    # What they sum up to is zero, and should not be the rounding of a large kernel.
+                    solution["dual_coef_"] = np.zeros_like(solution["dual_coef_"])
+                solution |= self._moved_back(solution, taken_off)
+            return solution
         # The solver drops rows of no weight by itself, but then counts support vectors among the
         # rows that are left; with a precomputed kernel its own predictions go wrong. So drop first.
         rows = np.flatnonzero(sample_weight > 0)
@@ -139,12 +166,34 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         solution = self._solve(K[np.ix_(rows, rows)], left, sample_weight[rows])
         return solution | {"support_": rows[solution["support_"]]}
 
+    def _warn_of_the_bound(self, solver: BaseEstimator) -> None:
+        if solver.fit_status_:
+            warnings.warn(
+                f"The solver of {type(self).__name__} has not converged after {solver.max_iter:,} "
+                "steps, which is where max_iter=-1 stops. Standardise the columns "
+                "(make_pipeline(StandardScaler(), machine)), use a smaller C, or a larger tol or "
+                "nu; a larger max_iter goes on.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+
+    def _tolerance(self, unit: float, y: np.ndarray) -> float:
+        """Return the solver's tolerance for a matrix divided by ``unit``.
+
+        That of a classifier is in units of its margin, which is one.
+        """
+        return self.tol
+
     def _in_units(self, solution: Learned, unit: float) -> Learned:
         """Return what changes where the matrix was divided by ``unit`` and C multiplied by it.
 
         The decision function stays, and so do its errors: only the coefficients have the unit.
         """
         return {"dual_coef_": solution["dual_coef_"] / unit}
+
+    def _moved_back(self, solution: Learned, taken_off: FloatArray) -> Learned:
+        """Return what changes where something was taken off the rows and columns of the matrix."""
+        return {"intercept_": solution["intercept_"] - solution["dual_coef_"] @ taken_off}
 
     def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray:
         support: IntArray = solution["support_"]
@@ -159,6 +208,12 @@ class SupportVectorRegressor(
     RegressorTargets, RegressorMixin, SupportVectorMachine, SupervisedMachine
 ):
     """A support vector machine that predicts numbers."""
+
+    def _tolerance(self, unit: float, y: np.ndarray) -> float:
+        # In units of the targets. Those that vary by less than a tenth are known to a hundredth of
+        # that; below the rounding of the largest target the solver would go on for ever.
+        known = self.tol * min(1.0, 10 * float(np.ptp(y)) or 1.0)
+        return max(known, 1e-14 * float(np.abs(y).max(initial=0.0)))
 
     def predict(self, X: TableLike) -> FloatArray:
         """Predict the number of each row.
@@ -249,53 +304,29 @@ class SupportVectorClassifier(
 
     predict_log_proba = predict_proba
 
+    def _moved_back(self, solution: Learned, taken_off: FloatArray) -> Learned:
+        if len(solution["classes_"]) == 2:
+            return super()._moved_back(solution, taken_off)
+        sums = pair_sums(taken_off[None], solution["dual_coef_"], solution["n_support_"])[0]
+        return {"intercept_": solution["intercept_"] - sums}
+
     def _primal_coefficients(self) -> FloatArray:
         if len(self.classes_) == 2:
             return super()._primal_coefficients()
-        products = self._products_by_class(self.support_vectors_.T)
-        return np.stack([products[i][:, j - 1] + products[j][:, i] for i, j in self._pairs()])
+        return pair_sums(self.support_vectors_.T, self.dual_coef_, self.n_support_).T
 
     def _decisions_of_pairs(self, X: TableLike) -> FloatArray:
-        """Return the decision of each pair of classes, positive for the first of the two.
-
-        ``dual_coef_`` has, for a support vector of class ``i``, its coefficients against all
-        other classes in ascending order; so those against class ``j`` are in row ``j - 1`` where
-        ``i < j`` and in row ``j`` where ``i > j``.
-        """
-
-        def decisions(K: FloatArray) -> FloatArray:
-            sums = self._products_by_class(K)
-            pairs = [sums[i][:, j - 1] + sums[j][:, i] for i, j in self._pairs()]
-            return np.column_stack(pairs) + self.intercept_
-
-        return self._map_gram(X, decisions)
-
-    def _products_by_class(self, values: FloatArray) -> list[FloatArray]:
-        """Return ``values @ dual_coef.T`` class by class of the support vectors (columns)."""
-        stops = np.cumsum(self.n_support_)
-        return [
-            values[:, stop - size : stop] @ self.dual_coef_[:, stop - size : stop].T
-            for stop, size in zip(stops, self.n_support_, strict=True)
-        ]
+        """Return the decision of each pair of classes, positive for the first of the two."""
+        return self._map_gram(
+            X, lambda K: pair_sums(K, self.dual_coef_, self.n_support_) + self.intercept_
+        )
 
     def _votes(self, pairs: FloatArray) -> IntArray:
         votes = np.zeros((len(pairs), len(self.classes_)), dtype=np.intp)
-        for column, (i, j) in zip(pairs.T, self._pairs(), strict=True):
+        for column, (i, j) in zip(pairs.T, pairs_of_classes(len(self.classes_)), strict=True):
             votes[:, i] += column > 0
             votes[:, j] += column <= 0
         return votes
-
-    def _pairs(self) -> list[tuple[int, int]]:
-        k = len(self.classes_)
-        return [(i, j) for i in range(k) for j in range(i + 1, k)]
-
-
-def _unit(K: FloatArray) -> float:
-    """Return what to divide a Gram matrix by before the solver rounds it: a power of two."""
-    largest = float(np.abs(K.diagonal()).max(initial=0.0))
-    if largest == 0.0 or _SINGLE[0] <= largest <= _SINGLE[1]:
-        return 1.0
-    return float(2.0 ** np.floor(np.log2(largest)))
 
 
 def read_only(array: FloatArray) -> FloatArray:
