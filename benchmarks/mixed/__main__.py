@@ -1,5 +1,6 @@
 """``python -m benchmarks.mixed imputation FOLDER out.csv`` (or ``prediction``, ``searched``).
 
+Names of tables after that run these tables only.
 ``python -m benchmarks.mixed report FOLDER OUT`` makes tables and a picture of these files.
 """
 
@@ -23,7 +24,8 @@ def main() -> None:
         "prediction": prediction.run,
         "searched": prediction.run_searched,
     }
-    lines = suites[suite](folder)
+    tables = sys.argv[4:]
+    lines = suites[suite](folder, tables) if tables else suites[suite](folder)
     with out.open("w", newline="") as file:
         writer = None
         for line in lines:

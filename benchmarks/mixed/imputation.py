@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +19,21 @@ from benchmarks.mixed.tables import hidden, read
 
 __all__ = ["METHODS", "run"]
 
-TABLES = ("titanic", "cylinder_bands", "chronic_kidney_disease", "hepatitis", "soybean")
+TABLES = (
+    "titanic",
+    "cylinder_bands",
+    "chronic_kidney_disease",
+    "hepatitis",
+    "soybean",
+    "horse_colic",
+    "heart_four_sites",
+    "mammographic",
+    "australian",
+    "hypothyroid",
+)
 ROWS = 250
 SHARE = 0.1
-REPETITIONS = 2
+REPETITIONS = 5
 
 
 def _by_indicators(fill: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
@@ -61,9 +72,9 @@ METHODS: dict[str, Callable[[pd.DataFrame, ColumnPlan], np.ndarray]] = {
 }
 
 
-def run(folder: Path) -> Iterator[dict[str, object]]:
+def run(folder: Path, tables: Sequence[str] = TABLES) -> Iterator[dict[str, object]]:
     """Yield one line per table, repetition and method."""
-    for name in TABLES:
+    for name in tables:
         for seed in range(REPETITIONS):
             frame, _ = read(folder, name, ROWS, seed)
             seen, chosen = hidden(frame, SHARE, seed)

@@ -25,6 +25,16 @@ MIXED = (
     "australian",
     "abalone",
     "forest_fires",
+    "hypothyroid",
+    "heart_hungarian",
+    "heart_switzerland",
+    "heart_va",
+    "heart_statlog",
+    "auto_mpg",
+    "echo_months",
+    "diabetes_130_hospitals",
+    "physionet2012_mean",
+    "beijing_multisite_air",
 )
 _FEW = 6
 _MOST_CATEGORIES = 30
@@ -32,7 +42,8 @@ _MOST_CATEGORIES = 30
 
 def read(folder: Path, name: str, most_rows: int, seed: int) -> tuple[pd.DataFrame, pd.Series]:
     """Return rows drawn at random, and their targets."""
-    frame = pd.read_csv(folder / f"{name}.csv")
+    found = [folder / f"{name}.csv", folder / f"{name}.csv.gz"]
+    frame = pd.read_csv(next(path for path in found if path.exists()), low_memory=False)
     if len(frame) > most_rows:
         frame = frame.sample(most_rows, random_state=seed)
     frame = frame.reset_index(drop=True)

@@ -65,12 +65,7 @@ def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
             raise IndexError(f"row {rows} of beliefs about {len(beliefs)} rows")
         rows = slice(int(rows), int(rows) + 1 or None)
     patterns = beliefs.patterns[rows]
-    if beliefs.covariances.is_conditioned:
-        table: CovarianceTable = ConditionalCovariances(beliefs.prior, patterns.masks)
-        group_of_row = patterns.pattern_of_row
-    else:
-        kept, group_of_row = np.unique(beliefs.group_of_row[rows], return_inverse=True)
-        table = beliefs.covariances.select(kept)
+    table, group_of_row = beliefs.covariances.of_rows(beliefs.group_of_row[rows], patterns)
     codes = None if beliefs.codes is None else beliefs.codes[rows]
     part = replace(
         beliefs,

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from absentia.beliefs.limits.limit_factors import propagated
-from absentia.beliefs.priors.covariances import ExplicitCovariances
+from absentia.beliefs.limits.limited_covariances import LimitedCovariances
+from absentia.beliefs.priors.covariances import (
+    ConditionalCovariances,
+    CovarianceTable,
+    ExplicitCovariances,
+)
 from absentia.engine.slices import bounded_slices
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.bounded_table import broadcast_limits
@@ -42,7 +47,12 @@ def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
     log_weights[rows] = log_joint - logsumexp(log_joint, axis=1, keepdims=True)
     means[rows] = moved
     groups[rows] = beliefs.covariances.n_groups + np.arange(len(rows))
-    table = ExplicitCovariances(frozen(np.concatenate([beliefs.covariances.dense(), narrowed])))
+    table: CovarianceTable
+    if isinstance(beliefs.covariances, ConditionalCovariances):
+        # The rows without limits stay conditioned: kernels compare those faster.
+        table = LimitedCovariances(beliefs.covariances, frozen(narrowed))
+    else:
+        table = ExplicitCovariances(frozen(np.concatenate([beliefs.covariances.dense(), narrowed])))
     return replace(
         beliefs, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
     ).labelled(beliefs.__dict__.get("_labels"))

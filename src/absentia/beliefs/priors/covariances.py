@@ -73,6 +73,25 @@ class CovarianceTable(Stored):
     def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
         """Raise ValueError where the groups of rows must be their patterns, and are not."""
 
+    def explicit_groups(self) -> BoolArray:
+        """Return which groups have matrices of their own, not those of a conditioned prior."""
+        return np.full(self.n_groups, not self.is_conditioned)
+
+    def of_rows(
+        self, group_of_row: IntArray, patterns: Patterns
+    ) -> tuple[CovarianceTable, IntArray]:
+        """Return the table that some rows need, and their groups in it.
+
+        Parameters
+        ----------
+        group_of_row : ndarray of int
+            The groups of these rows in this table.
+        patterns : Patterns
+            Of these rows.
+        """
+        kept, groups = np.unique(group_of_row, return_inverse=True)
+        return self.select(kept), groups
+
     def uncertain_columns(self) -> BoolArray:
         """Return which columns have a variance in some group, shape (n_features,)."""
         return np.asarray(self.diagonals().any(axis=(0, 1)))
@@ -165,6 +184,12 @@ class ConditionalCovariances(CovarianceTable):
     def uncertain_columns(self) -> BoolArray:
         """Return which columns some pattern misses."""
         return np.atleast_1d(self.masks.any(axis=0))
+
+    def of_rows(
+        self, group_of_row: IntArray, patterns: Patterns
+    ) -> tuple[CovarianceTable, IntArray]:
+        """Return the table of the patterns of some rows."""
+        return ConditionalCovariances(self.prior, patterns.masks), patterns.pattern_of_row
 
     def select(self, groups: IntArray) -> ConditionalCovariances:
         """Return the table of some patterns."""

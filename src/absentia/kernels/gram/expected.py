@@ -21,6 +21,7 @@ from absentia.kernels.gram.factor_gram import (
     works_in_factors,
 )
 from absentia.kernels.gram.kept import kept_for
+from absentia.kernels.gram.limited_parts import gram_of_parts
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
 from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
@@ -58,7 +59,7 @@ def expected_gram(
     the tile: what is decided by counting is decided by :attr:`Beliefs.whole`, and no sum is grouped
     by the number of rows.
     """
-    if Q is not None and P.covariances.is_conditioned and not Q.covariances.is_conditioned:
+    if Q is not None and _is_conditioned(P) and not _is_conditioned(Q):
         # The fast path takes the conditioned side as columns.
         return expected_gram(
             Q,
@@ -85,6 +86,25 @@ def expected_gram(
     )
     if small is not None:
         return small
+    assembled = gram_of_parts(
+        P,
+        Q,
+        row_norms,
+        column_norms,
+        log_factor,
+        lambda some, others, own, theirs, factor: expected_gram(
+            some,
+            others,
+            smoothing,
+            log_norms_P=own,
+            log_norms_Q=theirs,
+            scaled=scaled,
+            n_jobs=n_jobs,
+            log_factor=factor,
+        ),
+    )
+    if assembled is not None:
+        return assembled
     threads = n_threads(n_jobs)
     row_ordering = Ordering.of(P)
     column_ordering = row_ordering if symmetric else Ordering.of(columns_of)
@@ -155,6 +175,11 @@ def expected_gram(
     return out
 
 
+def _is_conditioned(beliefs: Beliefs) -> bool:
+    """Return whether all rows of the whole are: a tile may lack those that have limits."""
+    return beliefs.whole.covariances.is_conditioned
+
+
 def in_kernel_units(
     P: Beliefs, Q: Beliefs | None, smoothing: Smoothing, farthest: float = 1e140
 ) -> tuple[Beliefs, Beliefs | None, Smoothing]:
@@ -215,7 +240,7 @@ def log_self_similarities(
     if (
         P.n_components == 1
         and scaled
-        and P.covariances.is_conditioned
+        and _is_conditioned(P)
         and works_from_precisions(P, smoothing)
     ):
         precision = P.prior.precisions[0].copy()  # never read-only, see gram_regions
