@@ -1,6 +1,6 @@
 """What every kernel of beliefs is: a formula for a Gram matrix, and the algebra around it.
 
-The author of a kernel writes ``__init__`` (parameters, stored untouched, as scikit-learn requires),
+The author of a kernel declares its parameters (:func:`absentia.parameters.declared`), writes
 ``_gram`` and ``_diag``, and ``resolve`` where a parameter can be a word or can be wrong; calling,
 composing, comparing and printing are done here.
 """
@@ -8,6 +8,7 @@ composing, comparing and printing are done here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import field
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -17,7 +18,7 @@ from sklearn.base import clone
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.by_parameters import EqualByParameters, shown_parameter
-from absentia.parameters import NOT_NEGATIVE, Rule, require, shown, words
+from absentia.parameters import NOT_NEGATIVE, Rule, declared, require, shown, words
 from absentia.tables import FloatArray
 
 __all__ = ["DIAGONAL", "Diagonal", "Kernel", "Product", "Scaled", "Sum"]
@@ -212,12 +213,12 @@ class Kernel(EqualByParameters, ABC):
         return Scaled(check_factor(other), self)
 
 
+@declared
 class _OfTwo(Kernel):
     """A kernel made of two others, which has what both have."""
 
-    def __init__(self, left: Kernel, right: Kernel):
-        self.left = left
-        self.right = right
+    left: Kernel = field(kw_only=False)
+    right: Kernel = field(kw_only=False)
 
     @property
     def takes_categories(self) -> bool:  # type: ignore[override]
@@ -288,12 +289,12 @@ class Product(_OfTwo):
         return f"{_as_factor(self.left)} * {_as_factor(self.right)}"
 
 
+@declared
 class Scaled(Kernel):
     """A non-negative multiple of a kernel."""
 
-    def __init__(self, factor: float, kernel: Kernel):
-        self.factor = factor
-        self.kernel = kernel
+    factor: float = field(kw_only=False)
+    kernel: Kernel = field(kw_only=False)
 
     @property
     def takes_categories(self) -> bool:  # type: ignore[override]

@@ -11,7 +11,7 @@ columns, times the kernel of the numbers, summed over pairs of components with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from absentia.kernels.category_similarities import (
     shares_that_differ,
 )
 from absentia.kernels.gram.symmetry import symmetrised
-from absentia.parameters import words
+from absentia.parameters import declared, words
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [
@@ -160,6 +160,7 @@ class CategoryFactor:
         return np.asarray(np.log(different + (1 - different) * agree))
 
 
+@declared
 class CategoryKernel(Kernel):
     """How similar two rows are in their columns of categories.
 
@@ -214,9 +215,8 @@ class CategoryKernel(Kernel):
 
     takes_categories = True
 
-    def __init__(self, weight: Any = "scale", similarities: Any = None):
-        self.weight = weight
-        self.similarities = similarities
+    weight: Any = field(default="scale", kw_only=False)
+    similarities: Any = field(default=None, kw_only=False)
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with its weights as numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,12 +23,13 @@ from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.symmetry import symmetrised
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
-from absentia.parameters import Rule, check_parameters, words
+from absentia.parameters import Rule, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["ExpectedDistanceRBF", "GammaRBF"]
 
 
+@declared
 class ExpectedDistanceRBF(Kernel):
     """ESD: the Gaussian kernel of the expected squared distance of two rows.
 
@@ -68,16 +70,9 @@ class ExpectedDistanceRBF(Kernel):
            [-5. , -2.5,  0. ]])
     """
 
-    def __init__(
-        self,
-        gamma: Widths = "scale",
-        metric: Any = "euclidean",
-        *,
-        diagonal: Diagonal = "same",
-    ):
-        self.gamma = gamma
-        self.metric = metric
-        self.diagonal = diagonal
+    gamma: Widths = field(default="scale", kw_only=False)
+    metric: Any = field(default="euclidean", kw_only=False)
+    diagonal: Diagonal = "same"
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""
@@ -108,6 +103,7 @@ class ExpectedDistanceRBF(Kernel):
         return np.exp(-2 * gamma * BeliefMoments(P, root=root).traces())
 
 
+@declared
 class GammaRBF(Kernel):
     """EGK: the expected Gaussian kernel, with the squared distance taken as a Gamma variable.
 
@@ -162,18 +158,10 @@ class GammaRBF(Kernel):
 
     _rules: ClassVar[dict[str, Rule]] = {"variance": words("exact", "independent")}
 
-    def __init__(
-        self,
-        gamma: Widths = "scale",
-        metric: Any = "euclidean",
-        *,
-        variance: Any = "exact",
-        diagonal: Diagonal = "same",
-    ):
-        self.gamma = gamma
-        self.metric = metric
-        self.variance = variance
-        self.diagonal = diagonal
+    gamma: Widths = field(default="scale", kw_only=False)
+    metric: Any = field(default="euclidean", kw_only=False)
+    variance: str = "exact"
+    diagonal: Diagonal = "same"
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import field
+from typing import ClassVar
 
 import numpy as np
 
 from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.missingness import Patterns
-from absentia.parameters import POSITIVE, words
+from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
 
 __all__ = ["EmbeddingRBF"]
 
 
+@declared
 class EmbeddingRBF(Kernel):
     """A Gaussian kernel of the distance of two beliefs in the feature space of another kernel.
 
@@ -58,9 +60,10 @@ class EmbeddingRBF(Kernel):
            [0.18, 0.35, 1.  ]])
     """
 
-    def __init__(self, kernel: Kernel, theta: float | str = "scale"):
-        self.kernel = kernel
-        self.theta = theta
+    _rules: ClassVar[dict[str, Rule]] = {"theta": POSITIVE | words("scale")}
+
+    kernel: Kernel = field(kw_only=False)
+    theta: float | str = field(default="scale", kw_only=False)
 
     @property
     def positive_definite(self) -> bool:
@@ -73,12 +76,11 @@ class EmbeddingRBF(Kernel):
             raise TypeError(
                 f"kernel must be a Kernel such as ExpectedRBF(), found {self.kernel!r}."
             )
+        check_parameters(self)
         inner = self.kernel.resolve(prior)
-        theta: Any = self.theta
-        (POSITIVE | words("scale")).check("theta", theta)
-        if isinstance(theta, str):
-            theta = _one_over_feature_variance(inner, prior)
-        return EmbeddingRBF(inner, float(theta))
+        scale = isinstance(self.theta, str)
+        theta = _one_over_feature_variance(inner, prior) if scale else float(self.theta)
+        return EmbeddingRBF(inner, theta)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         inner = _with_diagonal(self.kernel, "independent")

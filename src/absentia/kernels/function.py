@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
 from absentia.kernels.gram.symmetry import symmetrised
+from absentia.parameters import declared
 from absentia.tables import FloatArray
 
 __all__ = ["FunctionKernel", "PrecomputedKernel"]
 
 
+@declared
 class FunctionKernel(Kernel):
     """A function ``f(X, Y) -> (n, m)`` of complete rows, applied to the means of beliefs.
 
@@ -38,9 +41,8 @@ class FunctionKernel(Kernel):
     array([1])
     """
 
-    def __init__(self, function: Callable[[FloatArray, FloatArray], Any], of_pairs: bool = False):
-        self.function = function
-        self.of_pairs = of_pairs
+    function: Callable[[FloatArray, FloatArray], ArrayLike] = field(kw_only=False)
+    of_pairs: bool = field(default=False, kw_only=False)
 
     @property
     def positive_definite(self) -> bool:

@@ -8,12 +8,13 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Diagonal, Kernel
 from absentia.kernels.belief_moments import BeliefMoments
 from absentia.kernels.gram.symmetry import symmetrised
-from absentia.parameters import check_parameters
+from absentia.parameters import check_parameters, declared
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedLinear"]
 
 
+@declared
 class ExpectedLinear(Kernel):
     """The inner product of two rows, averaged over what they could have been.
 
@@ -51,8 +52,7 @@ class ExpectedLinear(Kernel):
            [0. , 2. , 1. ]])
     """
 
-    def __init__(self, *, diagonal: Diagonal = "independent"):
-        self.diagonal = diagonal
+    diagonal: Diagonal = "independent"
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel, its parameter checked."""

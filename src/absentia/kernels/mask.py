@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.gram.tiles import assembled
+from absentia.parameters import declared
 from absentia.tables import FloatArray
 
 __all__ = ["MaskKernel"]
@@ -15,6 +18,7 @@ __all__ = ["MaskKernel"]
 _TILE = 512
 
 
+@declared
 class MaskKernel(Kernel):
     """How similar two rows are in *which* values they miss, whatever their values are.
 
@@ -58,8 +62,7 @@ class MaskKernel(Kernel):
     GenRBF() * MaskKernel(weight=[0.0, 1.0, 1.0])
     """
 
-    def __init__(self, weight: ArrayLike = 1.0):
-        self.weight = weight
+    weight: ArrayLike = field(default=1.0, kw_only=False)
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with its weights checked against the columns."""

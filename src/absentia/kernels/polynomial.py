@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -19,12 +20,13 @@ from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.tiles import assembled, cut
 from absentia.kernels.metric import resolve_gammas
-from absentia.parameters import FINITE, Rule, check_parameters, finite
+from absentia.parameters import FINITE, Rule, check_parameters, declared, finite
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedPolynomial"]
 
 
+@declared
 class ExpectedPolynomial(Kernel):
     """The polynomial kernel of two rows, averaged over what they could have been.
 
@@ -75,18 +77,10 @@ class ExpectedPolynomial(Kernel):
         "coef0": FINITE,
     }
 
-    def __init__(
-        self,
-        degree: int = 2,
-        gamma: float | str = "scale",
-        coef0: float = 1.0,
-        *,
-        diagonal: Diagonal = "independent",
-    ):
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.diagonal = diagonal
+    degree: int = field(default=2, kw_only=False)
+    gamma: float | str = field(default="scale", kw_only=False)
+    coef0: float = field(default=1.0, kw_only=False)
+    diagonal: Diagonal = "independent"
 
     @property
     def positive_definite(self) -> bool:

@@ -9,7 +9,8 @@ difference of their means and ``C0 = inv(2 gamma M)``::
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,13 @@ from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
 from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
-from absentia.parameters import FLAG, Rule, check_parameters
+from absentia.parameters import check_parameters, declared
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedRBF", "GenRBF"]
 
 
+@declared
 class ExpectedRBF(Kernel):
     """The RBF kernel averaged over everything that two rows could have been.
 
@@ -86,24 +88,12 @@ class ExpectedRBF(Kernel):
            [0.  , 0.02, 0.08, 1.  ]])
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"scaled": FLAG}
-
-    def __init__(
-        self,
-        gamma: Widths = "scale",
-        metric: Any = "euclidean",
-        *,
-        scaled: bool = True,
-        diagonal: str = "independent",
-        category_weight: Any = "scale",
-        category_similarities: Any = None,
-    ):
-        self.gamma = gamma
-        self.metric = metric
-        self.scaled = scaled
-        self.diagonal = diagonal
-        self.category_weight = category_weight
-        self.category_similarities = category_similarities
+    gamma: Widths = field(default="scale", kw_only=False)
+    metric: Any = field(default="euclidean", kw_only=False)
+    scaled: bool = True
+    diagonal: str = "independent"
+    category_weight: Any = "scale"
+    category_similarities: Any = None
 
     takes_categories = True
 
@@ -166,6 +156,7 @@ class ExpectedRBF(Kernel):
         return found
 
 
+@declared
 class GenRBF(Kernel):
     """The generalised RBF kernel: the expected RBF, normalised to a unit diagonal.
 
@@ -201,18 +192,10 @@ class GenRBF(Kernel):
            [0.  , 0.02, 0.08, 1.  ]])
     """
 
-    def __init__(
-        self,
-        gamma: Widths = "scale",
-        metric: Any = "euclidean",
-        *,
-        category_weight: Any = "scale",
-        category_similarities: Any = None,
-    ):
-        self.gamma = gamma
-        self.metric = metric
-        self.category_weight = category_weight
-        self.category_similarities = category_similarities
+    gamma: Widths = field(default="scale", kw_only=False)
+    metric: Any = field(default="euclidean", kw_only=False)
+    category_weight: Any = "scale"
+    category_similarities: Any = None
 
     takes_categories = True
 
