@@ -239,14 +239,14 @@ class Density(DensityMixin, ShowsColumns):
 
     def _open(self, X: TableLike) -> Table | Stream:
         """Return what a user gave, its columns checked."""
-        check_is_fitted(self)
+        if "prior_" not in vars(self):  # one look first: scikit-learn's takes longer
+            check_is_fitted(self)
         rows = open_known(X, self) if plan_of(self, X) is not None else open_table_or_stream(X)
         assert isinstance(rows, Table | Stream)
         return rows.behind_plan().checked(self)
 
-    def _known_columns(self, X: TableLike) -> tuple[FloatArray, Patterns, IntArray | None]:
+    def _known_columns(self, rows: Table) -> tuple[FloatArray, Patterns, IntArray | None]:
         """Return the numbers that training knew, what each row misses of them, and categories."""
-        rows = self._open_in_memory(X)
         patterns = Patterns.of(rows).of_columns(self.columns_)
         kept = len(self.columns_) == rows.n_features
         return rows.array if kept else rows.array[:, self.columns_], patterns, None

@@ -296,8 +296,7 @@ converged_, n_features_in_, feature_names_in_
             out[:, place[column]] = self.categories_[at][codes[:, at]]
         return out
 
-    def _known_columns(self, X: TableLike) -> tuple[FloatArray, Patterns, IntArray | None]:
-        rows = self._open_in_memory(X)
+    def _known_columns(self, rows: Table) -> tuple[FloatArray, Patterns, IntArray | None]:
         codes = None
         if len(self.category_columns_):
             codes = codes_of_values(rows.array[:, self.category_columns_], self.categories_)

@@ -143,7 +143,9 @@ class MachineDoor(ChoosesKernel):
 
     def _check_fitted(self, attribute: str | None = None) -> None:
         """Raise NotFittedError where the machine is not fitted yet."""
-        check_is_fitted(self, attribute)
+        # One look first: scikit-learn collects the tags of the machine at every call.
+        if (attribute or "n_features_in_") not in vars(self):
+            check_is_fitted(self, attribute)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from absentia.engine.computed_once import computed_once
 from absentia.tables import BoolArray, IntArray, Table
 from absentia.tables.stored import Stored, frozen
 
@@ -65,6 +66,9 @@ class Patterns(Stored):
         columns: O(n log n) for any realistic table, where sorting whole rows costs d times that.
         """
         mask = np.asarray(mask, dtype=bool)
+        if len(mask) == 1:  # sorting would take longer than all else that is done with one row
+            only = np.zeros(1, dtype=np.intp)
+            return cls(frozen(mask.copy()), frozen(only), frozen(only + 1))
         words = _packed_words(mask)
         first, pattern_of_row, counts = _unique(words[:, 0])
         for j in range(1, words.shape[1]):
@@ -90,10 +94,10 @@ class Patterns(Stored):
         whole: BoolArray = self.masks[self.pattern_of_row]
         return whole
 
-    @property
+    @computed_once
     def n_missing(self) -> IntArray:
-        """How many values each pattern misses, shape (n_patterns,)."""
-        n_missing: IntArray = self.masks.sum(axis=1)
+        """How many values each pattern misses, shape (n_patterns,); read-only."""
+        n_missing: IntArray = frozen(self.masks.sum(axis=1))
         return n_missing
 
     def __len__(self) -> int:

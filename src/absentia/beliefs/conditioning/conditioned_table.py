@@ -123,7 +123,7 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
             f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
             "of the table that it was fitted to."
         )
-    deviations = np.sqrt(np.diagonal(prior.covariances, axis1=1, axis2=2))
+    deviations = np.sqrt(prior.variances)
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
     with np.errstate(over="ignore"):
         if (largest / _FARTHEST + np.abs(prior.means) / _FARTHEST < deviations).all():
@@ -145,8 +145,6 @@ def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | 
     if prior.low_rank is not None:
         return factor_joint(prior.low_rank, X, patterns, means)
     log_joint = np.empty((len(X), prior.n_components))
-    with np.errstate(divide="ignore"):
-        log_weights = np.log(prior.weights)
     # Keeping BLAS to one thread takes as long as conditioning a few hundred rows.
     with one_blas_thread() if len(X) > _FEW_ROWS else nullcontext():
         for batch in group_rows(patterns):
@@ -158,7 +156,7 @@ def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | 
                         "A covariance of the density is not positive definite on what was "
                         "observed; fit the density with a larger reg_covar or with shrinkage."
                     )
-                log_joint[batch.rows, c] = log_weights[c] + given.log_densities
+                log_joint[batch.rows, c] = prior.log_weights[c] + given.log_densities
                 if means is not None:
                     completed = given.vectors
                     if not batch.members_are_missing:

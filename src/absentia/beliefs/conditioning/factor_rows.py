@@ -157,15 +157,13 @@ def factor_joint(
     """
     n, d = X.shape
     log_joint = np.empty((n, prior.n_components))
-    with np.errstate(divide="ignore"):
-        log_weights = np.log(prior.weights)
     for part in bounded_slices(n, 4 * d + 3 * prior.n_factors**2):
         some = patterns[part]
         missing = np.isnan(X[part])
         for c in range(prior.n_components):
             W, mean = prior.loadings[c], prior.means[c]
             rows = FactorRows.of(X[part], some.masks, some.pattern_of_row, mean, W, prior.noises[c])
-            log_joint[part, c] = log_weights[c] + rows.log_densities
+            log_joint[part, c] = prior.log_weights[c] + rows.log_densities
             if means is not None:
                 means[part, c] = np.where(missing, mean + rows.scores @ W.T, X[part])
     return log_joint

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
-from absentia.tables.stored import Stored, require_array
+from absentia.tables.stored import Stored, frozen, require_array
 
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
@@ -105,6 +105,22 @@ class Prior(Stored):
         return within + np.einsum("ci,cj->ij", centred, centred)
 
     @computed_once
+    def log_weights(self) -> FloatArray:
+        """Logarithms of the weights, minus infinity for a component of weight zero; read-only."""
+        with np.errstate(divide="ignore"):
+            return frozen(np.log(self.weights))
+
+    @computed_once
+    def variances(self) -> FloatArray:
+        """The variance of each column in each component, (n_components, n_features); read-only."""
+        return frozen(np.diagonal(self.covariances, axis1=1, axis2=2).copy())
+
+    @computed_once
+    def variance_range(self) -> tuple[float, float]:
+        """The smallest and the largest variance of a column in any component."""
+        return float(self.variances.min()), float(self.variances.max())
+
+    @computed_once
     def precisions(self) -> FloatArray:
         """The inverse of each covariance, symmetric to the last bit."""
         return self._inverses[0]
@@ -126,7 +142,7 @@ class Prior(Stored):
             precisions = np.diagonal(self.precisions, axis1=1, axis2=2)
         except np.linalg.LinAlgError:
             return np.inf
-        return float((precisions * np.diagonal(self.covariances, axis1=1, axis2=2)).max())
+        return float((precisions * self.variances).max())
 
     @property
     def well_conditioned(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtri
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -36,6 +37,10 @@ def centre_rows(
 ) -> None:
     """Write ``X - mean`` into ``out``, with zeros where a value is missing."""
     listed = np.zeros((len(sizes), X.shape[1]), dtype=bool)
+    if len(sizes) == 1:
+        listed[0, members[0, : sizes[0]]] = True
+        out[:] = np.where(listed == members_are_missing, 0.0, X - mean)
+        return
     patterns, places = np.nonzero(_counted(members, sizes))
     listed[patterns, members[patterns, places]] = True
     missing = listed if members_are_missing else ~listed
@@ -47,6 +52,14 @@ def invert_principal(
 ) -> None:
     """Write ``inv(A[K,K])`` of every pattern, symmetric to the last bit, and its log det."""
     submatrices = A[members[:, :, None], members[:, None, :]]
+    if len(sizes) == 1 and sizes[0] == members.shape[1]:
+        root = _roots(submatrices[0])
+        # LAPACK for one matrix: loops of NumPy are for many at once.
+        triangle = dtrtri(root, lower=1)[0] if root.size else root
+        inverse = triangle.T @ triangle
+        inverses[0] = (inverse + inverse.T) / 2
+        log_determinants[0] = 2 * np.log(root.diagonal()).sum()
+        return
     roots = _roots(_embedded(submatrices, _counted(members, sizes)))
     inverses[:] = _inverses_from(roots)
     log_determinants[:] = _log_determinants_from(roots)
@@ -62,6 +75,13 @@ def multiply_principal(
     quadratics: Floats,
 ) -> None:
     """Write ``x = inverses[p] v[K]`` to the members of the rows of ``X``, and ``v[K]' x``."""
+    if len(sizes) == 1 and sizes[0] == members.shape[1]:
+        values = V[:, members[0]]
+        # Each row by itself: a product of matrices would group the sums by the number of rows.
+        solved = np.einsum("ij,nj->ni", inverses[0], values)
+        X[:, members[0]] = solved
+        quadratics[:] = np.einsum("ni,ni->n", solved, values)
+        return
     pattern_of_row = np.repeat(np.arange(len(sizes)), np.diff(starts))
     counted = _counted(members, sizes)
     columns, real = members[pattern_of_row], counted[pattern_of_row]

@@ -25,7 +25,7 @@ from absentia.kernels.gram.limited_parts import gram_of_parts
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
 from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
-from absentia.kernels.gram.side import Side
+from absentia.kernels.gram.side import Side, SideValues
 from absentia.kernels.gram.small_gram import LogFactor, small_gram
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.symmetry import symmetrised
@@ -124,11 +124,10 @@ def expected_gram(
         product(range(P.n_components), range(columns_of.n_components)),
         key=lambda pair: pair[0] != pair[1],
     )
-    row_sides = [Side.of(P, row_ordering, a, row_norms) for a in range(P.n_components)]
-    column_sides = [
-        Side.of(columns_of, column_ordering, b, column_norms)
-        for b in range(columns_of.n_components)
-    ]
+    row_sides = Side.of_components(P, row_ordering, row_norms)
+    column_sides = row_sides
+    if Q is not None:
+        column_sides = _kept_sides(Q, column_ordering, smoothing, log_norms_Q, column_norms)
     for a, b in pairs:
         rows, columns = row_sides[a], column_sides[b]
         fill_popular(
@@ -194,22 +193,47 @@ def in_kernel_units(
             others = Q
             Q = kept_for(others, smoothing, "units", lambda: others.in_units(units))
         P, smoothing = P.in_units(units), smoothing.in_units(units)
-    for beliefs in (P, Q) if Q is not None else (P,):
-        means, variances = beliefs.means, np.diagonal(beliefs.prior.covariances, axis1=1, axis2=2)
-        if not (means.max(initial=0) < farthest and means.min(initial=0) > -farthest):
-            row, _, column = np.unravel_index(np.argmax(np.abs(means)), means.shape)
-            raise ValueError(
-                f"Row {row} is more than {farthest:g} widths of the kernel from zero in column "
-                f"{column}, which is too far for double precision. Use a smaller gamma, or correct "
-                "the value."
-            )
-        if not np.sqrt(variances.max()) < farthest:
-            column = np.argmax(variances.max(axis=0))
-            raise ValueError(
-                f"Column {column} has a standard deviation of more than {farthest:g} widths of the "
-                "kernel, which is too much for double precision. Use a smaller gamma."
-            )
+    _check_reach(P, farthest)
+    if Q is not None:
+        columns_of = Q
+        kept_for(Q, smoothing, ("reach", farthest), lambda: _check_reach(columns_of, farthest))
     return P, Q, smoothing
+
+
+def _check_reach(beliefs: Beliefs, farthest: float) -> None:
+    means = beliefs.means
+    if not (means.max(initial=0) < farthest and means.min(initial=0) > -farthest):
+        row, _, column = np.unravel_index(np.argmax(np.abs(means)), means.shape)
+        raise ValueError(
+            f"Row {row} is more than {farthest:g} widths of the kernel from zero in column "
+            f"{column}, which is too far for double precision. Use a smaller gamma, or correct "
+            "the value."
+        )
+    if not np.sqrt(beliefs.prior.variance_range[1]) < farthest:
+        column = np.argmax(beliefs.prior.variances.max(axis=0))
+        raise ValueError(
+            f"Column {column} has a standard deviation of more than {farthest:g} widths of the "
+            "kernel, which is too much for double precision. Use a smaller gamma."
+        )
+
+
+def _kept_sides(
+    Q: Beliefs,
+    ordering: Ordering,
+    smoothing: Smoothing,
+    given_norms: FloatArray | None,
+    log_norms: FloatArray,
+) -> list[Side]:
+    """Return the components of the columns; those of an earlier call with the same norms."""
+
+    def make() -> tuple[FloatArray | None, list[SideValues]]:
+        sides = Side.of_components(Q, ordering, log_norms)
+        return given_norms, [side.values for side in sides]
+
+    norms, values = kept_for(Q, smoothing, "sides", make)
+    if norms is not given_norms:
+        values = make()[1]
+    return [Side(Q, ordering, b, of_component) for b, of_component in enumerate(values)]
 
 
 def log_self_similarities(

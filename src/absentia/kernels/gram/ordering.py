@@ -47,6 +47,8 @@ class Ordering:
     @classmethod
     def of(cls, beliefs: Beliefs) -> Ordering:
         """Order the rows of some beliefs; once for each, since support vectors come back often."""
+        if len(beliefs) == 1 and beliefs.whole is beliefs:
+            return cls(np.zeros(1, dtype=np.intp), np.array(beliefs.group_of_row), [], True)
         known = _orderings.get(beliefs)
         if known is None:
             known = _orderings.setdefault(beliefs, cls._find(beliefs))

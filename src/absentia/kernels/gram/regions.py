@@ -308,13 +308,11 @@ def takes_lanes(rows: Side, columns: Side, smoothing: Smoothing) -> bool:
 
 def works_from_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     """Return whether rounding allows precisions of a density to be used instead of covariances."""
-    prior = beliefs.prior
-    variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
-    spread = variances * np.diagonal(smoothing.information)
-    return bool(
-        prior.inflation < _LARGEST_INFLATION
-        and spread.max() < _LARGEST_SPREAD
-        and spread.min() > _SMALLEST_SPREAD
+    least, most = smoothing.range_in_units(beliefs.prior)
+    return (
+        beliefs.prior.inflation < _LARGEST_INFLATION
+        and most < _LARGEST_SPREAD
+        and least > _SMALLEST_SPREAD
     )
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.engine.computed_once import computed_once
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["Side"]
+__all__ = ["Side", "SideValues"]
 
 # Squared distance from the mean of the density, in units of the RBF's own variance, that rows on
 # both sides may have: the missing side subtracts two squared distances of that order.
@@ -23,6 +24,41 @@ _LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, eq=False)
+class SideValues:
+    """The numbers of a side; without its beliefs, so that these can keep them.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n, n_features)
+    constants : ndarray of shape (n,)
+        Added to the logarithm of every entry of the row or column: weights and normalisation.
+    """
+
+    means: FloatArray
+    constants: FloatArray
+
+    @classmethod
+    def of(
+        cls, beliefs: Beliefs, ordering: Ordering, component: int, log_norms: FloatArray
+    ) -> SideValues:
+        """Take those of a component; ``log_norms`` is subtracted from every logarithm."""
+        constants = beliefs.log_weights[:, component] - log_norms
+        means = beliefs.means[:, component]
+        if not ordering.identity:
+            constants, means = constants[ordering.rows], means[ordering.rows]
+        return cls(means, np.ascontiguousarray(constants))
+
+    @computed_once
+    def bounds(self) -> FloatArray:
+        """What an entry is at most, as a product of one number per row and one per column.
+
+        Without the constants an expected kernel is at most one.
+        """
+        bounds: FloatArray = np.exp(np.minimum(self.constants, _LARGEST_EXPONENT))
+        return bounds
+
+
+@dataclass(frozen=True, eq=False)
 class Side:
     """One component of the beliefs on one side of a Gram matrix, in the order of computation.
 
@@ -31,36 +67,43 @@ class Side:
     beliefs : Beliefs
     ordering : Ordering
     component : int
-    means : ndarray of shape (n, n_features)
-    constants : ndarray of shape (n,)
-        Added to the logarithm of every entry of the row or column: weights and normalisation.
+    values : SideValues
     """
 
     beliefs: Beliefs
     ordering: Ordering
     component: int
-    means: FloatArray
-    constants: FloatArray
+    values: SideValues
 
     @classmethod
     def of(
         cls, beliefs: Beliefs, ordering: Ordering, component: int, log_norms: FloatArray
     ) -> Side:
         """Pick a component of some beliefs; ``log_norms`` is subtracted from every logarithm."""
-        constants = beliefs.log_weights[:, component] - log_norms
-        means = beliefs.means[:, component]
-        if not ordering.identity:
-            constants, means = constants[ordering.rows], means[ordering.rows]
-        return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants))
+        values = SideValues.of(beliefs, ordering, component, log_norms)
+        return cls(beliefs, ordering, component, values)
+
+    @classmethod
+    def of_components(
+        cls, beliefs: Beliefs, ordering: Ordering, log_norms: FloatArray
+    ) -> list[Side]:
+        """Return every component of some beliefs."""
+        return [cls.of(beliefs, ordering, c, log_norms) for c in range(beliefs.n_components)]
+
+    @property
+    def means(self) -> FloatArray:
+        """The means in the order of computation, (n, n_features)."""
+        return self.values.means
+
+    @property
+    def constants(self) -> FloatArray:
+        """What is added to the logarithm of every entry of a row or column, (n,)."""
+        return self.values.constants
 
     @property
     def bounds(self) -> FloatArray:
-        """What an entry is at most, as a product of one number per row and one per column.
-
-        Without the constants an expected kernel is at most one.
-        """
-        bounds: FloatArray = np.exp(np.minimum(self.constants, _LARGEST_EXPONENT))
-        return bounds
+        """What an entry is at most: see :attr:`SideValues.bounds`."""
+        return self.values.bounds
 
     def negligible(self, other: Side) -> float:
         """Return the share of an entry that one pair of components may add without being seen."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs.priors.prior import inverse_and_log_determinant
+from absentia.beliefs.priors.prior import Prior, inverse_and_log_determinant
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
 
@@ -61,9 +61,11 @@ class Smoothing:
         """
         if self.by_column:
             return 1 / np.sqrt(2 * self.gamma)
-        diagonal = np.ones(self.n_features) if self.metric is None else np.diagonal(self.metric)
-        exponents = np.round(-0.5 * (1 + np.log2(self.gamma) + np.log2(diagonal)))
-        return None if np.abs(exponents).max() <= _USUAL_EXPONENT else np.exp2(exponents)
+        logs = 0.0 if self.metric is None else np.log2(np.diagonal(self.metric))
+        exponents = np.round(-0.5 * (1 + np.log2(self.gamma) + logs))
+        if np.abs(exponents).max() <= _USUAL_EXPONENT:
+            return None
+        return np.broadcast_to(np.exp2(exponents), self.n_features).copy()
 
     def in_units(self, units: FloatArray) -> Smoothing:
         """Return the same smoothing for columns that are measured in other units."""
@@ -80,6 +82,17 @@ class Smoothing:
         if self.metric is None:
             return 2 * self.gamma * np.eye(self.n_features)
         return 2 * self.gamma * self.metric
+
+    def range_in_units(self, prior: Prior) -> tuple[float, float]:
+        """Return the smallest and the largest variance of a prior in units of the RBF's own.
+
+        Column by column, of all components.
+        """
+        if self.metric is None and not self.by_column:
+            least, most = prior.variance_range
+            return float(2 * self.gamma * least), float(2 * self.gamma * most)
+        spread = prior.variances * np.diagonal(self.information)
+        return float(spread.min()), float(spread.max())
 
     @computed_once
     def diagonal(self) -> FloatArray | None:
