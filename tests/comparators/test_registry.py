@@ -23,6 +23,9 @@ def made(name, task):
         "estimator__n_estimators": 10,
         "max_iter": 10,
         "members": ("boosting", "beliefs"),
+        "n_repeats": 1,
+        "n_splits": 2,
+        "hidden": (0.5,),
     }
     known = estimator.get_params()
     return estimator.set_params(**{k: v for k, v in smaller.items() if k in known})

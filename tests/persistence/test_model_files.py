@@ -574,7 +574,7 @@ def test_models_whose_attributes_go_to_compiled_code_are_not_saved(rival, tmp_pa
 def test_files_changed_at_random_do_not_crash(tmp_path):
     program = Path(__file__).with_name("hostile_files.py")
     done = subprocess.run(
-        [sys.executable, str(program), "0", "200"],
+        [sys.executable, str(program), "0", "120"],
         capture_output=True,
         text=True,
         timeout=300,
@@ -582,9 +582,9 @@ def test_files_changed_at_random_do_not_crash(tmp_path):
     )
     lines = done.stdout.splitlines()
     assert done.returncode == 0, f"ended at {lines[-1:]}: {done.stderr[-2000:]}"
-    assert len(lines) == 200
-    assert sum("refused" in line for line in lines) > 60
-    assert sum("loaded and predicted" in line for line in lines) > 15
+    assert len(lines) == 120
+    assert sum("refused" in line for line in lines) > 36
+    assert sum("loaded and predicted" in line for line in lines) > 9
 
 
 def test_without_skops_it_is_said_what_to_install(monkeypatch, machine, tmp_path):

@@ -110,7 +110,7 @@ def test_extreme_widths_in_500_columns_stay_finite(gamma, rate):
     rng = np.random.default_rng(3)
     d = 500
     prior = Prior(np.ones(1), np.zeros((1, d)), np.eye(d)[None] + 0.5)
-    X = rng.normal(size=(12, d))
+    X = rng.normal(size=(6, d))
     X[rng.random(X.shape) < rate] = np.nan
     X[0] = np.nan
     P = condition(prior, X)[0]
@@ -118,7 +118,7 @@ def test_extreme_widths_in_500_columns_stay_finite(gamma, rate):
         K = kernel(P)
         assert np.isfinite(K).all()
         assert (K <= 1 + 1e-9).all()
-    assert np.array_equal(np.diagonal(GenRBF(gamma)(P)), np.ones(12))
+        assert isinstance(kernel, ExpectedRBF) or (np.diagonal(K) == 1).all()
 
 
 def test_threads_change_nothing():
