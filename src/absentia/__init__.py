@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from absentia.beliefs import Beliefs
     from absentia.decisions import (
         AcquisitionPolicy,
-        choose_worth_share,
         column_worth,
+        held_out_worth,
         measure_next,
     )
     from absentia.densities import GaussianDensity, LowRankDensity, MixedDensity, MixtureDensity
@@ -140,8 +140,8 @@ __all__ = [
     "__version__",
     "amputation",
     "bounded",
-    "choose_worth_share",
     "column_worth",
+    "held_out_worth",
     "describe_missingness",
     "gram_blocks",
     "kernel_variance",

@@ -10,7 +10,6 @@ from absentia import (
     AcquisitionPolicy,
     KernelRidge,
     LogisticRegression,
-    choose_worth_share,
     column_worth,
     measure_next,
 )
@@ -83,19 +82,6 @@ def test_a_policy_with_all_of_the_share_follows_the_worth(machine):
     policy = AcquisitionPolicy(machine, worth=[1.0, 2.0, 3.0], worth_share=1.0)
     trace = policy.run(np.full((5, 3), np.nan), np.nan_to_num(X[:5]))
     np.testing.assert_array_equal(trace.measured, [[2] * 5, [1] * 5, [0] * 5])
-
-
-def test_the_share_is_chosen_on_rows_that_the_copy_did_not_see(machine):
-    X, y = example()
-    shares = (0.0, 1.0)
-    found = choose_worth_share(machine, X, y, shares=shares, max_steps=2, max_rows=20)
-    assert found in shares
-    assert found == choose_worth_share(machine, X, y, shares=shares, max_steps=2, max_rows=20)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    with_names = choose_worth_share(
-        LogisticRegression(C=10.0), frame, y, shares=shares, max_steps=2, max_rows=20
-    )
-    assert with_names == found
 
 
 def test_bad_input(machine):

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.decisions.column_worth import blended_gain
 from absentia.decisions.expected_gains import Gains, gains_of_one, gains_of_two, needs_two
+from absentia.decisions.gains_from_draws import gains_from_draws
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
 from absentia.densities.unknowns import Unknowns
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
@@ -144,6 +145,7 @@ def measure_next(
     density: BaseEstimator | None = None,
     worth: Costs = None,
     worth_share: float = 0.5,
+    n_draws: int | None = None,
 ) -> Measurements:
     """Rank the missing values of each row by what measuring them is expected to gain.
 
@@ -190,11 +192,17 @@ def measure_next(
     density : fitted density, optional
         What missing values could be, for a model that has no density of its own.
     worth : sequence of n_features numbers, or dict of column to number, optional
-        What columns were worth on rows with known targets, such as :func:`column_worth` returns.
-        A part of the gain then comes from it, in the units of the largest gain of the row:
-        a model that is sure of itself for no good reason is corrected by experience.
+        What columns were worth on rows with known targets, such as :func:`held_out_worth` and
+        :func:`column_worth` return. A part of the gain then comes from it, in the units of the
+        largest gain of the row: a model that is sure of itself for no good reason is corrected by
+        experience.
     worth_share : float, default=0.5
-        How large that part is, from 0 to 1; :func:`choose_worth_share` finds it on known rows.
+        How large that part is, from 0 to 1.
+    n_draws : int, optional
+        Compute the gains of all columns from this many draws of the whole row, a power of two such
+        as 512, instead of trying each column by itself. Much faster for rows that miss many values
+        and for marginal models, which average over draws at every trial; other models are taken to
+        answer the average over what a row could be. At least 16.
 
     Returns
     -------
@@ -203,7 +211,8 @@ def measure_next(
     Notes
     -----
     All trial rows of a call go through the model in batches of some thousand. One row with 20
-    missing columns and a Gaussian density is 140 trial rows.
+    missing columns and a Gaussian density is 140 trial rows, of which a marginal model makes
+    ``140 * 64`` complete rows; with ``n_draws=512`` it is 512 complete rows.
 
     Examples
     --------
@@ -237,11 +246,18 @@ def measure_next(
     # Rows that are alike, such as those of which nothing is known, are tried once.
     first, which = _distinct(table, unknowns)
     questions, few = questions.about(first), table[first]
-    found = gains_of_one(questions, unknowns, few, candidates[first], risk)
-    far = np.full(len(few), lookahead == 2)
-    if lookahead == "auto":
-        far = needs_two(questions, unknowns, few, risk, found)
-    gain = found.gain
+    if n_draws is None:
+        found = gains_of_one(questions, unknowns, few, candidates[first], risk)
+        far = np.full(len(few), lookahead == 2)
+        if lookahead == "auto":
+            far = needs_two(questions, unknowns, few, risk, found)
+        gain = found.gain
+    else:
+        _check_draws(n_draws, questions)
+        gain, found = gains_from_draws(
+            questions, unknowns, few, candidates[first], risk, n_draws, prices, budget, lookahead
+        )
+        far = np.zeros(len(few), dtype=np.bool_)  # pairs come from the same draws
     if far.any():
         at = np.flatnonzero(far)
         near = Gains(found.gain[at], found.after[at], found.before[at])
@@ -324,6 +340,16 @@ def _read_loss(loss: Any, classifies: bool) -> Loss:
             ", or a callable."
         )
     return LOSSES[loss]
+
+
+def _check_draws(n_draws: int, questions: Questions) -> None:
+    if questions.region is not None:
+        raise ValueError(
+            f"n_draws averages answers, and a region is no average of regions: leave n_draws out "
+            f"for loss={questions.region!r}."
+        )
+    if not isinstance(n_draws, int | np.integer) or n_draws < 16:
+        raise ValueError(f"n_draws must be a whole number of at least 16, found {n_draws!r}.")
 
 
 def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:

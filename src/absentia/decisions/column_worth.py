@@ -14,7 +14,7 @@ from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table
 from absentia.tables.reading import is_frame
 
-__all__ = ["blended_gain", "column_worth"]
+__all__ = ["blended_gain", "check_probabilities", "column_worth", "row_losses"]
 
 
 def column_worth(
@@ -55,16 +55,12 @@ def column_worth(
     rows: Any = X if is_frame(X) else as_table(X)
     targets = np.asarray(y)
     check_consistent_length(rows, targets)
-    if is_classifier(model) and not hasattr(model, "predict_proba"):
-        raise ValueError(
-            f"{type(model).__name__} has no predict_proba, and the worth of a column is measured "
-            "by log loss: wrap it in sklearn.calibration.CalibratedClassifierCV."
-        )
+    check_probabilities(model)
     rng = check_random_state(random_state)
-    before = _loss(model, rows, targets)
+    before = row_losses(model, rows, targets).mean()
     n_samples, n_columns = rows.shape
     after = [
-        _loss(model, _shuffled(rows, j, rng.permutation(n_samples)), targets)
+        row_losses(model, _shuffled(rows, j, rng.permutation(n_samples)), targets).mean()
         for j in range(n_columns)
     ]
     return np.maximum(np.array(after) - before, 0.0)
@@ -86,12 +82,24 @@ def blended_gain(
     return np.where(largest > 0, mixed, gain)
 
 
-def _loss(model: BaseEstimator, rows: Any, y: np.ndarray) -> float:
+def check_probabilities(model: BaseEstimator) -> None:
+    """Raise for a classifier without probabilities, whose log loss is unknown."""
+    if is_classifier(model) and not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"{type(model).__name__} has no predict_proba, and the worth of a column is measured "
+            "by log loss: wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+
+
+def row_losses(model: BaseEstimator, rows: Any, y: np.ndarray) -> FloatArray:
+    """Return the log loss (classifiers) or squared error (regressors) of each row."""
     if not is_classifier(model):
-        return float(np.mean((np.asarray(model.predict(rows)) - y) ** 2))
+        errors: FloatArray = (np.asarray(model.predict(rows)) - y) ** 2
+        return errors
     places = np.searchsorted(model.classes_, y)
     chances = np.asarray(model.predict_proba(rows))[np.arange(len(y)), places]
-    return float(-np.log(np.maximum(chances, 1e-12)).mean())
+    losses: FloatArray = -np.log(np.maximum(chances, 1e-12))
+    return losses
 
 
 def _shuffled(rows: Any, column: int, order: IntArray) -> Any:

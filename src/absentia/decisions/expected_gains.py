@@ -11,7 +11,7 @@ from absentia.decisions.model_answers import Loss, Questions
 from absentia.densities.unknowns import Unknowns
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["Gains", "gains_of_one", "gains_of_two", "needs_two"]
+__all__ = ["ENOUGH", "Gains", "gains_of_one", "gains_of_two", "needs_two"]
 
 #: Nodes per component of the belief about a value, with one step and with two.
 _POINTS, _POINTS_OF_TWO = 7, 3
@@ -23,7 +23,7 @@ _DRAWS = 64
 _DRAWS_OF_LAST = 6
 #: Where the best single value gains less than this share of what all of them together gain,
 #: pairs are looked at. Of a product of two columns that share is zero before one of them is known.
-_ENOUGH = 0.1
+ENOUGH = 0.1
 #: Gains below this share of the loss are rounding.
 _ROUNDING = 1e-13
 
@@ -141,7 +141,7 @@ def needs_two(
     if not ask.classifies:
         mean[:, 1] += answers[:, :, 0].var(axis=1)
     after = loss(answers.reshape(n * _DRAWS, -1)).reshape(n, _DRAWS).mean(axis=1)
-    needed: BoolArray = several & (best < _ENOUGH * (loss(mean) - after))
+    needed: BoolArray = several & (best < ENOUGH * (loss(mean) - after))
     return needed
 
 

@@ -101,7 +101,7 @@ class AcquisitionPolicy:
     Parameters
     ----------
     model : fitted classifier or regressor
-    costs, loss, lookahead, among, stop_below, density, worth, worth_share
+    costs, loss, lookahead, among, stop_below, density, worth, worth_share, n_draws
         As in :func:`~absentia.measure_next`.
     budget : float, optional
         What may be spent on each row in total.
@@ -138,6 +138,7 @@ class AcquisitionPolicy:
         max_steps: int | None = None,
         worth: Costs = None,
         worth_share: float = 0.5,
+        n_draws: int | None = None,
     ):
         self.model = model
         self.costs = costs
@@ -150,6 +151,7 @@ class AcquisitionPolicy:
         self.max_steps = max_steps
         self.worth = worth
         self.worth_share = worth_share
+        self.n_draws = n_draws
 
     def run(self, X: TableLike, oracle: Any) -> AcquisitionTrace:
         """Measure values of rows one by one, and record what the model answers.
@@ -212,6 +214,7 @@ class AcquisitionPolicy:
             density=self.density,
             worth=self.worth,
             worth_share=self.worth_share,
+            n_draws=self.n_draws,
         )
         worth = np.where(
             np.isnan(found.gain) | measuring.hopeless[rows], -np.inf, found.gain_per_cost

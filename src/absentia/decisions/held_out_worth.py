@@ -1,0 +1,266 @@
+"""What columns are worth, measured on rows that the model did not see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils.validation import check_consistent_length
+
+from absentia.decisions.acquisition import Costs, read_costs
+from absentia.decisions.column_worth import check_probabilities, column_worth, row_losses
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
+from absentia.tables.plan.frames import as_frame, without_cells
+from absentia.tables.reading import is_frame
+
+__all__ = ["held_out_worth"]
+
+#: Pairs of this many columns are tried where no column lowers the loss alone.
+_BEAM = 8
+#: A drop of the loss that is less than this many standard errors may be chance.
+_ERRORS = 2.0
+
+
+def held_out_worth(
+    model: BaseEstimator,
+    X: TableLike,
+    y: ArrayLike,
+    *,
+    costs: Costs = None,
+    max_columns: int = 6,
+    cv: int | None = 3,
+    max_rows: int = 500,
+    random_state: int = 0,
+) -> FloatArray:
+    """Return what columns are worth to a model on rows that it did not see.
+
+    The mean of two drops of the log loss (classifiers) or squared error (regressors), each divided
+    by its largest:
+
+    - *forward selection*: rows of which nothing is known get one column after the other, always
+      the one that lowers the mean loss per cost most. What counts is the drop when the turn of a
+      column comes, over the rows that have it, so that a column that repeats another is worth
+      little. Where no column lowers the loss by itself (by two standard errors), pairs are tried
+      as well: of a product of two columns neither is worth anything alone;
+    - *permutation importance* (:func:`column_worth`): by how much the loss rises when the column
+      is shuffled and all others are as they were.
+
+    :func:`~absentia.measure_next` and :class:`~absentia.AcquisitionPolicy` take it as ``worth``.
+
+    Parameters
+    ----------
+    model : classifier with probabilities, or regressor
+        Copies of it are fitted to the folds. A fitted search is represented by its
+        ``best_estimator_``; a marginal model of a ``FrozenEstimator`` by the same around a copy of
+        the model that it holds.
+    X : array-like or frame of shape (n_samples, n_features)
+        Rows of training, with or without missing values.
+    y : array-like of shape (n_samples,)
+    costs : dict of column to cost, or sequence of n_features costs, optional
+    max_columns : int, default=6
+        How many columns forward selection takes.
+    cv : int or None, default=3
+        Folds. None asks the fitted model as it is, about rows that it must not have seen.
+    max_rows : int, default=500
+        Rows to ask about.
+    random_state : int, default=0
+        Of the folds.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        From 0 to 1; of a model to which no column is worth anything all are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression, held_out_worth
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> X[:, 1] = X[:, 0] + 0.1 * rng.normal(size=300)
+    >>> y = X[:, 0] + X[:, 1] + 0.5 * X[:, 2] > 0
+    >>> held_out_worth(LogisticRegression(C=10.0), X, y).round(1)
+    array([0.4, 1. , 0.4])
+    """
+    template = getattr(model, "best_estimator_", model)
+    check_probabilities(template)
+    targets = np.asarray(y)
+    rows: Any = X if is_frame(X) else as_table(X)
+    check_consistent_length(rows, targets)
+    names = (
+        [str(name) for name in rows.columns]
+        if is_frame(rows)
+        else [f"x{j}" for j in range(rows.shape[1])]
+    )
+    prices = read_costs(costs, names)
+    held = _HeldOut.of(model, rows, targets, cv, max_rows, random_state)
+    parts = held.forward(prices, max_columns), held.shuffled(random_state)
+    return np.mean([part / max(part.max(), np.finfo(np.float64).tiny) for part in parts], axis=0)
+
+
+@dataclass(eq=False)
+class _HeldOut:
+    """Rows with known targets, and models that did not see them.
+
+    Attributes
+    ----------
+    parts : list of (fitted model, rows, targets, observed)
+        For each fold the rows that the model did not see, and which of their cells have a value.
+    """
+
+    parts: list[tuple[BaseEstimator, Any, np.ndarray, BoolArray]]
+
+    @classmethod
+    def of(
+        cls,
+        model: BaseEstimator,
+        rows: Any,
+        y: np.ndarray,
+        cv: int | None,
+        max_rows: int,
+        random_state: int,
+    ) -> _HeldOut:
+        if cv is None:
+            test = np.arange(min(len(y), max_rows))
+            some = _take(rows, test)
+            return cls([(model, some, y[test], _observed(some))])
+        splitter = StratifiedKFold if is_classifier(model) else KFold
+        folds = splitter(cv, shuffle=True, random_state=random_state)
+        parts = []
+        for train, test in folds.split(np.zeros((len(y), 1)), y):
+            test = test[: -(-max_rows // cv)]
+            some = _take(rows, test)
+            fitted = _refitted(model, _take(rows, train), y[train])
+            parts.append((fitted, some, y[test], _observed(some)))
+        return cls(parts)
+
+    def forward(self, prices: FloatArray, max_columns: int) -> FloatArray:
+        """Return the drop of the loss that each column brings when its turn comes.
+
+        Per cost it is never larger than that of a column before: what counts is the order.
+        """
+        worth, rate = np.zeros(len(prices)), np.inf
+        known = np.zeros(len(prices), dtype=np.bool_)
+        while known.sum() < min(max_columns, len(prices)):
+            chosen, drop = self._next_columns(known, prices)
+            if drop <= 0:
+                break
+            spent = prices[chosen].sum()
+            rate = min(rate, drop / spent) if spent > 0 else rate
+            worth[chosen] = rate * prices[chosen] if spent > 0 else drop / len(chosen)
+            known[chosen] = True
+        return worth
+
+    def shuffled(self, random_state: int) -> FloatArray:
+        """Return the permutation importance of each column, the mean over rows."""
+        found = [
+            column_worth(model, rows, y, random_state=random_state)
+            for model, rows, y, _ in self.parts
+        ]
+        return np.average(found, axis=0, weights=[len(y) for _, _, y, _ in self.parts])
+
+    def _next_columns(self, known: BoolArray, prices: FloatArray) -> tuple[list[int], float]:
+        """Return the column, or pair of columns, to add to those that are known, and its drop."""
+        before = self._losses(known)
+        left = np.flatnonzero(~known).tolist()
+        single = {(j,): self._drop(before, known, (j,)) for j in left}
+        best = max(single, key=lambda one: _per_cost(single[one][0], prices, one))
+        drop, error = single[best]
+        if drop <= _ERRORS * error and len(left) > 1:
+            # Columns that matter when all others are known, most first.
+            last = {j: self._last_drop(j) for j in left}
+            promising = sorted(left, key=lambda j: -last[j])[:_BEAM]
+            for pair in combinations(promising, 2):
+                both, error = self._drop(before, known, pair)
+                better = _per_cost(both, prices, pair) > _per_cost(drop, prices, best)
+                if better and both > _ERRORS * error:
+                    best, drop = pair, both
+        return list(best), drop
+
+    def _losses(self, known: BoolArray) -> list[FloatArray]:
+        """Return the losses of the rows of each fold when only some columns are known."""
+        return [
+            row_losses(model, _only(rows, known & observed), y)
+            for model, rows, y, observed in self.parts
+        ]
+
+    def _drop(
+        self, before: list[FloatArray], known: BoolArray, columns: tuple[int, ...]
+    ) -> tuple[float, float]:
+        """Return the mean drop of the loss in rows that have the columns, and its error."""
+        more = known.copy()
+        more[list(columns)] = True
+        drops = []
+        for (model, rows, y, observed), losses in zip(self.parts, before, strict=True):
+            have = np.flatnonzero(observed[:, list(columns)].all(axis=1))
+            if len(have):
+                some = _only(_take(rows, have), more & observed[have])
+                drops.append(losses[have] - row_losses(model, some, y[have]))
+        return _mean_and_error(drops)
+
+    def _last_drop(self, column: int) -> float:
+        """Return the mean drop of the loss when a column comes after all others."""
+        drops = []
+        for model, rows, y, observed in self.parts:
+            have = np.flatnonzero(observed[:, column])
+            if len(have):
+                others = observed[have].copy()
+                others[:, column] = False
+                some = _take(rows, have)
+                without = row_losses(model, _only(some, others), y[have])
+                drops.append(without - row_losses(model, some, y[have]))
+        return _mean_and_error(drops)[0]
+
+
+def _mean_and_error(parts: list[FloatArray]) -> tuple[float, float]:
+    drops = np.concatenate([np.zeros(0), *parts])
+    if len(drops) < 2:
+        return 0.0, np.inf
+    return float(drops.mean()), float(drops.std(ddof=1) / np.sqrt(len(drops)))
+
+
+def _per_cost(drop: float, prices: FloatArray, columns: tuple[int, ...]) -> float:
+    cost = float(prices[list(columns)].sum())
+    if cost > 0:
+        return drop / cost
+    return np.inf if drop > 0 else 0.0
+
+
+def _refitted(model: BaseEstimator, rows: Any, y: np.ndarray) -> BaseEstimator:
+    """Return a copy of a model, fitted to other rows."""
+    model = getattr(model, "best_estimator_", model)
+    inner = getattr(model, "estimator", None)
+    if not isinstance(inner, FrozenEstimator):
+        return clone(model).fit(rows, y)
+    # Whatever is wrapped was fitted to all rows: the copy must not have seen those of the fold.
+    wrapper = clone(model).set_params(
+        estimator=FrozenEstimator(_refitted(inner.estimator, rows, y))
+    )
+    return wrapper.fit(rows, y)
+
+
+def _take(X: Any, rows: IntArray) -> Any:
+    if not is_frame(X):
+        return X[rows]
+    return X[rows] if type(X).__module__.startswith("polars") else X.iloc[rows]
+
+
+def _observed(rows: Any) -> BoolArray:
+    if not is_frame(rows):
+        return ~np.isnan(rows)
+    cells = as_frame(rows).to_numpy(dtype=object)
+    absent = [is_absent(value) or value != value for value in cells.ravel()]  # NaN is not NaN
+    return ~np.array(absent, dtype=np.bool_).reshape(cells.shape)
+
+
+def _only(rows: Any, kept: BoolArray) -> Any:
+    """Return rows of which only some cells are known."""
+    if not is_frame(rows):
+        return np.where(kept, rows, np.nan)
+    return without_cells(rows, ~kept)
