@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from absentia import Beliefs, ExpectedRBF, GenRBF, LowRankDensity
 from absentia.beliefs.conditioning.conditioned_table import condition
@@ -65,6 +66,21 @@ def test_the_height_of_tiles_changes_no_bit(make, metric, k, kind):
     Q = condition(prior, _table(rng, 300, d, "half complete"))[0]
     P = condition(prior, _table(rng, 500, d, kind))[0]
     _same_bits(kernel, P, Q, kernel(P, Q))
+
+
+@pytest.mark.parametrize("d", [6, 40])
+def test_the_number_of_threads_changes_no_bit_of_a_metric(d):
+    found = []
+    for threads in (1, 2):
+        prior = _prior(np.random.default_rng(1), d, 1)
+        with threadpool_limits(threads, user_api="blas"):
+            kernel = GenRBF(0.1, "mahalanobis").resolve(prior)
+            rng = np.random.default_rng(2)
+            Q = condition(prior, _table(rng, 300, d, "half complete"))[0]
+            P = condition(prior, _table(rng, 200, d, "complete"))[0]
+            found += [kernel(P, Q, n_jobs=1), kernel(P, Q, n_jobs=2)]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
 
 
 @pytest.mark.parametrize("kind", ["complete", "few patterns", "all patterns"])

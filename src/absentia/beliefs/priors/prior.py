@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
@@ -198,7 +198,8 @@ def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, flo
     root, failed = dpotrf((covariance / scale).T / scale, lower=1)
     if failed:
         raise np.linalg.LinAlgError(SINGULAR)
-    lower = np.tril(dpotri(root, lower=1)[0])
+    # Not dpotri, whose last bits depend on how many threads BLAS has.
+    lower = np.tril(dpotrs(root, np.eye(len(root)), lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     log_determinant = 2 * float(np.log(np.diagonal(root)).sum() + np.log(scale).sum())
     return (inverse / scale).T / scale, log_determinant
