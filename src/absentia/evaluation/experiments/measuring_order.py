@@ -249,7 +249,7 @@ def _chooser(cell: Cell, context: Context, trained: _Trained, costs: FloatArray)
     elif cell.method == "mutual-information":
         importance = _mutual_information(trained.X, trained.y)
     else:
-        importance = column_worth(trained.quick, trained.X, trained.y, random_state=rng)
+        importance = column_worth(trained.model, trained.X, trained.y, random_state=rng)
     return lambda table, candidates: np.broadcast_to(importance / costs, table.shape)
 
 
