@@ -16,6 +16,8 @@ from absentia.tables.reading import is_frame
 
 __all__ = ["blended_gain", "check_probabilities", "column_worth", "row_losses"]
 
+_NEXT_TO_NOTHING = 1e-12
+
 
 def column_worth(
     model: BaseEstimator, X: TableLike, y: ArrayLike, *, random_state: RandomState = 0
@@ -72,11 +74,12 @@ def blended_gain(
     """Return gains of which a share comes from what columns were worth on known rows.
 
     ``(1 - share) g_j + share w_j max(g) / max(w)``, the maxima over the candidates of the row:
-    worth has its own units, and is brought to those of the gains.
+    worth has its own units, and is brought to those of the gains. Where the model expects nothing
+    of any candidate, worth ranks them, at a gain next to nothing.
     """
     known = np.where(candidates, worth, 0.0)
     largest = known.max(axis=1, keepdims=True)
-    unit = np.where(candidates, gain, 0.0).max(axis=1, keepdims=True)
+    unit = np.where(candidates, gain, 0.0).max(axis=1, keepdims=True, initial=_NEXT_TO_NOTHING)
     part = np.divide(known, largest, out=np.zeros_like(known), where=largest > 0)
     mixed = (1.0 - share) * gain + share * part * unit
     return np.where(largest > 0, mixed, gain)

@@ -143,12 +143,20 @@ class _HeldOut:
     def forward(self, prices: FloatArray, max_columns: int) -> FloatArray:
         """Return the drop of the loss that each column brings when its turn comes.
 
-        Per cost it is never larger than that of a column before: what counts is the order.
+        Per cost it is never larger than that of a column before: what counts is the order. Pairs
+        are tried where no column is worth anything alone, until one such attempt finds none.
         """
         worth, rate = np.zeros(len(prices)), np.inf
-        known = np.zeros(len(prices), dtype=np.bool_)
+        known, pairs = np.zeros(len(prices), dtype=np.bool_), True
         while known.sum() < min(max_columns, len(prices)):
-            chosen, drop = self._next_columns(known, prices)
+            left = np.flatnonzero(~known)
+            chosen, drop, sure = self._best(known, left[:, None], prices)
+            if not sure and pairs and len(left) > 1:
+                promising = left[np.argsort(-self._last_drops(left), kind="stable")[:_BEAM]]
+                couples = np.array(list(combinations(promising, 2)))
+                both, more, pairs = self._best(known, couples, prices)
+                if pairs and _per_cost(more, prices, both) > _per_cost(drop, prices, chosen):
+                    chosen, drop = both, more
             if drop <= 0:
                 break
             spent = prices[chosen].sum()
@@ -165,57 +173,58 @@ class _HeldOut:
         ]
         return np.average(found, axis=0, weights=[len(y) for _, _, y, _ in self.parts])
 
-    def _next_columns(self, known: BoolArray, prices: FloatArray) -> tuple[list[int], float]:
-        """Return the column, or pair of columns, to add to those that are known, and its drop."""
-        before = self._losses(known)
-        left = np.flatnonzero(~known).tolist()
-        single = {(j,): self._drop(before, known, (j,)) for j in left}
-        best = max(single, key=lambda one: _per_cost(single[one][0], prices, one))
-        drop, error = single[best]
-        if drop <= _ERRORS * error and len(left) > 1:
-            # Columns that matter when all others are known, most first.
-            last = {j: self._last_drop(j) for j in left}
-            promising = sorted(left, key=lambda j: -last[j])[:_BEAM]
-            for pair in combinations(promising, 2):
-                both, error = self._drop(before, known, pair)
-                better = _per_cost(both, prices, pair) > _per_cost(drop, prices, best)
-                if better and both > _ERRORS * error:
-                    best, drop = pair, both
-        return list(best), drop
+    def _best(
+        self, known: BoolArray, sets: IntArray, prices: FloatArray
+    ) -> tuple[IntArray, float, bool]:
+        """Return the set of columns to add, its drop, and whether that is more than chance.
 
-    def _losses(self, known: BoolArray) -> list[FloatArray]:
-        """Return the losses of the rows of each fold when only some columns are known."""
-        return [
-            row_losses(model, _only(rows, known & observed), y)
-            for model, rows, y, observed in self.parts
-        ]
+        Sets, of shape (n_sets, size), are compared by drop per cost, those first that are sure.
+        """
+        # Cells known before, and with each of the sets.
+        masks = np.tile(known, (len(sets), 1))
+        np.put_along_axis(masks, sets, True, axis=1)
+        drops = self._drops(known[None], masks, sets)
+        sure = np.array([mean > _ERRORS * error for mean, error in drops])
+        rates = [_per_cost(mean, prices, one) for (mean, _), one in zip(drops, sets, strict=True)]
+        if sets.shape[1] > 1 and sure.any():
+            rates = np.where(sure, rates, -np.inf)
+        best = int(np.argmax(rates))
+        return sets[best], drops[best][0], bool(sure[best])
 
-    def _drop(
-        self, before: list[FloatArray], known: BoolArray, columns: tuple[int, ...]
-    ) -> tuple[float, float]:
-        """Return the mean drop of the loss in rows that have the columns, and its error."""
-        more = known.copy()
-        more[list(columns)] = True
-        drops = []
-        for (model, rows, y, observed), losses in zip(self.parts, before, strict=True):
-            have = np.flatnonzero(observed[:, list(columns)].all(axis=1))
-            if len(have):
-                some = _only(_take(rows, have), more & observed[have])
-                drops.append(losses[have] - row_losses(model, some, y[have]))
-        return _mean_and_error(drops)
+    def _last_drops(self, columns: IntArray) -> FloatArray:
+        """Return the mean drop of the loss for columns that come after all others."""
+        n = self.parts[0][3].shape[1]
+        without = np.ones((len(columns), n), dtype=np.bool_)
+        without[np.arange(len(columns)), columns] = False
+        drops = self._drops(without, np.ones((1, n), dtype=np.bool_), columns[:, None])
+        return np.array([mean for mean, _ in drops])
 
-    def _last_drop(self, column: int) -> float:
-        """Return the mean drop of the loss when a column comes after all others."""
-        drops = []
+    def _drops(
+        self, before: BoolArray, after: BoolArray, sets: IntArray
+    ) -> list[tuple[float, float]]:
+        """Return the mean drop of the loss from some known columns to others, and its error.
+
+        ``before`` and ``after`` have a line per set, or one for all, and only rows with all
+        columns of a set count for it. All sets go through the model together.
+        """
+        found: list[list[FloatArray]] = [[] for _ in sets]
         for model, rows, y, observed in self.parts:
-            have = np.flatnonzero(observed[:, column])
-            if len(have):
-                others = observed[have].copy()
-                others[:, column] = False
-                some = _take(rows, have)
-                without = row_losses(model, _only(some, others), y[have])
-                drops.append(without - row_losses(model, some, y[have]))
-        return _mean_and_error(drops)[0]
+            have = [np.flatnonzero(observed[:, one].all(axis=1)) for one in sets]
+            sizes = [len(rows_of_set) for rows_of_set in have]
+            which, row = np.repeat(np.arange(len(sets)), sizes), np.concatenate(have)
+            if not len(row):
+                continue
+            losses = []
+            for mask in (before, after):
+                if len(mask) == 1:  # the same for all sets
+                    losses.append(row_losses(model, _only(rows, mask & observed), y)[row])
+                else:
+                    kept = mask[which] & observed[row]
+                    losses.append(row_losses(model, _only(_take(rows, row), kept), y[row]))
+            drop = losses[0] - losses[1]
+            for at, part in enumerate(np.split(drop, np.cumsum(sizes)[:-1])):
+                found[at].append(part)
+        return [_mean_and_error(parts) for parts in found]
 
 
 def _mean_and_error(parts: list[FloatArray]) -> tuple[float, float]:
@@ -225,8 +234,8 @@ def _mean_and_error(parts: list[FloatArray]) -> tuple[float, float]:
     return float(drops.mean()), float(drops.std(ddof=1) / np.sqrt(len(drops)))
 
 
-def _per_cost(drop: float, prices: FloatArray, columns: tuple[int, ...]) -> float:
-    cost = float(prices[list(columns)].sum())
+def _per_cost(drop: float, prices: FloatArray, columns: IntArray) -> float:
+    cost = float(prices[columns].sum())
     if cost > 0:
         return drop / cost
     return np.inf if drop > 0 else 0.0
