@@ -93,7 +93,7 @@ def compute(trial: Trial, member: str, store: Path) -> str:
     path = path_of(store, trial, member)
     ground = ground_of(trial, [member])
     started = time.process_time()
-    tried = try_member(ground.plans[0], ground.folds, Bar(), None)
+    tried = try_member(ground.plans[0], ground, Bar(), None)
     if tried.found is None:
         path.with_suffix(".failed").write_text(tried.remark)
         return f"{path.stem}: {tried.remark}"

@@ -19,7 +19,8 @@ from absentia.automatic.member_table import MemberTable
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
 from absentia.beliefs.draws.quasi_random import DrawPoints
-from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.believing import fit_density
+from absentia.densities.named_densities import DensityLike
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray
 
@@ -127,10 +128,8 @@ def prepare(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) -> 
     """Choose members to try, cut folds and hide cells; arguments as of :func:`assemble`."""
     settings = {"seed": plan.seed, "n_jobs": plan.n_jobs, "density": plan.density}
     plans = plan_members(plan.members, rows, settings)
-    norm = MissingNorm.of(np.isnan(rows.table))
-    density = make_density(plan.density)
-    weighs = {} if rows.weights is None else {"sample_weight": rows.weights}
-    density.fit(rows.table, None, **weighs)
+    norm = MissingNorm.of(rows.table.unknown)
+    density = fit_density(plan.density, rows.table, rows.weights)
     n_columns = len(getattr(density, "columns_", range(rows.table.shape[1])))
     points = DrawPoints.sobol(_DRAWS, n_columns, plan.seed)
     folds = cut_folds(rows, plan, norm, points, groups)
@@ -159,7 +158,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     with progress_bar(total, shown=plan.progress, title="automatic") as bar:
         for member in ground.plans:
             # The first member is tried whatever the budget: one answer is better than none.
-            tried.append(try_member(member, folds, bar, deadline if tried else None))
+            tried.append(try_member(member, ground, bar, deadline if tried else None))
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
@@ -177,9 +176,9 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     return Assembled(committee, table, blended)
 
 
-def try_member(member: Any, folds: Folds, bar: Any, deadline: float | None) -> Tried:
+def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) -> Tried:
     """Tune a member, and let it answer the rows of every fold that it did not learn from."""
-    started = time.monotonic()
+    started, folds = time.monotonic(), ground.folds
 
     def outcome(found: tuple[FloatArray, FittedMember] | None, remark: str) -> Tried:
         seconds = time.monotonic() - started
@@ -197,7 +196,8 @@ def try_member(member: Any, folds: Folds, bar: Any, deadline: float | None) -> T
         # its answers.
         warnings.simplefilter("ignore")
         try:
-            chosen, fitted = member.tuned(folds.rows, folds.first)
+            rows = folds.rows.seen_by(member.takes_limits, ground.density)
+            chosen, fitted = member.tuned(rows, folds.first)
             bar.advance(member.name)
             for fold in range(len(folds)):
                 begun = time.monotonic()
@@ -263,7 +263,7 @@ def weigh(
         found, temperatures[level] = choose(judged)
         weights.append(found)
         if level:
-            mask = np.isnan(folds.levels.tables[level][judged])
+            mask = folds.levels.tables[level].unknown[judged]
             mean_excess = float(folds.norm.excess(mask).mean())
             # Levels must increase, also where training rows missed so much that nothing is new.
             excess[level] = max(mean_excess, excess[level - 1] + 1e-3)

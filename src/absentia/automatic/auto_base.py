@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee
-from absentia.automatic.member_plans import LearningRows
+from absentia.automatic.member_plans import LearningRows, as_rows
 from absentia.automatic.member_table import MemberTable
 from absentia.densities.named_densities import DensityLike
 from absentia.densities.unknowns import Unknowns
@@ -107,7 +107,9 @@ class AutoMachine(ShowsColumns):
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             NaN where a value is missing. Words, categories and dates of a frame are encoded by
-            :class:`~absentia.TableEncoder`.
+            :class:`~absentia.TableEncoder`. Limits of values (``<0.5`` in a frame, or
+            :func:`absentia.bounded`) are learned from by the members on beliefs; the others see the
+            conditional mean within the limits.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fitting and in judging members.
@@ -120,7 +122,7 @@ class AutoMachine(ShowsColumns):
         """
         check_parameters(self)
         encoder, opened = _encoded(X)
-        table = opened.array
+        table = _numbers_with_limits(opened)
         n_samples, used = len(table), np.arange(len(table))
         targets = self._check_targets(y, len(table))
         if len(table) < 2:
@@ -130,10 +132,10 @@ class AutoMachine(ShowsColumns):
             )
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+            weights = _check_sample_weight(sample_weight, table.array, ensure_non_negative=True)
         if groups is not None:
             groups = np.asarray(groups)
-            check_consistent_length(table, groups)
+            check_consistent_length(table.array, groups)
         if weights is not None and not weights.all():  # rows of no weight count as absent
             used = np.flatnonzero(weights)
             table, weights = table[used], weights[used]
@@ -185,7 +187,7 @@ class AutoMachine(ShowsColumns):
             Of the columns of the frame, also where they are words. The
             noise of a regressor is the mean squared error of its answers to rows left out.
         """
-        table = Table(self._table(X), columns_checked=True)
+        table = self._table(X)
         plan = None if self.encoder_ is None else self.encoder_.plan()
         names = getattr(self, "feature_names_in_", None)
         labels = [f"x{j}" for j in range(table.n_features)] if names is None else list(names)
@@ -201,15 +203,15 @@ class AutoMachine(ShowsColumns):
         )
         return one_output_flat(doubt, isinstance(self, RegressorMixin))
 
-    def _table(self, X: TableLike) -> FloatArray:
+    def _table(self, X: TableLike) -> Table:
         check_is_fitted(self)
         if self.encoder_ is None:
             rows = open_known(X, self)
             assert isinstance(rows, Table)
-            return rows.array
-        return self.encoder_.transform(X)
+            return _numbers_with_limits(rows)
+        return as_rows(self.encoder_.transform(X))
 
-    def _answers(self, table: FloatArray) -> FloatArray:
+    def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self.committee_.answer(table)
 
     def _decoded(self, answers: FloatArray, codes: Learned) -> FloatArray:
@@ -223,7 +225,7 @@ class AutoMachine(ShowsColumns):
         raise TypeError(f"{type(self).__name__} does not say what its targets are.")
 
     def _learning_rows(
-        self, table: FloatArray, y: np.ndarray, weights: FloatArray | None
+        self, table: Table, y: np.ndarray, weights: FloatArray | None
     ) -> tuple[LearningRows, Learned]:
         """Return the rows with targets in codes, and the fitted attributes that decode them."""
         raise TypeError(f"{type(self).__name__} does not say what its targets are.")
@@ -238,11 +240,16 @@ class AutoMachine(ShowsColumns):
         return tags
 
 
+def _numbers_with_limits(rows: Table) -> Table:
+    """Return numbers and their limits alone, for members that each read them in their own way."""
+    return Table(rows.array, lower=rows.lower, upper=rows.upper, columns_checked=True)
+
+
 def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     if is_frame(X) and has_columns_of_words(X):
-        encoder = TableEncoder().fit(X)
-        return encoder, Table(encoder.transform(X))
+        encoder = TableEncoder(limits=True).fit(X)
+        return encoder, encoder.transform(X)
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):
         raise TypeError(

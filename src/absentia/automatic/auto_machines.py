@@ -11,7 +11,7 @@ from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FRACTION
-from absentia.tables import FloatArray, Learned, TableLike
+from absentia.tables import FloatArray, Learned, Table, TableLike
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
@@ -265,11 +265,11 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         centre = self._answers(table)[:, 0]
         grid = np.linspace(0.0, 1.0, self.errors_.shape[1])
         widths = [float(np.interp(coverage, grid, level)) for level in self.errors_]
-        excess = self.committee_.norm.excess(np.isnan(table))
+        excess = self.committee_.norm.excess(table.unknown)
         half = np.interp(excess, self.committee_.levels, widths)
         return np.stack([centre - half, centre + half], axis=1)
 
-    def _answers(self, table: FloatArray) -> FloatArray:
+    def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self._decoded(self.committee_.answer(table), self.__dict__)
 
     def _decoded(self, answers: FloatArray, codes: Learned) -> FloatArray:
@@ -283,7 +283,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         return RegressorTargets._check_targets(self, y, n_samples)
 
     def _learning_rows(
-        self, table: FloatArray, y: np.ndarray, weights: FloatArray | None
+        self, table: Table, y: np.ndarray, weights: FloatArray | None
     ) -> tuple[LearningRows, Learned]:
         mean = float(np.average(y, weights=weights))
         scale = float(np.sqrt(np.average((y - mean) ** 2, weights=weights))) or 1.0

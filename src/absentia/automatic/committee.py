@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import tempered, weights_of_rows
-from absentia.automatic.member_plans import FittedMember
+from absentia.automatic.member_plans import FittedMember, as_rows, rows_for
 from absentia.automatic.novelty import MissingNorm
 from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import believe
 from absentia.densities.named_densities import DensityEstimator
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, Table
 from absentia.tables.stored import Stored
 
 __all__ = ["Committee", "answer_with_holes"]
@@ -21,7 +21,7 @@ __all__ = ["Committee", "answer_with_holes"]
 
 def answer_with_holes(
     member: FittedMember,
-    table: FloatArray,
+    rows: FloatArray | Table,
     norm: MissingNorm,
     density: BaseEstimator,
     points: DrawPoints,
@@ -31,28 +31,33 @@ def answer_with_holes(
     Members that know missing values only from training get such rows as draws of what they could
     be, and their answers are averaged, as :class:`~absentia.MarginalClassifier` does.
     """
-    mask = np.isnan(table)
+    table = as_rows(rows)
+    mask = table.unknown
     new = np.flatnonzero(norm.is_new(mask)) if member.averages else np.array([], dtype=int)
     if not len(new):
-        return member.answer(table)
+        return member.answer(rows_for(member.takes_limits, table, density))
     columns = np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
     new = new[rows_by_pattern(table[new])]
+    asked = table[new]
 
-    def mean_answer(draws: FloatArray, _: slice) -> FloatArray:
+    def mean_answer(draws: FloatArray, part: slice) -> FloatArray:
         n, m, _ = draws.shape
+        limits = asked[part].limits_of(columns)
+        if limits is not None:
+            draws = np.clip(draws, limits[0][:, None], limits[1][:, None])
         complete = np.full((n * m, table.shape[1]), np.nan)
         complete[:, columns] = draws.reshape(n * m, -1)
         means: FloatArray = member.answer(complete).reshape(n, m, -1).mean(axis=1)
         return means
 
     averaged = np.concatenate(
-        map_draws(mean_answer, lambda rows: believe(density, rows), table[new], points)
+        map_draws(mean_answer, lambda some: believe(density, some), asked, points)
     )
     answers = np.empty((len(table), averaged.shape[1]))
     answers[new] = averaged
     rest = np.setdiff1d(np.arange(len(table)), new)
     if len(rest):
-        answers[rest] = member.answer(table[rest])
+        answers[rest] = member.answer(rows_for(member.takes_limits, table[rest], density))
     return answers
 
 
@@ -91,9 +96,10 @@ class Committee(Stored):
         if not (np.diff(self.levels) > 0).all() or not (self.temperatures > 0).all():
             raise ValueError("Committee: levels must increase and temperatures be positive.")
 
-    def answer(self, table: FloatArray) -> FloatArray:
+    def answer(self, rows_given: FloatArray | Table) -> FloatArray:
         """Return probabilities, or numbers in one column; NaN where missing is welcome."""
-        excess = self.norm.excess(np.isnan(table))
+        table = as_rows(rows_given)
+        excess = self.norm.excess(table.unknown)
         weights = weights_of_rows(excess, self.levels, self.weights)
         total: FloatArray | None = None
         for member, column in zip(self.members, weights.T, strict=True):

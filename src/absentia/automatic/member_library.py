@@ -37,6 +37,7 @@ from absentia.machines import (
     LargeScaleRidge,
     LogisticRegressionCV,
 )
+from absentia.tables.limited_steps import KeepsLimits
 
 __all__ = ["MEMBERS", "plan_members"]
 
@@ -95,13 +96,13 @@ def _kernel(
 
 def _beliefs(rows: LearningRows, settings: Settings) -> MemberPlan:
     about = "genRBF on beliefs of one Gaussian"
-    return _kernel("beliefs", about, rows, (StandardScaler(),), settings)
+    return _kernel("beliefs", about, rows, (KeepsLimits(StandardScaler()),), settings)
 
 
 def _beliefs_mask(rows: LearningRows, settings: Settings) -> MemberPlan:
     about = "genRBF on beliefs, times a kernel of what is missing"
     masked = settings | {"mask_weights": _MASK_WEIGHTS}
-    return _kernel("beliefs-mask", about, rows, (StandardScaler(),), masked)
+    return _kernel("beliefs-mask", about, rows, (KeepsLimits(StandardScaler()),), masked)
 
 
 def _beliefs_scores(rows: LearningRows, settings: Settings) -> MemberPlan:
@@ -111,14 +112,24 @@ def _beliefs_scores(rows: LearningRows, settings: Settings) -> MemberPlan:
         random_state=settings["seed"],
     )
     about = "genRBF on beliefs about normal scores of the columns"
-    return _kernel("beliefs-scores", about, rows, (scores, StandardScaler()), settings)
+    return _kernel(
+        "beliefs-scores",
+        about,
+        rows,
+        (KeepsLimits(scores), KeepsLimits(StandardScaler())),
+        settings,
+    )
 
 
 def _beliefs_mixture(rows: LearningRows, settings: Settings) -> MemberPlan:
     about = "genRBF on beliefs of a mixture of three"
     density = MixtureDensity(3, n_init=1, tol=1e-4, random_state=settings["seed"])
     return _kernel(
-        "beliefs-mixture", about, rows, (StandardScaler(),), settings | {"density": density}
+        "beliefs-mixture",
+        about,
+        rows,
+        (KeepsLimits(StandardScaler()),),
+        settings | {"density": density},
     )
 
 
@@ -171,13 +182,13 @@ def _linear(rows: LearningRows, settings: Settings) -> MemberPlan:
         else KernelRidgeCV(alphas=_LINEAR_RIDGES, **shared)
     )
     about = "linear model on the means of beliefs"
-    return SearchPlan("linear", about, False, (StandardScaler(),), search)
+    return SearchPlan("linear", about, False, (KeepsLimits(StandardScaler()),), search)
 
 
 def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind = GaussianProcessClassifier if rows.n_classes else GaussianProcessRegressor
     model = make_pipeline(
-        StandardScaler(), kind(density=settings["density"], n_jobs=settings["n_jobs"])
+        KeepsLimits(StandardScaler()), kind(density=settings["density"], n_jobs=settings["n_jobs"])
     )
     return EstimatorPlan("gaussian-process", "Gaussian process on beliefs", False, model)
 
@@ -255,7 +266,7 @@ def plan_members(
                 f"members must be 'default' or a list of members, found {members!r}; there are "
                 f"{', '.join(MEMBERS)}."
             )
-        holes = bool(rows.table.size and (rows.table != rows.table).any())
+        holes = bool(rows.table.mask.any())
         left_out = [*_ON_DEMAND, *(() if holes else _ONLY_WITH_HOLES)]
         if rows.table.shape[1] > _MOST_MIXTURE_COLUMNS:
             left_out.append("beliefs-mixture")

@@ -24,9 +24,11 @@ from threadpoolctl import threadpool_limits
 
 from absentia.automatic.blending import FLOOR, losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
+from absentia.densities.limited_values import filled_within_limits
 from absentia.machines.search.gram_search import log_loss_score
 from absentia.predictions.training_draws import fit_weighted
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, Table
+from absentia.tables.limited_steps import KeepsLimits
 from absentia.tables.stored import Stored
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "MemberPlan",
     "SearchPlan",
     "StagedPlan",
+    "as_rows",
+    "rows_for",
 ]
 
 Task = Literal["classification", "regression"]
@@ -56,19 +60,47 @@ _STAGED_FOLDS = 2
 _ROWS_FOR_THREADS = 20_000
 
 
+def as_rows(table: FloatArray | Table) -> Table:
+    """Return an array as a table; a table comes back as it is."""
+    return table if isinstance(table, Table) else Table(table, columns_checked=True)
+
+
+def _carries_limits(steps: Any) -> bool:
+    """Return whether the first step of a pipeline carries limits to a machine on beliefs."""
+    first = steps.steps[0][1] if isinstance(steps, Pipeline) else (steps or (None,))[0]
+    return isinstance(first, KeepsLimits)
+
+
+def rows_for(takes_limits: bool, table: Table, density: BaseEstimator) -> Table:
+    """Return rows as a member sees them: with their limits, or with means within the limits."""
+    if table.lower is None or takes_limits:
+        return table
+    return filled_within_limits(density, table)
+
+
 @dataclass(frozen=True, eq=False)
 class LearningRows:
-    """Rows to learn from: class codes from 0 or numbers, weights or None."""
+    """Rows to learn from: class codes from 0 or numbers, weights or None.
 
-    table: FloatArray
+    Arrays become tables, which know the limits of their values.
+    """
+
+    table: Table
     y: np.ndarray
     weights: FloatArray | None
     n_classes: int | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", as_rows(self.table))
 
     def __getitem__(self, rows: IntArray) -> LearningRows:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, table=self.table[rows], y=self.y[rows], weights=weights)
+
+    def seen_by(self, takes_limits: bool, density: BaseEstimator) -> LearningRows:
+        """Return the rows as a member sees them, see :func:`rows_for`."""
+        return replace(self, table=rows_for(takes_limits, self.table, density))
 
     @property
     def task(self) -> Task:
@@ -101,10 +133,16 @@ class FittedMember(Stored):
         self._require_type("name", str)
         self._require_type("averages", bool)
 
-    def answer(self, table: FloatArray) -> FloatArray:
+    @property
+    def takes_limits(self) -> bool:
+        """Whether limits of values are part of what the model learns from."""
+        return isinstance(self.model, Pipeline) and _carries_limits(self.model)
+
+    def answer(self, rows: FloatArray | Table) -> FloatArray:
         """Return probabilities of all classes, or numbers in one column."""
+        table = rows if self.takes_limits else np.asarray(rows)
         if isinstance(self.model, TreeEnsemble):
-            return self.model.answer(table)
+            return self.model.answer(np.asarray(table))
         if self.n_classes is None:
             return np.asarray(self.model.predict(table), dtype=np.float64).reshape(-1, 1)
         answers = np.zeros((len(table), self.n_classes))
@@ -127,6 +165,11 @@ class MemberPlan(ABC):
     description: str
     averages: bool
 
+    @property
+    @abstractmethod
+    def takes_limits(self) -> bool:
+        """Whether limits of values are part of what the member learns from."""
+
     @abstractmethod
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
         """Choose hyperparameters on the folds; return the plan with them, fitted to all rows."""
@@ -138,6 +181,10 @@ class EstimatorPlan(MemberPlan):
 
     estimator: BaseEstimator | None = None
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def takes_limits(self) -> bool:
+        return isinstance(self.estimator, Pipeline) and _carries_limits(self.estimator)
 
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
         candidates = list(ParameterGrid(dict(self.grid)))
@@ -167,10 +214,10 @@ class EstimatorPlan(MemberPlan):
 
     def _fit(self, model: BaseEstimator, rows: LearningRows) -> BaseEstimator:
         threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
-        table = rows.table
+        table = rows.table if self.takes_limits else rows.table.array
         if isinstance(model, _TREES):
             # A column without a value makes boosting fail; a constant is never split on.
-            table = np.where(np.isnan(table).all(axis=0), 0.0, table)
+            table = np.where(rows.table.mask.all(axis=0), 0.0, rows.table.array)
         with threadpool_limits(threads, user_api="openmp"):
             return fit_weighted(model, table, rows.y, rows.weights)
 
@@ -188,7 +235,7 @@ class StagedPlan(EstimatorPlan):
             judged = rows[test]
             for k, candidate in enumerate(candidates):
                 model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
-                for stage, answers in self._staged(model, rows[train], judged.table):
+                for stage, answers in self._staged(model, rows[train], judged.table.array):
                     loss = losses(answers, judged.y, rows.task)
                     place = (stage, k)
                     found[place] = found.get(place, 0.0) + np.average(loss, weights=judged.weights)
@@ -203,7 +250,7 @@ class StagedPlan(EstimatorPlan):
         """Fit a model, and return its answers after each of the stages."""
         model = self._fit(model, rows)
         staged = model.staged_predict if rows.n_classes is None else model.staged_predict_proba
-        table = np.where(np.isnan(rows.table).all(axis=0), 0.0, table)
+        table = np.where(rows.table.mask.all(axis=0), 0.0, table)
         for step, answers in enumerate(staged(table), start=1):
             if step not in self.stages:
                 continue
@@ -222,15 +269,20 @@ class SearchPlan(MemberPlan):
     before: tuple[Any, ...] = ()
     search: Any = None
 
+    @property
+    def takes_limits(self) -> bool:
+        return _carries_limits(self.before)
+
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
-        steps = [(type(step).__name__.lower(), step) for step in self.before]
+        steps = [(f"{type(step).__name__.lower()}-{k}", step) for k, step in enumerate(self.before)]
         # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
         n_folds = max(2, _SEARCHED_ROWS // len(rows.y))
         search = clone(self.search).set_params(cv=list(splits[:n_folds]))
         log_loss = partial(log_loss_score, smallest=FLOOR)
         search.set_params(scoring=log_loss if rows.n_classes else _negative_error)
+        table = rows.table if self.takes_limits else rows.table.array
         pipeline = fit_weighted(
-            clone(Pipeline([*steps, ("machine", search)])), rows.table, rows.y, rows.weights
+            clone(Pipeline([*steps, ("machine", search)])), table, rows.y, rows.weights
         )
         *before, (name, found) = pipeline.steps
         chosen = Pipeline([*before, (name, found.best_estimator_)])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from absentia.tables import BoolArray, FloatArray
+from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.stored import Stored
 
 __all__ = ["MissingNorm", "hide_cells"]
+
+Rows = TypeVar("Rows", FloatArray, Table)
 
 #: Rows that miss no more than this part of the training rows are nothing new.
 _QUANTILE = 0.95
@@ -74,8 +77,10 @@ class MissingNorm(Stored):
         return np.minimum(surprise, 1.0)
 
 
-def hide_cells(table: FloatArray, share: float, seed: int) -> FloatArray:
+def hide_cells(table: Rows, share: float, seed: int) -> Rows:
     """Hide a share of the observed cells of each row at random, whichever column they are in.
+
+    A value with limits counts as observed; where it is hidden, its limits are too.
 
     At least one observed value is left to a row that has one. A larger share with the same seed
     hides what a smaller one does, and more.
@@ -87,7 +92,7 @@ def hide_cells(table: FloatArray, share: float, seed: int) -> FloatArray:
     >>> np.isnan(hide_cells(np.ones((2, 4)), 0.5, seed=0)).sum(axis=1)
     array([2, 2])
     """
-    observed = ~np.isnan(table)
+    observed = ~(table.unknown if isinstance(table, Table) else np.isnan(table))
     lots = np.random.default_rng(seed).random(table.shape)
     lots[~observed] = np.inf  # nothing to hide
     rank = lots.argsort(axis=1).argsort(axis=1)
@@ -95,4 +100,5 @@ def hide_cells(table: FloatArray, share: float, seed: int) -> FloatArray:
     # Rounding up or down by lot, so that the share is met on average in narrow tables.
     fraction = np.random.default_rng(seed + 1).random(len(table))
     n_hidden = np.minimum(np.floor(share * n_observed + fraction), np.maximum(n_observed - 1, 0))
-    return np.where(rank < n_hidden[:, None], np.nan, table)
+    chosen = rank < n_hidden[:, None]
+    return table.hiding(chosen) if isinstance(table, Table) else np.where(chosen, np.nan, table)

@@ -14,8 +14,9 @@ from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_plans import EstimatorPlan, LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
 from absentia.beliefs.draws.quasi_random import DrawPoints
-from absentia.densities.named_densities import DensityLike, make_density
-from absentia.tables import FloatArray, IntArray
+from absentia.densities.believing import fit_density
+from absentia.densities.named_densities import DensityLike
+from absentia.tables import FloatArray, IntArray, Table
 
 __all__ = ["Folds", "HiddenLevels", "make_splits"]
 
@@ -65,19 +66,17 @@ class HiddenLevels:
     ----------
     shares : tuple of float
         Share of the observed cells that is hidden at each level.
-    tables : tuple of ndarray, each of shape (n_samples, n_features)
+    tables : tuple of Table, each of shape (n_samples, n_features)
     judged : ndarray of bool, shape (n_samples,)
         Which rows are judged at the levels that hide something: a sample of many.
     """
 
     shares: tuple[float, ...]
-    tables: tuple[FloatArray, ...]
+    tables: tuple[Table, ...]
     judged: np.ndarray
 
     @classmethod
-    def of(
-        cls, table: FloatArray, shares: tuple[float, ...], most_rows: int, seed: int
-    ) -> HiddenLevels:
+    def of(cls, table: Table, shares: tuple[float, ...], most_rows: int, seed: int) -> HiddenLevels:
         """Hide cells at random, more at each level."""
         tables = (table, *(hide_cells(table, share, seed) for share in shares))
         judged = np.zeros(len(table), dtype=bool)
@@ -123,14 +122,16 @@ class Folds:
             How many answers were added.
         """
         repeat, train, test = self.splits[fold]
-        member = plan.fitted(self.rows[train])
+        rows = self.rows[train]
+        needed = plan.averages or rows.table.lower is not None
+        density = self._density_of(fold) if needed else None
+        member = plan.fitted(rows.seen_by(plan.takes_limits, density))
         for level, table in enumerate(self.levels.tables):
             if level and repeat:
                 break  # once is enough for rows with more hidden
             asked = test if level == 0 else test[self.levels.judged[test]]
             if not len(asked):
                 continue
-            density = self._density_of(fold) if member.averages else None
             out[level, asked] += answer_with_holes(
                 member, table[asked], self.norm, density, self.points
             )
@@ -139,6 +140,5 @@ class Folds:
     def _density_of(self, fold: int) -> BaseEstimator:
         if fold not in self._densities:
             train = self.splits[fold][1]
-            density = make_density(self._density)
-            self._densities[fold] = density.fit(self.rows.table[train])
+            self._densities[fold] = fit_density(self._density, self.rows.table[train])
         return self._densities[fold]

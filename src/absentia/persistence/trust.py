@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import all_estimators
 
+from absentia.tables.limited_steps import KeepsLimits
 from absentia.tables.stored import Stored
 
 __all__ = ["allowed_classes", "trusted_types"]
@@ -126,6 +127,7 @@ def _trusted() -> tuple[type, ...]:
     public = [getattr(absentia, name) for name in absentia.__all__]
     public += [getattr(kernels, name) for name in kernels.__all__]
     ours = [k for k in public if isinstance(k, type) and issubclass(k, BaseEstimator)]
+    ours.append(KeepsLimits)  # a step of the members of automatic machines
     plain = [kind for _, kind in all_estimators() if _name(kind).startswith(_PLAIN_ESTIMATORS)]
     parts = [
         getattr(import_module(module), name)

@@ -138,6 +138,27 @@ class Table(MemoryRows):
         """Which values are missing, shape (n_samples, n_features)."""
         return self.once(_mask_of)
 
+    @property
+    def limited(self) -> BoolArray:
+        """Which missing values have a limit, shape (n_samples, n_features)."""
+        if self.lower is None or self.upper is None:
+            return np.zeros(self.shape, dtype=bool)
+        found: BoolArray = self.mask & (np.isfinite(self.lower) | np.isfinite(self.upper))
+        return found
+
+    @property
+    def unknown(self) -> BoolArray:
+        """Which values nothing is known of: missing, and without limits."""
+        return self.mask if self.lower is None else self.mask & ~self.limited
+
+    def hiding(self, cells: BoolArray) -> Table:
+        """Return the table with some values missing besides, and without their limits."""
+        lower, upper = self.lower, self.upper
+        if lower is not None and upper is not None:
+            lower, upper = np.where(cells, -np.inf, lower), np.where(cells, np.inf, upper)
+        array = np.where(cells, np.nan, self.array)
+        return replace(self, array=array, lower=lower, upper=upper, _whole=None, _known={})
+
     def limits_of(self, columns: IntArray) -> tuple[FloatArray, FloatArray] | None:
         """Return lower and upper limits of some columns; None where these have none.
 
