@@ -14,8 +14,9 @@ from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_plans import EstimatorPlan, LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
 from absentia.beliefs.draws.quasi_random import DrawPoints
-from absentia.densities.named_densities import DensityLike, make_density
-from absentia.tables import FloatArray, IntArray
+from absentia.densities.believing import fit_density
+from absentia.densities.named_densities import DensityLike
+from absentia.tables import FloatArray, IntArray, Table
 
 __all__ = ["Folds", "HiddenLevels", "make_splits"]
 
@@ -139,6 +140,5 @@ class Folds:
     def _density_of(self, fold: int) -> BaseEstimator:
         if fold not in self._densities:
             train = self.splits[fold][1]
-            density = make_density(self._density)
-            self._densities[fold] = density.fit(self.rows.table[train])
+            self._densities[fold] = fit_density(self._density, Table(self.rows.table[train]))
         return self._densities[fold]
