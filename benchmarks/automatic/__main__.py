@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from absentia.densities.shared_fits import shared_fits
 from benchmarks.automatic.answers import (
     MEMBERS,
     compute,
@@ -16,7 +18,7 @@ from benchmarks.automatic.answers import (
     expected_members,
     path_of,
 )
-from benchmarks.automatic.trials import HOLED_TABLES, SHIFT_TABLES, trial
+from benchmarks.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, trial
 
 
 def main() -> None:
@@ -32,17 +34,21 @@ def main() -> None:
     for repeat in range(chosen.repeats):
         for name in chosen.tables:
             split = trial(name, repeat, chosen.data)
-            for member in chosen.members:
-                path = path_of(chosen.store, split, member)
-                if path.exists() or path.with_suffix(".failed").exists():
-                    continue
-                if member not in (*expected_members(split), "catboost", "gaussian-process"):
-                    continue
-                if member == "catboost":
-                    line = compute_catboost(split, chosen.store)
-                else:
-                    line = compute(split, member, chosen.store)
-                print(time.strftime("%H:%M:%S"), line, flush=True)
+            with shared_fits():
+                for line in run(split, chosen.members, chosen.store):
+                    print(time.strftime("%H:%M:%S"), line, flush=True)
+
+
+def run(split: Trial, members: Sequence[str], store: Path) -> Iterator[str]:
+    """Compute what is missing of a trial; yield a line per member."""
+    for member in members:
+        path = path_of(store, split, member)
+        if path.exists() or path.with_suffix(".failed").exists():
+            continue
+        if member == "catboost":
+            yield compute_catboost(split, store)
+        elif member in (*expected_members(split), "gaussian-process"):
+            yield compute(split, member, store)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,15 @@ from absentia.evaluation.reporting.figures import dots, rank_diagram
 from absentia.evaluation.reporting.significance import compare_ranks
 from benchmarks.automatic.answers import MEMBERS
 from benchmarks.automatic.methods import CATBOOST, CONTROLS, RIVALS
-from benchmarks.automatic.scores import by_table, compared, mean_ranks, score_all
+from benchmarks.automatic.scores import (
+    KEPT,
+    by_table,
+    compared,
+    mean_ranks,
+    score_all,
+    with_earlier,
+    written,
+)
 from benchmarks.automatic.trials import is_for_development
 from benchmarks.publish.markdown import number, p_value, table
 from benchmarks.publish.pages import save_picture
@@ -36,11 +44,10 @@ TESTS = ("as they are", "60 % hidden")
 _DPI = 120
 
 
-def publish(frame: pd.DataFrame, folder: Path, seconds: float) -> None:
-    """Write everything that the page includes."""
+def publish(frame: pd.DataFrame, folder: Path) -> None:
+    """Write everything that the page includes, but for what the run was."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = ["experiment", "table", "repeat", "test", "method", "score", "loss"]
-    frame[kept].to_csv(folder / "scores.csv", index=False, float_format="%.4f")
+    frame[KEPT].to_csv(folder / "scores.csv", index=False, float_format="%.4f")
     for experiment in ("real-holes", "shift"):
         for k, test in enumerate(TESTS):
             rivals = _rivals(frame, experiment, test)
@@ -56,7 +63,6 @@ def publish(frame: pd.DataFrame, folder: Path, seconds: float) -> None:
     (folder / "strata.md").write_text(_strata(frame))
     (folder / "halves.md").write_text(_halves(frame))
     (folder / "tables.md").write_text(_tables(frame))
-    (folder / "run.md").write_text(_run(frame, seconds))
     _ablation_picture(frame, folder)
 
 
@@ -156,7 +162,7 @@ def _ablation_picture(frame: pd.DataFrame, folder: Path) -> None:
 
 def _strata(frame: pd.DataFrame) -> str:
     facts = frame[frame["experiment"] == "real-holes"].groupby("table")[
-        ["missing", "rows", "informative"]
+        ["missing", "rows", "columns", "informative"]
     ].mean()  # fmt: skip
     strata = {
         "less than 5 % missing": facts["missing"] < 0.05,
@@ -164,6 +170,7 @@ def _strata(frame: pd.DataFrame) -> str:
         "15 % missing and more": facts["missing"] >= 0.15,
         "fewer than 400 training rows": facts["rows"] < 400,
         "400 training rows and more": facts["rows"] >= 400,
+        "more than 100 columns": facts["columns"] > 100,
         "absence says nothing": facts["informative"] < 0.5,
         "absence is informative": facts["informative"] >= 0.5,
     }
@@ -171,12 +178,13 @@ def _strata(frame: pd.DataFrame) -> str:
     for name, inside in strata.items():
         chosen = list(facts.index[inside])
         row: list[object] = [name, len(chosen)]
-        for test in TESTS:
+        for test in TESTS if chosen else ():
             losses = by_table(frame, test, "loss", "real-holes").loc[chosen]
             for other in ("forest, NaN as it comes", "beliefs", CONTROLS[0]):
                 found = compared(losses, AUTO, other, lower_is_better=True)
                 row.append(f"{found['won']}, {found['lost']} ({found['difference']:+.3f})")
-        rows.append(row)
+        if chosen:
+            rows.append(row)
     others = ["forest", "beliefs", "average of rivals"]
     heads = ["tables", "number", *others, *(f"{name}, hidden" for name in others)]
     return table(heads, rows)
@@ -233,10 +241,20 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True, help="folder of the answers")
     parser.add_argument("--docs", type=Path, default=Path("docs/results/automatic"))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--earlier",
+        type=Path,
+        help="scores.csv of an earlier run, to be joined; what this run was goes to run-added.md",
+    )
     chosen = parser.parse_args()
-    frame = score_all(chosen.store, chosen.data, chosen.repeats)
+    frame = written(score_all(chosen.store, chosen.data, chosen.repeats))
     seconds = sum(float(np.load(path)["seconds"]) for path in chosen.store.glob("*.npz"))
-    publish(frame, chosen.docs, seconds)
+    note = "run.md" if chosen.earlier is None else "run-added.md"
+    text = _run(frame, seconds)
+    if chosen.earlier is not None:
+        frame = with_earlier(frame, pd.read_csv(chosen.earlier), chosen.data)
+    publish(frame, chosen.docs)
+    (chosen.docs / note).write_text(text)
 
 
 if __name__ == "__main__":

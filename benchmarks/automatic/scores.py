@@ -15,21 +15,39 @@ from benchmarks.automatic.answers import expected_members, path_of, read
 from benchmarks.automatic.methods import Answered, Scene, all_methods
 from benchmarks.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, trial
 
-__all__ = ["by_table", "compared", "facts_of", "mean_ranks", "score_all"]
+__all__ = [
+    "KEPT",
+    "by_table",
+    "compared",
+    "facts_of",
+    "mean_ranks",
+    "score_all",
+    "with_earlier",
+    "written",
+]
 
+#: Smaller differences of means count as none: the file keeps four digits of each score.
+_LEAST = 5e-5
+#: Columns of the file of scores.
+KEPT = ["experiment", "table", "repeat", "test", "method", "score", "loss"]
 _TESTS = ("as they are", "60 % hidden")
 
 
 def score_all(store: Path, data: str, repeats: int) -> pd.DataFrame:
-    """Return one line per table, repetition, method and kind of test rows; whole trials only."""
+    """Return one line per table, repetition, method and kind of test rows; whole trials only.
+
+    CatBoost belongs to a trial where it was run at all: means over other repetitions do not
+    compare.
+    """
     lines: list[dict[str, Any]] = []
+    extra = ["catboost"] if any(store.glob("*-catboost.npz")) else []
     for name in (*HOLED_TABLES, *SHIFT_TABLES):
         for repeat in range(repeats):
             if not any(store.glob(f"{name}-{repeat}-*.npz")):
                 continue
             split = trial(name, repeat, data)
-            expected = expected_members(split)
-            found = {member: read(store, split, member) for member in (*expected, "catboost")}
+            expected = [*expected_members(split), *extra]
+            found = {member: read(store, split, member) for member in expected}
             known = {member: answers for member, answers in found.items() if answers is not None}
             tried = [
                 member
@@ -43,6 +61,26 @@ def score_all(store: Path, data: str, repeats: int) -> pd.DataFrame:
             for method, make in all_methods(scene).items():
                 lines += [{**facts, "method": method, **line} for line in _scored(split, make())]
     return pd.DataFrame(lines)
+
+
+def written(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores with the digits of the file, so that the file gives the same page."""
+    return frame.assign(score=frame["score"].round(4), loss=frame["loss"].round(4))
+
+
+def with_earlier(frame: pd.DataFrame, earlier: pd.DataFrame, data: str) -> pd.DataFrame:
+    """Join the scores of an earlier run, from its file; a trial that ran again is taken anew.
+
+    What is known of the earlier trials before anything is learned is found from the data.
+    """
+    again = set(frame[["table", "repeat"]].itertuples(index=False, name=None))
+    trials = earlier[["table", "repeat"]].drop_duplicates().itertuples(index=False, name=None)
+    left = [known for known in trials if known not in again]
+    facts = pd.DataFrame([facts_of(trial(name, repeat, data)) for name, repeat in left])
+    if facts.empty:
+        return frame
+    kept = earlier[KEPT].merge(facts, on=["experiment", "table", "repeat"])
+    return pd.concat([kept, frame], ignore_index=True)
 
 
 def facts_of(split: Trial) -> dict[str, Any]:
@@ -102,7 +140,8 @@ def by_table(frame: pd.DataFrame, test: str, measure: str, experiment: str) -> p
 
 def mean_ranks(table: pd.DataFrame, methods: list[str], *, lower_is_better: bool) -> pd.Series:
     """Return the mean rank of each method over the tables."""
-    return table[methods].dropna().rank(axis=1, ascending=lower_is_better).mean().sort_values()
+    known = table[methods].dropna().round(4)  # as many digits as the file keeps
+    return known.rank(axis=1, ascending=lower_is_better).mean().sort_values()
 
 
 def compared(
@@ -112,10 +151,10 @@ def compared(
     both = table[[method, other]].dropna()
     gain = (both[other] - both[method]) * (1 if lower_is_better else -1)
     gain = gain.to_numpy()
-    differs = np.abs(gain) > 1e-12
+    differs = np.abs(gain) > _LEAST
     return {
-        "won": int((gain > 1e-12).sum()),
-        "lost": int((gain < -1e-12).sum()),
+        "won": int((gain > _LEAST).sum()),
+        "lost": int((gain < -_LEAST).sum()),
         "difference": float(gain.mean()),
         "error": float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("nan"),
         "p": float(wilcoxon(gain[differs]).pvalue) if differs.sum() > 5 else float("nan"),

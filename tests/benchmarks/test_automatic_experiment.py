@@ -9,9 +9,10 @@ import pytest
 from absentia.automatic.assembly import Plan, assemble
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import hide_cells
+from benchmarks.automatic import scores
 from benchmarks.automatic.answers import LEVELS, compute, read
 from benchmarks.automatic.methods import Scene, all_methods
-from benchmarks.automatic.scores import compared, mean_ranks
+from benchmarks.automatic.scores import compared, mean_ranks, with_earlier, written
 from benchmarks.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, is_for_development
 
 MEMBERS = ("boosting", "linear")
@@ -58,3 +59,31 @@ def test_wins_losses_and_ranks_are_counted():
 def test_half_of_the_tables_are_for_development():
     chosen = [is_for_development(name) for name in (*HOLED_TABLES, *SHIFT_TABLES)]
     assert sum(chosen) == len(chosen) // 2
+
+
+def _scores(table, repeat, loss):
+    facts = {"experiment": "real-holes", "table": table, "repeat": repeat}
+    return {**facts, "test": "as they are", "method": "automatic", "score": 0.5, "loss": loss}
+
+
+def test_earlier_scores_are_joined_and_replaced_by_new_ones(trial, monkeypatch):
+    asked = []
+
+    def split(name, repeat, folder):
+        asked.append((name, repeat, folder))
+        return Trial(name, repeat, trial.rows, trial.tests, trial.y)
+
+    monkeypatch.setattr(scores, "trial", split)
+    earlier = pd.DataFrame([_scores("a", 0, 0.1), _scores("b", 0, 0.2), _scores("b", 1, 0.3)])
+    new = pd.DataFrame([{**_scores("b", 0, 0.123456), "rows": 7}])
+    joined = with_earlier(written(new), earlier, "folder")
+    found = joined.set_index(["table", "repeat"])["loss"].to_dict()
+    assert found == {("a", 0): 0.1, ("b", 1): 0.3, ("b", 0): 0.1235}
+    assert asked == [("a", 0, "folder"), ("b", 1, "folder")]
+    assert list(joined["rows"]) == [100, 100, 7]
+
+
+def test_differences_that_the_file_does_not_keep_count_as_none():
+    table = pd.DataFrame({"a": [0.1, 0.2], "b": [0.10004, 0.20006]})
+    found = compared(table, "a", "b", lower_is_better=True)
+    assert (found["won"], found["lost"]) == (1, 0)

@@ -21,6 +21,7 @@ from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
 from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.believing import fit_density
 from absentia.densities.named_densities import DensityLike
+from absentia.densities.shared_fits import shared_fits
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray
 
@@ -37,8 +38,9 @@ __all__ = [
 ]
 
 _DRAWS = 32
-#: Rows with more hidden are judged on a sample of this size.
-_MOST_HIDDEN_ROWS = 600
+#: Rows with more hidden are judged on a sample of this size, smaller in wide tables: what such a
+#: row costs grows with the square of its columns and more.
+_MOST_HIDDEN_ROWS, _MOST_HIDDEN_CELLS = 600, 120_000
 #: This part of the time is for trying members; the rest is weighing and the unforeseen.
 _SHARE_FOR_MEMBERS = 0.9
 
@@ -116,7 +118,8 @@ def cut_folds(
     groups: ArrayLike | None = None,
 ) -> Folds:
     """Cut folds as often as planned, and hide cells at every level."""
-    levels = HiddenLevels.of(rows.table, plan.hidden, _MOST_HIDDEN_ROWS, plan.seed)
+    most = min(_MOST_HIDDEN_ROWS, _MOST_HIDDEN_CELLS // max(1, rows.table.shape[1]))
+    levels = HiddenLevels.of(rows.table, plan.hidden, max(100, most), plan.seed)
     repeats = [
         make_splits(rows, plan.n_splits, groups, plan.seed + repeat)
         for repeat in range(plan.n_repeats)
@@ -155,7 +158,8 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
         deadline = started + _SHARE_FOR_MEMBERS * plan.time_budget
     tried: list[Tried] = []
     total = len(ground.plans) * (len(folds) + 1)
-    with progress_bar(total, shown=plan.progress, title="automatic") as bar:
+    with shared_fits(), progress_bar(total, shown=plan.progress, title="automatic") as bar:
+        # Members that begin with the same density, fitted to the same folds, share the fits.
         for member in ground.plans:
             # The first member is tried whatever the budget: one answer is better than none.
             tried.append(try_member(member, ground, bar, deadline if tried else None))

@@ -206,14 +206,15 @@ def _package(name: str, classes: tuple[str, str], quiet: Settings) -> BaseEstima
     return plan
 
 
-#: All members by name, in the order in which they are tried: the quick ones first.
+#: All members by name, in the order in which they are tried: one of each kind first, so that none
+#: is without a member when the time is up.
 MEMBERS: dict[str, Callable[[LearningRows, Settings], MemberPlan]] = {
     "forest": _forest,
-    "extra-trees": _extra_trees,
-    "boosting": _boosting,
     "linear": _linear,
     "beliefs": _beliefs,
+    "boosting": _boosting,
     "indicators": _indicators,
+    "extra-trees": _extra_trees,
     "beliefs-mask": _beliefs_mask,
     "beliefs-scores": _beliefs_scores,
     "beliefs-mixture": _beliefs_mixture,
@@ -258,7 +259,7 @@ def plan_members(
     >>> rows = LearningRows(np.eye(30), np.arange(30) % 2, None, 2)
     >>> settings = {"seed": 0, "n_jobs": None, "density": "gaussian"}
     >>> [plan.name for plan in plan_members("default", rows, settings)]
-    ['forest', 'extra-trees', 'boosting', 'linear', 'beliefs', 'beliefs-scores', 'beliefs-mixture']
+    ['forest', 'linear', 'beliefs', 'boosting', 'extra-trees', 'beliefs-scores', 'beliefs-mixture']
     """
     if isinstance(members, str):
         if members != "default":

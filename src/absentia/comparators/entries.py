@@ -29,7 +29,7 @@ from absentia.comparators.imputers.r_mice import RMiceImputer
 from absentia.comparators.imputers.svr_imputer import SVRImputer
 from absentia.comparators.karma import KarmaSVC, KarmaSVR
 from absentia.comparators.nan_learners import make_nan_learner
-from absentia.densities import MixtureDensity
+from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.parameters import RandomState
 
@@ -71,8 +71,11 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
     mask = "mask_weight" in settings
 
     def build(task: Task, random_state: RandomState) -> BaseEstimator:
-        mixture = settings.get("density") == "mixture"
-        density = MixtureDensity(3, random_state=random_state) if mixture else "gaussian"
+        named: dict[str, Callable[[], BaseEstimator]] = {
+            "mixture": lambda: MixtureDensity(3, random_state=random_state),
+            "low-rank": lambda: LowRankDensity(random_state=random_state),
+        }
+        density = named[settings["density"]]() if "density" in settings else "gaussian"
         machine = SVC if task == "classification" else SVR
         return make_pipeline(StandardScaler(), machine(**{**settings, "density": density}))
 
@@ -83,7 +86,7 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
         build,
         _grids("{}", **({"mask_weight": _MASK_WEIGHTS} if mask else {})),
         handles_nan=True,
-        stochastic=settings.get("density") == "mixture",
+        stochastic="density" in settings,
         own=True,
     )
 
@@ -214,6 +217,7 @@ ENTRIES: tuple[Comparator, ...] = (
     _own(
         "genrbf-mixture", "genRBF, a mixture of three", _SMIEJA, kernel="genrbf", density="mixture"
     ),
+    _own("genrbf-low-rank", "genRBF, a few factors", _SMIEJA, kernel="genrbf", density="low-rank"),
     _own(
         "expected-rbf",
         "expected RBF, one Gaussian",

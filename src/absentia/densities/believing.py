@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.shared_fits import fitted_once
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Rows, Table, WordsAs
 
@@ -51,8 +52,11 @@ def fit_density(
     weights = {}
     if sample_weight is not None and has_fit_parameter(fitted, "sample_weight"):
         weights["sample_weight"] = _as_counts(sample_weight)
-    fitted.fit(_as_taken(fitted, rows), None, **weights)
-    return fitted
+
+    def fit() -> BaseEstimator:
+        return fitted.fit(_as_taken(fitted, rows), None, **weights)
+
+    return fitted_once(fitted, rows, weights.get("sample_weight"), fit)
 
 
 def _as_counts(sample_weight: ArrayLike) -> ArrayLike:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
 from numbers import Integral
@@ -199,7 +200,7 @@ def map_on_threads(
     with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
         waiting: deque[Future[_Result]] = deque()
         for item in items:
-            waiting.append(pool.submit(function, item))
+            waiting.append(pool.submit(copy_context().run, function, item))
             if len(waiting) > most:
                 yield waiting.popleft().result()
         while waiting:

@@ -30,8 +30,8 @@ from absentia.tables import FloatArray
 __all__ = ["METHODS", "Method", "methods_for"]
 
 Kind = Literal["absentia", "imputation", "kernel", "learner"]
-#: Many fits, cone programs, or R: only where a protocol asks for them by name.
-_ONLY_ON_DEMAND = ("automatic", "robust", "robust-spherical", "mice-r")
+#: Many fits, cone programs, R, or for wide tables: only where a protocol asks for them by name.
+_ONLY_ON_DEMAND = ("automatic", "genrbf-low-rank", "robust", "robust-spherical", "mice-r")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Method:
 def methods_for(task: Task, names: Sequence[str] | None = None) -> list[str]:
     """Return the names of the methods that can do a task and are installed, in registry order.
 
-    Cone programs, and what needs R, are left out unless they are named.
+    Cone programs, what needs R and what is for wide tables are left out unless they are named.
     """
     able = [name for name, entry in registry(task, available=True).items()]
     if names is None:

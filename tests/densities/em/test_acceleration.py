@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia import GaussianDensity
-from absentia.densities.em.acceleration import ascend
+from absentia.densities.em.acceleration import ascend, correction_of
 from absentia.densities.em.coordinates import pack, unpack
 from densities.examples import random_prior, with_holes
 
@@ -85,3 +85,22 @@ def test_parameters_survive_packing(k, d, seed):
     np.testing.assert_allclose(again.weights, prior.weights, rtol=1e-12)
     assert np.array_equal(again.means, prior.means)
     np.testing.assert_allclose(again.covariances, prior.covariances, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 4, 10])
+def test_correction_is_the_damped_least_squares_solution(order):
+    rng = np.random.default_rng(order)
+    moves, changes = rng.normal(size=(2, order, 60)) * 10.0 ** rng.uniform(-3, 3, (2, order, 1))
+    changes[-1] = changes[0] * (1 + 1e-9 * rng.normal(size=60))  # nearly dependent
+    residual = rng.normal(size=60)
+    left, singular, right = np.linalg.svd(changes, full_matrices=False)
+    damped = singular / (singular**2 + 1e-8 * singular[0] ** 2)
+    expected = left @ (damped * (right @ residual)) @ (moves + changes)
+    found = correction_of(list(moves), list(changes), residual)
+    # The ridge leaves a condition of 1e8, so that eight of sixteen digits are common to both ways.
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+def test_no_change_needs_no_correction():
+    zeros = np.zeros(5)
+    np.testing.assert_array_equal(correction_of([zeros], [zeros], np.ones(5)), zeros)

@@ -20,7 +20,7 @@ from absentia.engine.ending import Ending
 from absentia.progress import report
 from absentia.tables import FloatArray
 
-__all__ = ["Ascent", "Step", "ascend"]
+__all__ = ["Ascent", "Step", "ascend", "correction_of"]
 
 #: From parameters to the objective there and the next parameters; None where there is none.
 Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
@@ -103,7 +103,7 @@ def ascend(
     pause = 1
     while size(here, residual) > tol and len(objectives) < max_iter:
         extrapolated = accelerate and len(moves) >= pause
-        there = target - _correction(moves, changes, residual) if extrapolated else target
+        there = target - correction_of(moves, changes, residual) if extrapolated else target
         found = step(there)
         if extrapolated and (found is None or not found[0] >= objective):
             # Wait longer after each refusal: a history of steps that lie far apart misleads.
@@ -136,13 +136,16 @@ def ascend(
     return Ascent(here, np.array(objectives), largest, ending)
 
 
-def _correction(
+def correction_of(
     moves: list[FloatArray], changes: list[FloatArray], residual: FloatArray
 ) -> FloatArray:
     """Return what to take from the next step so that the residual becomes as small as possible."""
     D = np.array(changes)
-    left, singular, right = np.linalg.svd(D, full_matrices=False)
-    damped = singular / (singular**2 + _RIDGE * max(singular[0] ** 2, np.finfo(float).tiny))
-    mixture = left @ (damped * (right @ residual))
+    # A damped least-squares problem in at most ten unknowns: rounding of the inner products is far
+    # below the ridge, and a decomposition of D itself would take as long as the step.
+    products = D @ D.T
+    ridge = max(_RIDGE * float(np.linalg.norm(products, 2)), np.finfo(float).tiny)
+    products[np.diag_indices_from(products)] += ridge
+    mixture = np.linalg.solve(products, D @ residual)
     correction: FloatArray = mixture @ (np.array(moves) + D)
     return correction
