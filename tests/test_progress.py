@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from absentia import (
     SVCCV,
@@ -71,3 +72,17 @@ def test_long_fits_leave_records(caplog):
         with caplog.at_level(logging.INFO, logger="absentia"):
             machine.fit(X, y)
         assert any(words in record.getMessage() for record in caplog.records), words
+
+
+def test_a_long_ascent_leaves_a_record_every_ten_steps(caplog):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 3))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    density = GaussianDensity(shrinkage=0.0, accelerate=False, tol=1e-12, max_iter=25)
+    with (
+        caplog.at_level(logging.INFO, logger="absentia"),
+        pytest.warns(ConvergenceWarning),
+    ):
+        density.fit(X)
+    said = [record.getMessage().split(",")[0] for record in caplog.records]
+    assert said == ["EM: step 10", "EM: step 20", "EM: 25 steps"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Page", "table_html"]
+__all__ = ["Page"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -104,20 +104,6 @@ def _template(name: str) -> Any:
         ) from error
     loader = FileSystemLoader(_TEMPLATES)
     return Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
-
-
-def table_html(frame: pd.DataFrame, *, best: str = "", decimals: int = 3) -> str:
-    """Return a pandas frame as an HTML table, numbers to the right.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> "<td class=\\"number best\\" data-value=\\"0.9\\">0.900</td>" in table_html(
-    ...     pd.DataFrame({"name": ["a"], "x": [0.9], "y": [0.8]}), best="max")
-    True
-    """
-    text: str = _template("table.html").render(table=_cells(frame, best, decimals))
-    return text
 
 
 def _cells(frame: pd.DataFrame, best: str, decimals: int) -> dict[str, object]:

@@ -18,7 +18,7 @@ from absentia.evaluation.reporting.significance import compare_ranks
 from absentia.evaluation.running.cells import Cell, CellResult, Context, Score
 from absentia.evaluation.running.runner import run
 from absentia.evaluation.running.store import Results
-from absentia.reports.report_page import Page, table_html
+from absentia.reports.report_page import Page
 from evaluation.toy_protocol import TOY
 
 CONTEXT = Context(size="smoke")
@@ -159,7 +159,10 @@ def test_where_intervals_of_ranks_overlap_the_difference_is_not_significant():
 
 def test_tables_escape_and_mark_the_best():
     frame = pd.DataFrame({"name": ["<b>"], "x": [0.5], "y": [float("nan")], "n": [3]})
-    text = table_html(frame, best="min")
+    page = Page("Scores")
+    page.section("All")
+    page.table(frame, best="min")
+    text = page.render()
     assert "&lt;b&gt;" in text
     assert '<td class="number best" data-value="0.5">0.500</td>' in text
     assert '<td class="number">–</td>' in text

@@ -19,6 +19,7 @@ import numpy as np
 from absentia.engine.ending import Ending
 from absentia.progress import report
 from absentia.tables import FloatArray
+from absentia.tables.phrases import counted
 
 __all__ = ["Ascent", "Step", "ascend", "correction_of"]
 
@@ -130,9 +131,12 @@ def ascend(
         changes.append(target - there - residual)
         here, residual = there, target - there
         objectives.append(objective)
+        if len(objectives) % 10 == 0:
+            report("EM: step %d, objective %.8g", len(objectives), objective)
     largest = size(here, residual)
     ending = Ending.CONVERGED if largest <= tol else Ending.EXHAUSTED
-    report("EM: %d steps, objective %.8g, %s", len(objectives), objective, ending.value)
+    n_steps = counted(len(objectives), "step")
+    report("EM: %s, objective %.8g, %s", n_steps, objective, ending.value)
     return Ascent(here, np.array(objectives), largest, ending)
 
 
