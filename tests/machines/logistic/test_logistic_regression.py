@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
@@ -22,6 +23,8 @@ class TestLogisticRegression(MachineContract):
         return linear_scores(K, y, K_new, C=2.0)
 
 
+# The tolerance of the oracle is at the end of what its line search can see.
+@pytest.mark.filterwarnings("ignore:Rounding errors prevent the line search")
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -126,3 +129,42 @@ def test_a_warm_started_machine_begins_where_it_ended():
     np.testing.assert_array_equal(model.fit(X[1:], y[1:]).dual_coef_, cold.dual_coef_)
     names = np.array(["no", "yes"])[y[1:]]
     np.testing.assert_array_equal(model.fit(X[1:], names).dual_coef_, cold.dual_coef_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1e-4, 1e8, 1e100])
+def test_a_linear_machine_in_other_units_is_the_same_machine(classes, fit_intercept, scale):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(80, 3)), rng.normal(size=(40, 3))
+    y = np.digitize(X @ [1.0, -2.0, 0.5] + 0.7 * rng.normal(size=80), [-1.0, 1.0][: classes - 1])
+    machine = LogisticRegression(kernel="linear", fit_intercept=fit_intercept)
+    expected = clone(machine).fit(X, y).predict_proba(new)
+    found = machine.set_params(C=scale**-2.0).fit(scale * X, y).predict_proba(scale * new)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("shift", [1e3, 1e5])
+def test_columns_far_from_zero_give_the_machine_of_centred_ones(classes, shift):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(80, 3)), rng.normal(size=(40, 3))
+    y = np.digitize(X @ [1.0, -2.0, 0.5] + 0.7 * rng.normal(size=80), [-1.0, 1.0][: classes - 1])
+    machine = LogisticRegression(kernel="linear", warm_start=True)
+    expected = clone(machine).fit(X, y).predict_proba(new)
+    for _ in range(2):  # the second time from its own solution
+        found = machine.fit(X + shift, y).predict_proba(new + shift)
+        # The kernel of columns 1e5 away from zero has lost ten digits of the differences.
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+
+def test_a_penalty_beyond_the_digits_of_a_number_gets_a_sentence():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    z = X @ [1.0, -2.0, 0.5] + 0.7 * rng.normal(size=80)
+    with pytest.raises(ValueError, match=r"too large for the digits.*a smaller C"):
+        LogisticRegression(kernel="linear", C=1e30).fit(X, z > 0)
+    with pytest.raises(ValueError, match=r"beyond 1e\+150.*smaller C"):
+        LogisticRegression(kernel="linear", C=1e300).fit(X, z > 0)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        LogisticRegression(kernel="linear", C=1e30).fit(X, np.digitize(z, [-1, 1]))

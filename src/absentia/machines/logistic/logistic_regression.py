@@ -14,6 +14,7 @@ from sklearn.utils import compute_sample_weight
 
 from absentia.engine.ending import Ending
 from absentia.machines.base import SupervisedMachine
+from absentia.machines.centred_gram import CentredGram
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
 from absentia.machines.one_vs_rest import decided_classes
@@ -108,16 +109,26 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
         classes, codes = np.unique(y, return_inverse=True)
+        weights = self._loss_weights(y, sample_weight)
+        centred = CentredGram.of(K) if self.fit_intercept else CentredGram(K)
+        start, taken_off = self._start(len(K), classes), centred.taken_off
+        if start is not None and taken_off is not None:
+            start = start.moved(start.coefficients @ taken_off)
         solution = fit_gram(
-            K,
+            centred.values,
             codes,
             len(classes),
-            self._loss_weights(y, sample_weight),
+            weights,
             fit_intercept=self.fit_intercept,
             max_iter=int(self.max_iter),
             tol=self.tol,
-            start=self._start(len(K), classes),
+            start=start,
         )
+        if taken_off is not None:
+            # Where the solver stops they sum to nearly zero: what is left is of no account on the
+            # centred matrix, but would be multiplied by the kernel of new rows.
+            solution = solution.centred()
+            solution = solution.moved(-solution.coefficients @ taken_off)
         if not solution.ending.converged:
             warnings.warn(
                 f"LogisticRegression did not converge in max_iter={self.max_iter} Newton steps. "

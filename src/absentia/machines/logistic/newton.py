@@ -9,14 +9,17 @@ training rows, with ``|f|^2 = c'Kc``. The solvers are independent of rows and ke
 selection passes the same matrix to many of them.
 
 Both stop on the *Newton decrement*, the length of the Newton step in the norm of the Hessian. The
-Hessian is at least the identity of the kernel's space, so the decrement bounds the distance to
-the optimal function there, and with it the error of the log-odds of any row with ``k(x, x) = 1``.
+Hessian is at least the identity of the kernel's space, so the decrement ``d`` bounds the distance
+to the optimal function there, and with it the error ``d sqrt(k(x, x))`` of the log-odds of a row;
+the error of the intercept is about ``d / sqrt(sum_i W_ii)`` with the second derivatives ``W`` of
+the loss. The tolerance is compared with the larger of the two, so that a linear kernel on ``s X``
+with ``C / s^2`` takes the same steps for every ``s``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,8 @@ __all__ = ["LogisticSolution", "fit_binary", "fit_gram", "fit_multinomial"]
 _SUFFICIENT_DECREASE = 1e-4
 _SHORTEST_STEP = 2.0**-30
 _RELATIVE_RESIDUAL = 0.01
+#: Beyond it products of two such numbers leave the range of numbers.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +52,22 @@ class LogisticSolution:
     n_iter : int
         Newton steps taken.
     ending : Ending
-        Converged where the Newton decrement fell to the tolerance.
+        Converged where the Newton decrement fell to the tolerance of the log-odds.
     """
 
     coefficients: FloatArray
     intercept: FloatArray
     n_iter: int
     ending: Ending
+
+    def moved(self, by: FloatArray) -> LogisticSolution:
+        """Return the solution with something added to its intercept, (n_functions,)."""
+        return replace(self, intercept=self.intercept + by)
+
+    def centred(self) -> LogisticSolution:
+        """Return the solution with coefficients that sum to zero."""
+        c = self.coefficients
+        return replace(self, coefficients=c - c.mean(axis=1, keepdims=True))
 
 
 def fit_gram(
@@ -82,7 +96,7 @@ def fit_gram(
     fit_intercept : bool, default=True
     max_iter : int, default=100
     tol : float, default=1e-6
-        Bound on the Newton decrement.
+        Bound on the error of the log-odds of a typical row, by the Newton decrement.
     start : LogisticSolution, optional
         Where to begin: the solution for a neighbouring ``C`` saves most of the steps.
 
@@ -95,6 +109,12 @@ def fit_gram(
     Two classes cost O(n^3 / 3) per step (a Cholesky factor), more classes O(n^2 k) per conjugate
     gradient step; neither needs ``K`` to be invertible.
     """
+    if not float(weights.sum()) * float(np.abs(K.diagonal()).max(initial=0.0)) < _LARGEST:
+        raise ValueError(
+            f"C times the kernel is beyond {_LARGEST:g}, so that this problem cannot be solved. "
+            "Use a smaller C, or standardise the columns (make_pipeline(StandardScaler(), "
+            "machine))."
+        )
     options: dict[str, Any] = {
         "fit_intercept": fit_intercept,
         "max_iter": max_iter,
@@ -141,6 +161,7 @@ def fit_binary(
     def loss(f: FloatArray) -> float:
         return float(weights @ np.logaddexp(0.0, -signs * f))
 
+    enough = _enough(K, weights, tol, loss(np.zeros(n)), fit_intercept=fit_intercept)
     step, length = 0, 1.0
     while length > 0.0:
         f = Kc + b
@@ -162,7 +183,7 @@ def fit_binary(
         K_change = K @ change
 
         slope = float((c + gradient) @ K_change + gradient.sum() * b_change)
-        if np.sqrt(max(-slope, 0.0)) <= tol:
+        if np.sqrt(max(-slope, 0.0)) <= enough:
             return LogisticSolution(c_new[None], np.array([b_new]), step, Ending.CONVERGED)
         if step == max_iter:
             return LogisticSolution(c[None], np.array([b]), step, Ending.EXHAUSTED)
@@ -204,11 +225,15 @@ def fit_multinomial(
     Kc = K @ c
     # Offsets are measured in the units of their own curvature, so that they do not slow the
     # conjugate gradients down.
-    offset_metric = max(1.0, float(weights.sum()) / k) if fit_intercept else 0.0
+    offset_metric = float(weights.sum()) / k if fit_intercept else 0.0
 
     def loss(F: FloatArray) -> float:
         return float(weights @ (logsumexp(F, axis=1) - (F * indicators).sum(axis=1)))
 
+    enough = _enough(K, weights, tol, loss(np.zeros((n, k))), fit_intercept=fit_intercept)
+    # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose direction
+    # in the end, and no step is not a sign of the optimum.
+    undetermined = weights.max() * K.diagonal().max() * np.finfo(float).eps > 1.0
     step, length, ending = 0, 1.0, Ending.STALLED
     while length > 0.0:
         F = Kc + b
@@ -218,8 +243,9 @@ def fit_multinomial(
         change, K_change, b_change = hessian.solve(-(c + gradient), -b_gradient)
 
         slope = float(np.vdot(c + gradient, K_change) + offset_metric * (b_gradient @ b_change))
-        if np.sqrt(max(-slope, 0.0)) <= tol:
-            c, b, ending = c + change, b + b_change, Ending.CONVERGED
+        if np.sqrt(max(-slope, 0.0)) <= enough:
+            c, b = c + change, b + b_change
+            ending = Ending.STALLED if undetermined else Ending.CONVERGED
             break
         if step == max_iter:
             ending = Ending.EXHAUSTED
@@ -297,11 +323,30 @@ def factor_identity_plus(K: FloatArray, root: FloatArray) -> tuple[FloatArray, b
         )
     except LinAlgError as error:
         raise ValueError(
-            "The kernel matrix is not positive semidefinite, so this problem has no solution. "
-            "Use a kernel whose positive_definite attribute is True, such as GenRBF, or a smaller "
-            "C."
+            "The kernel matrix is not positive semidefinite, or C times the kernel is too large "
+            "for the digits of a number, so that this problem has no solution. Use a kernel whose "
+            "positive_definite attribute is True, such as GenRBF, a smaller C, or standardised "
+            "columns."
         ) from error
     return factor
+
+
+def _enough(
+    K: FloatArray, weights: FloatArray, tol: float, at_zero: float, *, fit_intercept: bool
+) -> float:
+    """Return the Newton decrement at which log-odds have the tolerance.
+
+    ``at_zero`` is the objective of the zero function: where the tolerance is finer than what its
+    rounding leaves, that is enough (columns far from zero have large ``k(x, x)``, but not
+    differences).
+    """
+    diagonal = K.diagonal()
+    positive = diagonal[diagonal > 0]
+    size = float(np.median(positive)) if positive.size else 0.0
+    if fit_intercept:
+        size = max(size, 4.0 / max(float(weights.sum()), np.finfo(float).tiny))
+    rounding = np.sqrt(8 * np.finfo(float).eps * at_zero)
+    return max(tol / np.sqrt(size), min(tol, rounding)) if size > 0.0 else tol
 
 
 Point = tuple[FloatArray, FloatArray, FloatArray]

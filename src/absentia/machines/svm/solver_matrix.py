@@ -1,38 +1,26 @@
-"""The Gram matrix as libsvm should see it: in units of its own, and without a large constant.
+"""The Gram matrix as libsvm should see it: in units of its own, and centred where that matters.
 
 libsvm keeps its copy of the matrix in single precision, and some of its machines stop at a
-tolerance in units of the matrix. The solution of a support vector machine is the same for
-
-    K'_ij = (K_ij - r_i - r_j + m) / u
-
-with ``C`` multiplied by ``u``, because the coefficients sum to zero; only coefficients and
-intercept have to be translated back. So the matrix is divided by a unit ``u`` near its typical
-diagonal entry, and row means ``r`` are taken off where what all rows share (columns whose means are
-large beside their deviations, a large ``coef0``, a tiny ``gamma``) would leave single precision too
-few digits for the differences. The coefficients of the one-class machine sum to a constant instead:
-there only one number may be taken off, which moves its offset.
+tolerance in units of the matrix. Dividing the matrix by a unit ``u`` near its typical diagonal
+entry and multiplying ``C`` by it leaves the decision function as it is; only the coefficients have
+to be divided by ``u``. What all rows share is taken off before (``machines/centred_gram.py``).
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from absentia.machines.centred_gram import CentredGram
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["SolverMatrix", "most_iterations", "pair_sums", "pairs_of_classes", "tolerance_in_units"]
 
-#: Diagonal before and after centring: from here on single precision (six to seven digits) has fewer
-#: digits left than the default tolerance asks for.
-_SHARED = 1e3
 #: Largest entry after division: numbers in single precision end near 1e38.
 _LARGEST = 1e28
 #: Tolerance that a matrix in single precision can still answer to.
 _FINEST = 1e-6
-#: Where the differences of rows are rounding alone.
-_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,31 +53,10 @@ class SolverMatrix:
         one_number : bool
             Whether only one number may be taken off all entries (the one-class machine).
         """
-        taken_off, constant = None, False
-        diagonal = np.abs(K.diagonal())
-        largest = float(diagonal.max(initial=0.0))
-        means = K.mean(axis=1) / largest if 0.0 < largest < np.inf else np.zeros(len(K))
-        left = K.diagonal() / (largest or 1.0) - 2 * means + means.mean()
-        if float(np.abs(left).max(initial=0.0)) * _SHARED < 1.0 and len(K) > 1 and largest > 0.0:
-            constant = float(np.abs(left).max()) <= _ROUNDING
-            if constant:
-                warnings.warn(
-                    "The kernel has the same value for all pairs of training rows, up to rounding, "
-                    "so that one answer is learned for all rows. Standardise the columns "
-                    "(make_pipeline(StandardScaler(), machine)), or use a smaller coef0 or a "
-                    "larger gamma.",
-                    stacklevel=2,
-                )
-            taken_off = means * largest
-            if one_number:
-                taken_off = np.full(len(K), float(K.min()) / 2)
-            K = K - taken_off[:, None] - taken_off
-            if not one_number:
-                K += taken_off.mean()
-            K = np.zeros_like(K) if constant else K
-            diagonal = np.abs(K.diagonal())
-        unit = _unit(diagonal)
-        return cls(K if unit == 1.0 else K / unit, unit, taken_off, constant)
+        centred = CentredGram.of(K, one_number=one_number)
+        unit = _unit(np.abs(centred.values.diagonal()))
+        values = centred.values if unit == 1.0 else centred.values / unit
+        return cls(values, unit, centred.taken_off, centred.constant)
 
     def penalty(self, C: float) -> float:
         """Return the ``C`` of the same problem on this matrix, positive, and finite if it was."""
