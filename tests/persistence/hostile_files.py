@@ -180,7 +180,9 @@ def main(seed: int, count: int) -> None:
             try:
                 model.predict(X)
             except Exception as error:
-                print("loaded", type(error).__name__, flush=True)
+                print(
+                    "loaded", type(error).__name__, str(error)[:150].replace("\n", " "), flush=True
+                )
             else:
                 print("loaded and predicted", flush=True)
 

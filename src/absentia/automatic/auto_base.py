@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -16,6 +17,7 @@ from absentia.automatic.committee import Committee
 from absentia.automatic.member_plans import LearningRows, as_rows
 from absentia.automatic.member_table import MemberTable
 from absentia.densities.named_densities import DensityLike
+from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.densities.unknowns import Unknowns
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
@@ -155,7 +157,12 @@ class AutoMachine(ShowsColumns):
             seed=int(check_random_state(self.random_state).randint(2**31 - 100)),
         )
         rows, codes = self._learning_rows(table, targets, weights)
-        found = assemble(rows, plan, groups)
+        names = opened.labels if encoder is None else encoder.get_feature_names_out().tolist()
+        warn_of_lost_columns(~np.isnan(table).all(axis=0), names)
+        with warnings.catch_warnings():
+            # Once is enough, and by name: members see arrays.
+            warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
+            found = assemble(rows, plan, groups)
         judged = self._judged(rows, found, codes)
         out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
         out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)

@@ -23,9 +23,12 @@ class ClassCodes:
     ----------
     classes : ndarray of shape (n_classes,)
         Sorted.
+    weightless : ndarray or None
+        Labels of rows that all have weight zero: coded like any, because nothing counts them.
     """
 
     classes: np.ndarray
+    weightless: np.ndarray | None = None
 
     @property
     def n_scores(self) -> int:
@@ -37,6 +40,8 @@ class ClassCodes:
         labels = np.asarray(y)
         index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
         unknown = self.classes[index] != labels
+        if self.weightless is not None:
+            unknown &= ~np.isin(labels, self.weightless)
         if unknown.any():
             raise ValueError(
                 f"y has the class {labels[unknown][0]!r}, which is not among "
@@ -46,8 +51,12 @@ class ClassCodes:
         return codes[:, 1:] if len(self.classes) == 2 else codes
 
 
-def class_signs(y: ArrayLike) -> tuple[np.ndarray, FloatArray]:
+def class_signs(
+    y: ArrayLike, sample_weight: FloatArray | None = None
+) -> tuple[np.ndarray, FloatArray]:
     """Return the classes, and one column of +1 and -1 per problem of two.
+
+    Classes all of whose rows have weight zero are left out.
 
     Examples
     --------
@@ -57,8 +66,9 @@ def class_signs(y: ArrayLike) -> tuple[np.ndarray, FloatArray]:
            [ 1.],
            [-1.]]))
     """
-    classes = np.unique(y)
-    return classes, ClassCodes(classes)(y)
+    every, labels = np.unique(y), np.asarray(y)
+    classes = every if sample_weight is None else np.unique(labels[sample_weight > 0])
+    return classes, ClassCodes(classes, np.setdiff1d(every, classes))(y)
 
 
 def decided_classes(classes: np.ndarray, values: FloatArray) -> np.ndarray:

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
+from absentia.persistence.trial import check_answers
 from absentia.persistence.trust import allowed_classes
 from absentia.tables.files.whole_files import replaced
 
@@ -117,7 +118,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
         If there is no such file.
     ValueError
         If the file is damaged, was not written by :func:`save`, is larger than ``max_bytes``,
-        holds a type that is not trusted, or values that do not fit together.
+        holds a type that is not trusted, or values that do not fit together: before a model is
+        returned it answers two rows.
     """
     skops = _skops()
     place = Path(path)
@@ -168,6 +170,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any
     if not isinstance(model, BaseEstimator):
         return f"holds a {type(model).__name__}, which is no estimator.", None
     check_contents(model)
+    check_answers(model, list(inner_objects(model)))
     return "", model
 
 

@@ -1,10 +1,12 @@
 """Delimited text as people have it: encodings, separators, and rows that do not fit the header."""
 
+import io
+
 import numpy as np
 import pytest
 
 from absentia import datasets
-from absentia.tables.files.delimited import read_delimited
+from absentia.tables.files.delimited import read_csv, read_delimited
 
 TEXT = "größe;y\n1,5;ja\n;nein\n"
 
@@ -70,3 +72,15 @@ def test_a_separator_at_the_end_moves_nothing(text, tmp_path):
 def test_what_cannot_be_read_right_is_refused(content, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
         read_delimited(content, "t.csv")
+
+
+@pytest.mark.parametrize("last", ["NA", "?", "nan"])
+def test_a_value_without_a_name_is_no_separator_at_the_end_even_if_it_is_missing(last):
+    text = f"a,b,y\n1,2,yes,{last}\n3,4,no,{last}\n"
+    with pytest.raises(ValueError, match=r"has 3 names, but its rows have 4 values"):
+        read_csv(io.StringIO(text), source="the table")
+    text = f"a,b,y\n1,2,yes,\n3,4,no,{last}\n"
+    with pytest.raises(ValueError, match="name every column"):
+        read_csv(io.StringIO(text), source="the table")
+    plain = read_csv(io.StringIO("a,b,y\n1,2,yes,\n3,4,no,\n"), source="the table")
+    assert plain.to_dict("list") == {"a": [1, 3], "b": [2, 4], "y": ["yes", "no"]}

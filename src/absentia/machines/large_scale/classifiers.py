@@ -111,12 +111,17 @@ class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
         return checked_labels(self, y, n_samples)
 
     def _learn_codes(self, chunks: Stream, classes: ArrayLike | None) -> tuple[CodesOf, Learned]:
-        classes = chunks.map_sum(classes_of).labels if classes is None else np.unique(classes)
+        weightless = None
+        if classes is None:
+            found = chunks.map_sum(classes_of)
+            classes, weightless = found.labels, np.setdiff1d(found.every, found.labels)
+        else:
+            classes = np.unique(classes)
         if len(classes) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class."
             )
-        return ClassCodes(classes), {"classes_": classes}
+        return ClassCodes(classes, weightless), {"classes_": classes}
 
     def _known_codes(self) -> ClassCodes:
         return ClassCodes(self.classes_)

@@ -46,18 +46,22 @@ class NumberCodes:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """A set of class labels; the sum is the union."""
+    """The class labels of rows that count, and of all rows; the sum is the union."""
 
     labels: np.ndarray
+    every: np.ndarray
 
     def __add__(self, other: Labels) -> Labels:
-        return Labels(np.union1d(self.labels, other.labels))
+        return Labels(np.union1d(self.labels, other.labels), np.union1d(self.every, other.every))
 
 
 def classes_of(chunk: Chunk) -> Labels:
     if chunk.y is None:
         raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
-    return Labels(np.unique(chunk.y))
+    every = np.unique(chunk.y)
+    if chunk.sample_weight is None:
+        return Labels(every, every)
+    return Labels(np.unique(np.asarray(chunk.y)[np.asarray(chunk.sample_weight) > 0]), every)
 
 
 @dataclass(frozen=True, eq=False)

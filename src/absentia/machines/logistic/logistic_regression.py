@@ -21,7 +21,7 @@ from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets, balanced_weights
 from absentia.parameters import COUNT, POSITIVE, Rule, declared
-from absentia.tables import FloatArray, Learned, TableLike
+from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
 __all__ = ["LogisticRegression", "LogisticSolver"]
 
@@ -108,6 +108,10 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
+        if sample_weight is not None and not (sample_weight > 0).all():
+            known = np.isin(y, np.unique(y[sample_weight > 0]))
+            if not known.all():
+                return self._solve_without(~known, K, y, sample_weight)
         classes, codes = np.unique(y, return_inverse=True)
         weights = self._loss_weights(y, sample_weight)
         centred = CentredGram.of(K) if self.fit_intercept else CentredGram(K)
@@ -142,6 +146,16 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
             "intercept_": solution.intercept,
             "n_iter_": np.array([solution.n_iter]),
         }
+
+    def _solve_without(
+        self, weightless: BoolArray, K: FloatArray, y: np.ndarray, sample_weight: FloatArray
+    ) -> Learned:
+        """Return the solution without the rows of classes that have no weight at all."""
+        rows = np.flatnonzero(~weightless)
+        solution = self._solve(K[np.ix_(rows, rows)], y[rows], sample_weight[rows])
+        coefficients = np.zeros((len(solution["dual_coef_"]), len(y)))
+        coefficients[:, rows] = solution["dual_coef_"]
+        return solution | {"dual_coef_": coefficients}
 
     def _loss_weights(self, y: np.ndarray, sample_weight: FloatArray | None) -> FloatArray:
         of_class: FloatArray = compute_sample_weight(self.class_weight, y)

@@ -206,7 +206,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
             tau = float(self.taus[int(np.argmax(scores))])
         else:
             scores, tau = None, float(self.tau)
-        classes, signs = class_signs(y)
+        classes, signs = class_signs(y, weights)
         solutions = self._solutions(problem, signs, weights, tau)
         fitted = {
             "classes_": classes,
@@ -305,7 +305,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
             training = self._prepare(rows[train], y[train], of_rows)
             held_out = self._as_modelled(believe(training.density, rows[test]))
             K_test = training.kernel(held_out, training.beliefs, n_jobs=self.n_jobs)
-            return _Fold(self._pose(training), *class_signs(y[train]), of_rows, K_test)
+            return _Fold(self._pose(training), *class_signs(y[train], of_rows), of_rows, K_test)
 
         def judge(f: int, fold: _Fold, solutions: list[RobustSolution]) -> float:
             values = np.stack([fold.K_test @ one.coefficients + one.bias for one in solutions], 1)

@@ -12,7 +12,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from absentia.tables.phrases import counted
@@ -128,8 +128,40 @@ def read_csv(
                 f"The header of {source} has {counted(moved.shape[1], 'name')}, but its rows have "
                 f"{moved.shape[1] + n_more} values: name every column."
             )
+    n_names = _names_beside_missing(file, sep)
+    if n_names:
+        raise ValueError(
+            f"The header of {source} has {counted(n_names, 'name')}, but its rows have "
+            f"{n_names + 1} values, the last of them missing: name every column."
+        )
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
+
+
+def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) -> int:
+    """Return the number of names if rows have one value more that is written, else 0.
+
+    pandas drops a last value without a name in silence where it is missing in all rows: an empty
+    cell after the last separator, which is none, but also ``NA``.
+    """
+    try:
+        if isinstance(file, io.StringIO):
+            return _count_names_beside(io.StringIO(file.getvalue(), newline=None), sep)
+        with open(file, encoding="utf-8") as stream:
+            return _count_names_beside(stream, sep)
+    except (UnicodeDecodeError, csv.Error):  # compressed, or with values of 100,000 characters
+        return 0
+
+
+def _count_names_beside(lines: Iterable[str], sep: str) -> int:
+    records = (one for one in csv.reader(lines, delimiter=sep, skipinitialspace=True) if one)
+    header = next(records, [])
+    for record in records:
+        if len(record) != len(header) + 1:
+            return 0
+        if record[-1].strip():
+            return len(header)
+    return 0
 
 
 def _decoded(content: bytes, source: str) -> str:

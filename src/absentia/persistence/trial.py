@@ -1,0 +1,155 @@
+"""A model from a file answers two rows before it is handed out.
+
+An attribute may be missing, be of another type or not fit another one; which attributes a model
+needs depends on its parameters and on its table. So the question is put to the model: a row in
+which nothing is known, and a row of zeros (also as a belief, for models of beliefs). What it says
+in a sentence of its own (no missing values taken, beliefs expected) is its right; an exception that
+Python or NumPy raised on the way is a damaged model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from absentia.beliefs import Beliefs
+
+__all__ = ["check_answers"]
+
+_ANSWERS = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "score_samples",
+    "transform",
+    "impute",
+)
+#: What NumPy, SciPy and Python say of arrays that do not fit, as ValueError.
+_ACCIDENTS = (
+    "broadcast",
+    "matmul",
+    "not aligned",
+    "cannot reshape",
+    "dimension",
+    "array of sample points",
+    "setting an array element",
+    "not enough values to unpack",
+    "too many values to unpack",
+    "could not convert",
+    "cannot convert",
+    "is shorter than argument",
+    "is longer than argument",
+    "cannot select an axis",
+    "need at least one array",
+    "all the input array",
+    "zero-size array",
+    "truth value of an array",
+    "incompatible shapes",
+    "must be non-negative",
+    "array must not contain infs",
+    "different from",
+    "is not in list",
+    "assignment destination",
+)
+
+
+def check_answers(model: BaseEstimator, inner: list[Any]) -> None:
+    """Raise ValueError where a model cannot answer because of what it holds.
+
+    Parameters
+    ----------
+    model : estimator
+        One that was never fitted passes.
+    inner : list
+        All objects inside: the states of their random numbers stay as they are.
+    """
+    if not any(_learned(value) for value in inner if isinstance(value, BaseEstimator)):
+        return
+    with _undisturbed(inner):
+        tables = _trial_tables(model)
+        answered = [_answers(model, name, rows) for rows in tables for name in _ANSWERS]
+        if not any(answered) and tables[0].shape[1] == getattr(model, "n_features_in_", None):
+            beliefs = Beliefs.from_moments(np.zeros(tables[0].shape), variances=0.1)
+            for name in _ANSWERS:
+                _answers(model, name, beliefs)
+
+
+def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:
+    """Return whether a model answers a row, or raise ValueError where it fails to."""
+    try:
+        method = getattr(model, name, None)
+        if not callable(method):
+            return False
+        answer = method(rows)
+        if isinstance(answer, np.ndarray) and answer.shape[:1] != (1,):
+            raise ValueError(f"an answer of the dimensions {answer.shape} for one row")
+    except NotFittedError as error:
+        if _learned(model):
+            raise ValueError(
+                f"{type(model).__name__} without some of what fit leaves behind ({error})"
+            ) from error
+        return False
+    except ValueError as error:
+        if any(words in str(error) for words in _ACCIDENTS):
+            raise ValueError(_sentence(model, name, error)) from error
+        return False
+    except NotImplementedError:
+        return False
+    except Exception as error:
+        raise ValueError(_sentence(model, name, error)) from error
+    else:
+        return True
+
+
+def _sentence(model: BaseEstimator, name: str, error: Exception) -> str:
+    return (
+        f"{type(model).__name__} holds values that are missing or do not fit together, so that "
+        f"{name} fails: {type(error).__name__}, {error}"
+    )
+
+
+def _learned(model: BaseEstimator) -> list[str]:
+    return [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
+
+
+def _trial_tables(model: BaseEstimator) -> list[Any]:
+    n_features = getattr(model, "n_features_in_", None)
+    if not isinstance(n_features, int | np.integer) or not 0 < n_features < 10**6:
+        return [np.full((1, 1), np.nan)]
+    unknown = np.full((1, int(n_features)), np.nan)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return [unknown, np.zeros_like(unknown)]
+    try:
+        import pandas as pd
+
+        # Zeros may be no value of a column of words.
+        return [pd.DataFrame(unknown, columns=list(names))]
+    except (ImportError, TypeError, ValueError):
+        return [unknown]
+
+
+@contextmanager
+def _undisturbed(inner: list[Any]) -> Iterator[None]:
+    """Leave warnings and the states of random numbers as they were."""
+    legacy = [v for v in inner if isinstance(v, np.random.RandomState)]
+    states = [v.get_state(legacy=False) for v in legacy]
+    generators = [v for v in inner if isinstance(v, np.random.Generator)]
+    positions = [v.bit_generator.state for v in generators]
+    common = np.random.get_state(legacy=False)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(common)
+        for state, twister in zip(states, legacy, strict=True):
+            twister.set_state(state)
+        for position, generator in zip(positions, generators, strict=True):
+            generator.bit_generator.state = position
