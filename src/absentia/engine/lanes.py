@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
@@ -32,9 +33,12 @@ if TYPE_CHECKING:
     #: What an intrinsic tells Numba: its signature, and how to write its code.
     Typed = tuple[Signature, Callable[[Context, Builder, Signature, Values], Value]]
 
-__all__ = ["LANES", "aligned_empty"]
+__all__ = ["LANES", "WIDE_REGISTERS", "aligned_empty"]
 
 LANES = 8
+
+# Whether a vector of eight doubles is one register, and there are 32 of them.
+WIDE_REGISTERS = bool(get_host_cpu_features().get("avx512f", False))
 
 # Untyped on purpose: what a caller in compiled code passes is not what Numba's compiler passes.
 intrinsic: Any = _intrinsic
@@ -104,54 +108,90 @@ def gather8(
 
 
 @intrinsic
-def from_starts8(
-    typingctx: TypingContext, array: types.Array, starts: types.Array, offset: types.Type
+def gather_at8(
+    typingctx: TypingContext, array: types.Array, places: types.Array, offset: types.Type
 ) -> Typed:
-    """Return ``array[starts[lane] + offset]`` for each lane."""
+    """Return ``array[places[offset + lane]]`` for each lane, places that do not count from the end."""
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        starts = context.make_array(signature.args[1])(context, builder, args[1]).data
-        data = builder.gep(data, [args[2]])
+        places = context.make_array(signature.args[1])(context, builder, args[1]).data
+        places = builder.gep(places, [args[2]])
         vector = ir.Constant(_vector, ir.Undefined)
-        for lane in range(LANES):
-            place = ir.Constant(ir.IntType(32), lane)
-            start = builder.load(builder.gep(starts, [place]))
-            vector = builder.insert_element(vector, builder.load(builder.gep(data, [start])), place)
+        for number in range(LANES):
+            lane = ir.Constant(ir.IntType(32), number)
+            place = builder.load(builder.gep(places, [lane]))
+            vector = builder.insert_element(vector, builder.load(builder.gep(data, [place])), lane)
         return vector
 
-    return vec8(array, starts, types.intp), codegen
+    return vec8(array, places, types.intp), codegen
 
 
 @intrinsic
-def copy_entry(
+def gather_sum8(
     typingctx: TypingContext,
-    source: types.Array,
-    offset: types.Type,
-    target: types.Array,
+    array: types.Array,
+    rows: types.Array,
+    row: types.Type,
+    places: types.Array,
     place: types.Type,
 ) -> Typed:
-    """Copy ``source[offset]`` to ``target[place]``, neither of which counts from the end."""
+    """Return ``array[rows[row + lane] + places[place + lane]]`` for each lane.
+
+    Eight loads, not the processor's gather: on Zen 4 that takes a third longer.
+    """
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        source = context.make_array(signature.args[0])(context, builder, args[0]).data
-        target = context.make_array(signature.args[2])(context, builder, args[2]).data
-        value = builder.load(builder.gep(source, [args[1]]))
-        builder.store(value, builder.gep(target, [args[3]]))
-        return context.get_dummy_value()
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        rows = context.make_array(signature.args[1])(context, builder, args[1]).data
+        places = context.make_array(signature.args[3])(context, builder, args[3]).data
+        rows, places = builder.gep(rows, [args[2]]), builder.gep(places, [args[4]])
+        vector = ir.Constant(_vector, ir.Undefined)
+        for number in range(LANES):
+            lane = ir.Constant(ir.IntType(32), number)
+            start = builder.load(builder.gep(rows, [lane]))
+            offset = builder.add(start, builder.load(builder.gep(places, [lane])))
+            vector = builder.insert_element(vector, builder.load(builder.gep(data, [offset])), lane)
+        return vector
 
-    return types.void(source, types.intp, target, types.intp), codegen
+    return vec8(array, rows, types.intp, places, types.intp), codegen
 
 
 @intrinsic
 def integer_at(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
-    """Return ``array[offset]`` of 64-bit integers, an offset that does not count from the end."""
+    """Return ``array[offset]`` of signed integers, an offset that does not count from the end."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        value = builder.load(builder.gep(data, [args[1]]))
+        return value if value.type.width == 64 else builder.sext(value, ir.IntType(64))
+
+    return types.intp(array, types.intp), codegen
+
+
+@intrinsic
+def word_at(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
+    """Return ``array[offset]`` of unsigned 64-bit integers, as :func:`integer_at` does."""
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         return builder.load(builder.gep(data, [args[1]]))
 
-    return types.intp(array, types.intp), codegen
+    return types.uint64(array, types.intp), codegen
+
+
+@intrinsic
+def put_integer(
+    typingctx: TypingContext, array: types.Array, offset: types.Type, value: types.Type
+) -> Typed:
+    """Write ``array[offset]`` of 64-bit integers, an offset that does not count from the end."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        builder.store(args[2], builder.gep(data, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp), codegen
 
 
 @intrinsic
@@ -371,8 +411,13 @@ def exp8(x):
     return _zero_below8(multiply8(p, _power_of_two8(shifted)), x, splat8(-708.0))
 
 
-def aligned_empty(size: int) -> np.ndarray:
-    """Return uninitialised doubles that start on a cache line, so that no load straddles two."""
+@compiled()
+def aligned_empty(size):
+    """Return uninitialised doubles that start on a cache line, so that no load straddles two.
+
+    Where a vector of eight is one register, each load and store would straddle two otherwise:
+    measured, eliminations take a quarter less time.
+    """
     raw = np.empty(size + LANES)
     start = (-(raw.ctypes.data // 8)) % LANES
     return raw[start : start + size]

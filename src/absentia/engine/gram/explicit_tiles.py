@@ -14,6 +14,7 @@ from absentia.engine.gram.output import TILE, over_root_of_determinant, write_ti
 from absentia.engine.lanes import (
     LANES,
     add8,
+    aligned_empty,
     load8,
     multiply_add8,
     splat8,
@@ -51,15 +52,15 @@ def explicit_rows(
     """
     d = row_means.shape[1]
     index = np.arange(d)
-    rows_matrix = np.empty(d * d * LANES)
-    matrix = np.empty(d * d * LANES)
-    work = np.empty(d * d * LANES)
-    pivots = np.empty(d * LANES)
-    means = np.empty(d * LANES)
-    vector = np.empty(d * LANES)
-    determinant = np.empty(2 * LANES)
+    rows_matrix = aligned_empty(d * d * LANES)
+    matrix = aligned_empty(d * d * LANES)
+    work = aligned_empty(d * d * LANES)
+    pivots = aligned_empty(d * LANES)
+    means = aligned_empty(d * LANES)
+    vector = aligned_empty(d * LANES)
+    determinant = aligned_empty(2 * LANES)
     constants = np.empty(LANES)
-    values = np.empty(TILE * LANES)
+    values = aligned_empty(TILE * LANES)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
         for lane in range(LANES):

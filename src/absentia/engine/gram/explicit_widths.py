@@ -14,6 +14,7 @@ from absentia.engine.gram.output import over_root_of_determinant
 from absentia.engine.lanes import (
     LANES,
     add8,
+    aligned_empty,
     load8,
     multiply8,
     multiply_add8,
@@ -56,14 +57,14 @@ def explicit_width_rows(
     variances : array of shape (d,), the diagonal of ``C0``
     """
     d = row_means.shape[1]
-    rows_matrix = np.empty(d * d * LANES)
-    work = np.empty(d * d * LANES)
-    means = np.empty(d * LANES)
-    vector = np.empty(d * LANES)
-    scratch = np.empty(d * LANES)
-    determinant = np.empty(2 * LANES)
+    rows_matrix = aligned_empty(d * d * LANES)
+    work = aligned_empty(d * d * LANES)
+    means = aligned_empty(d * LANES)
+    vector = aligned_empty(d * LANES)
+    scratch = aligned_empty(d * LANES)
+    determinant = aligned_empty(2 * LANES)
     constants = np.empty(LANES)
-    sums = np.empty(d * LANES)
+    sums = aligned_empty(d * LANES)
     own_weights = np.empty(LANES)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)

@@ -22,6 +22,7 @@ from absentia.engine.gram.output import over_root_of_determinant
 from absentia.engine.lanes import (
     LANES,
     add8,
+    aligned_empty,
     load8,
     multiply8,
     multiply_add8,
@@ -150,13 +151,13 @@ def factor_tile(
     p = column_loadings.shape[1]
     index = np.arange(most + p)
     everything = np.arange(d)
-    scaled_difference = np.empty(d * LANES)
-    masked = np.empty(d * LANES)
-    matrix = np.empty((most + p) * (most + p) * LANES)
-    work = np.empty((most + p) * (most + p) * LANES)
-    pivots = np.empty((most + p) * LANES)
-    vector = np.empty((most + p) * LANES)
-    determinant = np.empty(2 * LANES)
+    scaled_difference = aligned_empty(d * LANES)
+    masked = aligned_empty(d * LANES)
+    matrix = aligned_empty((most + p) * (most + p) * LANES)
+    work = aligned_empty((most + p) * (most + p) * LANES)
+    pivots = aligned_empty((most + p) * LANES)
+    vector = aligned_empty((most + p) * LANES)
+    determinant = aligned_empty(2 * LANES)
     values = np.empty(LANES)
     for group in range(len(column_means)):
         j = group * LANES

@@ -9,6 +9,7 @@ from __future__ import annotations
 from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
+    WIDE_REGISTERS,
     add8,
     load8,
     multiply_add8,
@@ -32,6 +33,81 @@ def transposed(points, first, count, width, out):
 
 
 @compiled(error_model="numpy")
+def _six_times_eight(F, place, size, differences, products, r, width, v):
+    """Multiply six rows of a matrix with the differences to eight others."""
+    t0 = splat8(0.0)
+    t1 = splat8(0.0)
+    t2 = splat8(0.0)
+    t3 = splat8(0.0)
+    t4 = splat8(0.0)
+    t5 = splat8(0.0)
+    for c in range(size):
+        difference = load8(differences, c * width + v)
+        t0 = multiply_add8(repeat8(F, place + c), difference, t0)
+        t1 = multiply_add8(repeat8(F, place + size + c), difference, t1)
+        t2 = multiply_add8(repeat8(F, place + 2 * size + c), difference, t2)
+        t3 = multiply_add8(repeat8(F, place + 3 * size + c), difference, t3)
+        t4 = multiply_add8(repeat8(F, place + 4 * size + c), difference, t4)
+        t5 = multiply_add8(repeat8(F, place + 5 * size + c), difference, t5)
+    store8(products, r * width + v, t0)
+    store8(products, (r + 1) * width + v, t1)
+    store8(products, (r + 2) * width + v, t2)
+    store8(products, (r + 3) * width + v, t3)
+    store8(products, (r + 4) * width + v, t4)
+    store8(products, (r + 5) * width + v, t5)
+
+
+@compiled(error_model="numpy")
+def _six_times_sixteen(F, place, size, differences, products, r, width, v):
+    """The same with sixteen: as many sums as 32 registers have room for."""
+    t0 = splat8(0.0)
+    t1 = splat8(0.0)
+    t2 = splat8(0.0)
+    t3 = splat8(0.0)
+    t4 = splat8(0.0)
+    t5 = splat8(0.0)
+    u0 = splat8(0.0)
+    u1 = splat8(0.0)
+    u2 = splat8(0.0)
+    u3 = splat8(0.0)
+    u4 = splat8(0.0)
+    u5 = splat8(0.0)
+    for c in range(size):
+        difference = load8(differences, c * width + v)
+        second = load8(differences, c * width + v + LANES)
+        entry = repeat8(F, place + c)
+        t0 = multiply_add8(entry, difference, t0)
+        u0 = multiply_add8(entry, second, u0)
+        entry = repeat8(F, place + size + c)
+        t1 = multiply_add8(entry, difference, t1)
+        u1 = multiply_add8(entry, second, u1)
+        entry = repeat8(F, place + 2 * size + c)
+        t2 = multiply_add8(entry, difference, t2)
+        u2 = multiply_add8(entry, second, u2)
+        entry = repeat8(F, place + 3 * size + c)
+        t3 = multiply_add8(entry, difference, t3)
+        u3 = multiply_add8(entry, second, u3)
+        entry = repeat8(F, place + 4 * size + c)
+        t4 = multiply_add8(entry, difference, t4)
+        u4 = multiply_add8(entry, second, u4)
+        entry = repeat8(F, place + 5 * size + c)
+        t5 = multiply_add8(entry, difference, t5)
+        u5 = multiply_add8(entry, second, u5)
+    store8(products, r * width + v, t0)
+    store8(products, (r + 1) * width + v, t1)
+    store8(products, (r + 2) * width + v, t2)
+    store8(products, (r + 3) * width + v, t3)
+    store8(products, (r + 4) * width + v, t4)
+    store8(products, (r + 5) * width + v, t5)
+    store8(products, r * width + v + LANES, u0)
+    store8(products, (r + 1) * width + v + LANES, u1)
+    store8(products, (r + 2) * width + v + LANES, u2)
+    store8(products, (r + 3) * width + v + LANES, u3)
+    store8(products, (r + 4) * width + v + LANES, u4)
+    store8(products, (r + 5) * width + v + LANES, u5)
+
+
+@compiled(error_model="numpy")
 def row_times_others(
     F, start, size, index, centre, others, width, used, differences, products, quadratics
 ):
@@ -45,32 +121,20 @@ def row_times_others(
         place = index[r] * width
         for v in range(0, used, LANES):
             store8(differences, r * width + v, subtract8(own, load8(others, place + v)))
-    for v in range(0, used, LANES):
+    v = 0
+    while WIDE_REGISTERS and v + LANES < used and size > 5:
+        r = 0
+        while r < size:
+            r = min(r, size - 6)
+            _six_times_sixteen(F, start + r * size, size, differences, products, r, width, v)
+            r += 6
+        v += 2 * LANES
+    for v in range(v, used, LANES):
         r = 0
         while r < size and size > 5:
             # The last six may overlap the ones before: computed again, to the same bits.
             r = min(r, size - 6)
-            t0 = splat8(0.0)
-            t1 = splat8(0.0)
-            t2 = splat8(0.0)
-            t3 = splat8(0.0)
-            t4 = splat8(0.0)
-            t5 = splat8(0.0)
-            place = start + r * size
-            for c in range(size):
-                difference = load8(differences, c * width + v)
-                t0 = multiply_add8(repeat8(F, place + c), difference, t0)
-                t1 = multiply_add8(repeat8(F, place + size + c), difference, t1)
-                t2 = multiply_add8(repeat8(F, place + 2 * size + c), difference, t2)
-                t3 = multiply_add8(repeat8(F, place + 3 * size + c), difference, t3)
-                t4 = multiply_add8(repeat8(F, place + 4 * size + c), difference, t4)
-                t5 = multiply_add8(repeat8(F, place + 5 * size + c), difference, t5)
-            store8(products, r * width + v, t0)
-            store8(products, (r + 1) * width + v, t1)
-            store8(products, (r + 2) * width + v, t2)
-            store8(products, (r + 3) * width + v, t3)
-            store8(products, (r + 4) * width + v, t4)
-            store8(products, (r + 5) * width + v, t5)
+            _six_times_eight(F, start + r * size, size, differences, products, r, width, v)
             r += 6
         while r < size:
             t0 = splat8(0.0)
@@ -79,6 +143,7 @@ def row_times_others(
                 t0 = multiply_add8(repeat8(F, place + c), load8(differences, c * width + v), t0)
             store8(products, r * width + v, t0)
             r += 1
+    for v in range(0, used, LANES):
         quadratic = splat8(0.0)
         for r in range(size):
             product = load8(products, r * width + v)

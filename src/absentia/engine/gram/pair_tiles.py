@@ -30,6 +30,7 @@ from absentia.engine.gram.row_tiles import (
 from absentia.engine.lanes import (
     LANES,
     add8,
+    aligned_empty,
     gather8,
     load8,
     multiply8,
@@ -181,21 +182,21 @@ def gram_rows(
             any_observed = True
         else:
             any_missing = True
-    matrix = np.empty(d * d * LANES)
-    inverse = np.empty(d * d * LANES if any_observed else 0)
+    matrix = aligned_empty(d * d * LANES)
+    inverse = aligned_empty(d * d * LANES if any_observed else 0)
     index_scratch = np.empty(d, dtype=np.intp)
-    scratch = np.empty(d * LANES)
-    determinant = np.empty(2 * LANES)
+    scratch = aligned_empty(d * LANES)
+    determinant = aligned_empty(2 * LANES)
     log_norm = np.zeros(LANES)
-    constant = np.empty(2 * LANES)
-    means = np.empty(d * LANES)
-    shrunk = np.empty(d * LANES)
-    vector = np.empty((d + 1) * LANES)
-    work = np.empty(d * d * LANES)
-    pivots = np.empty(d * LANES)
-    products = np.empty((LANES, d * TILE))
-    quadratics = np.empty(TILE * LANES)
-    differences = np.empty(d * TILE)
+    constant = aligned_empty(2 * LANES)
+    means = aligned_empty(d * LANES)
+    shrunk = aligned_empty(d * LANES)
+    vector = aligned_empty((d + 1) * LANES)
+    work = aligned_empty(d * d * LANES)
+    pivots = aligned_empty(d * LANES)
+    products = aligned_empty(LANES * d * TILE).reshape(LANES, d * TILE)
+    quadratics = aligned_empty(TILE * LANES)
+    differences = aligned_empty(d * TILE)
     blocks = np.empty((LANES, d * d))
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
@@ -203,7 +204,7 @@ def gram_rows(
     groups = np.empty(LANES, dtype=np.intp)
     row_part = np.empty(LANES)
     observed_part = np.empty(LANES)
-    values = np.empty(TILE * LANES)
+    values = aligned_empty(TILE * LANES)
     counts = np.empty(TILE, dtype=np.bool_)
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):

@@ -29,6 +29,7 @@ from absentia.engine.gram.row_tiles import (
 from absentia.engine.lanes import (
     LANES,
     add8,
+    aligned_empty,
     gather8,
     load8,
     multiply8,
@@ -237,33 +238,33 @@ def width_rows(
     for run in range(len(run_sizes)):
         if run_observed[run]:
             any_observed = True
-    matrix = np.empty(d * d * LANES)
-    inverse = np.empty(d * d * LANES if any_observed else 0)
+    matrix = aligned_empty(d * d * LANES)
+    inverse = aligned_empty(d * d * LANES if any_observed else 0)
     index_scratch = np.empty(d, dtype=np.intp)
-    scratch = np.empty(d * LANES)
-    determinant = np.empty(2 * LANES)
+    scratch = aligned_empty(d * LANES)
+    determinant = aligned_empty(2 * LANES)
     log_norm = np.zeros(LANES)
-    constant = np.empty(2 * LANES)
-    means = np.empty(d * LANES)
-    shrunk = np.empty(d * LANES)
-    vector = np.empty((d + 1) * LANES)
-    solution = np.empty(d * LANES)
-    work = np.empty(d * d * LANES)
-    products = np.empty((LANES, d * TILE))
-    quadratics = np.empty(TILE * LANES)
-    differences = np.empty(d * TILE)
+    constant = aligned_empty(2 * LANES)
+    means = aligned_empty(d * LANES)
+    shrunk = aligned_empty(d * LANES)
+    vector = aligned_empty((d + 1) * LANES)
+    solution = aligned_empty(d * LANES)
+    work = aligned_empty(d * d * LANES)
+    products = aligned_empty(LANES * d * TILE).reshape(LANES, d * TILE)
+    quadratics = aligned_empty(TILE * LANES)
+    differences = aligned_empty(d * TILE)
     blocks = np.empty((LANES, d * d))
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
     block_masks = np.zeros((LANES, d), dtype=np.bool_)
     row_part = np.empty(LANES)
     observed_part = np.empty(LANES)
-    tile_weights = np.empty(TILE * LANES)
-    vectors = np.empty(d * TILE * LANES)
-    weighted = np.empty(d * TILE * LANES)
-    sums = np.empty(d * d * LANES)
-    outer = np.empty(d * d * LANES if any_observed else 0)
-    linear = np.empty(d * LANES)
+    tile_weights = aligned_empty(TILE * LANES)
+    vectors = aligned_empty(d * TILE * LANES)
+    weighted = aligned_empty(d * TILE * LANES)
+    sums = aligned_empty(d * d * LANES)
+    outer = aligned_empty(d * d * LANES if any_observed else 0)
+    linear = aligned_empty(d * LANES)
     count = np.empty(LANES)
     count_observed = np.empty(LANES)
     count_run = np.empty(LANES)

@@ -14,10 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from absentia.beliefs import Beliefs
-from absentia.engine.gram.overlap_parts import overlap_parts
+from absentia.engine.gram.overlap_parts import (
+    MOST_IN_LANES,
+    overlap_parts_in_lanes,
+    overlap_parts_one_by_one,
+)
 from absentia.engine.gram.overlap_tiles import overlap_rows
+from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import row_tiles, run_tiles, triangle_tiles
+from absentia.engine.threads import (
+    row_tiles,
+    run_single_threaded_blas,
+    run_tiles,
+    triangle_tiles,
+)
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.regions import (
     PAIRS_PER_THREAD,
@@ -72,20 +82,30 @@ class _Parts:
         masks: BoolArray = np.array(side.beliefs.patterns.masks[kept])
         n_groups, d = masks.shape
         sizes = masks.sum(axis=1)
-        ends = np.cumsum(sizes**2)
-        # As many zeros behind the last, for lanes with less to compare than others.
-        F = np.zeros(int(ends[-1]) + d)
+        # Behind as many zeros as a row may have, for lanes with less to compare than others.
+        ends = d + np.cumsum(sizes**2)
+        F = np.zeros(int(ends[-1]))
         starts = ends - sizes**2
+        # Short, because many patterns are looked up in turns.
+        rank = np.cumsum(masks, axis=1, dtype=np.int32) - np.int32(1)
         index = np.zeros((n_groups, d), dtype=np.intp)
-        rank = np.empty((n_groups, d), dtype=np.intp)
+        index[np.nonzero(masks)[0], rank[masks]] = np.nonzero(masks)[1]
         log_ratios = np.empty(n_groups)
         sums = side.beliefs.prior.precisions[side.component] / base
         sums[np.diag_indices(d)] += 1.0
         bits = np.zeros((n_groups, -(-d // 64) * 64), dtype=bool)
         bits[:, :d] = masks
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        tiles = row_tiles(0, n_groups, 4 * threads if threads > 1 else 1, 1)
-        run_tiles(overlap_parts, tiles, threads, sums, masks, starts, F, index, rank, log_ratios)
+        order = np.argsort(sizes, kind="stable")
+        n_small = int(np.searchsorted(sizes[order], MOST_IN_LANES, side="right"))
+        n_tiles = 4 * threads if threads > 1 else 1
+        arguments = order, sums, index, sizes, starts, F, log_ratios
+        small = row_tiles(0, n_small, n_tiles, LANES)
+        run_tiles(overlap_parts_in_lanes, small, threads, *arguments)
+        large = [
+            (*tile, *arguments) for tile in row_tiles(n_small, n_groups, n_tiles, 1)
+        ]
+        run_single_threaded_blas(overlap_parts_one_by_one, large, threads)
         return cls(groups, F, starts, index, sizes, rank, words, log_ratios)
 
     def arguments(self) -> tuple[Any, ...]:
