@@ -75,12 +75,15 @@ def test_rows_by_pattern_is_a_partition_in_order():
 
 def test_patterns_cannot_be_written_to():
     patterns = Patterns.of([[1.0, np.nan], [2.0, 3.0]])
-    for array in (patterns.masks, patterns.pattern_of_row, patterns.counts):
+    arrays = patterns.masks, patterns.pattern_of_row, patterns.counts, patterns.n_missing
+    for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 
 
 def test_the_mask_of_the_caller_stays_writable():
-    mask = np.eye(3, dtype=bool)
-    Patterns.of_mask(mask)
-    mask[0, 0] = False
+    for n_rows in (1, 3):
+        mask = np.eye(3, dtype=bool)[:n_rows]
+        patterns = Patterns.of_mask(mask)
+        mask[0, 0] = False
+        assert patterns.masks.any()

@@ -203,6 +203,9 @@ class GenRBF(Kernel):
         """Return this kernel with all parameters resolved to numbers."""
         return _resolved(self, prior)
 
+    def _resolved_for(self, P: Beliefs, Q: Beliefs | None) -> Kernel:
+        return self if _is_resolved(self, P, Q) else super()._resolved_for(P, Q)
+
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = _smoothing(self, P)
         log_norms = 0.5 * log_self_similarities(P, smoothing)
@@ -290,6 +293,17 @@ class GenRBF(Kernel):
         return lambda a, b, rows, columns: (
             factor(a, b, rows, columns) - left[rows, None] - right[columns]
         )
+
+
+def _is_resolved(kernel: ExpectedRBF | GenRBF, P: Beliefs, Q: Beliefs | None) -> bool:
+    """Tell whether nothing is left to resolve, so that a machine's kernel need not be copied."""
+    if P.prior.probabilities or not (Q is None or P.prior.equals(Q.prior)):
+        return False
+    named = isinstance(kernel.metric, str) and kernel.metric == "euclidean"
+    if type(kernel.gamma) is not float or not named:
+        return False
+    GAMMA.check("gamma", kernel.gamma)
+    return True
 
 
 def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:

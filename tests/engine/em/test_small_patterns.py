@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from absentia.beliefs import Prior
+from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.beliefs.conditioning.grouping import group_rows
 from absentia.engine.em.expected_moments import add_principal, centre_rows
 from absentia.engine.em.inverses import invert_principal, multiply_principal
@@ -52,6 +54,23 @@ def test_steps_on_the_rows_of_patterns(rate):
             results.append((centred, solved, quadratics, log_determinants, total))
         for ours, twins in zip(*results, strict=True):
             np.testing.assert_allclose(twins, ours, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_missing", [0, 1, 4, 5, 9, 10])
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_rows_of_one_pattern_are_conditioned_as_among_others(n_missing, n_rows):
+    # Loops of NumPy over all patterns at once, or LAPACK for one: up to rounding.
+    rng = np.random.default_rng(n_missing)
+    prior = Prior(np.ones(1), rng.normal(size=(1, 10)), _matrix(rng, 10)[None])
+    X = rng.normal(size=(n_rows, 10))
+    X[:, rng.permutation(10)[:n_missing]] = np.nan
+    others = rng.normal(size=(6, 10))
+    others[rng.random(others.shape) < 0.5] = np.nan
+    alone, scores = condition(prior, X)
+    among, all_scores = condition(prior, np.vstack([X, others]))
+    np.testing.assert_allclose(alone.mean(), among.mean()[:n_rows], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(alone.covariance(), among.covariance()[:n_rows], atol=1e-12)
+    np.testing.assert_allclose(scores, all_scores[:n_rows], rtol=1e-12)
 
 
 def test_a_twin_reads_nothing_beyond_the_size_of_a_pattern():

@@ -1,9 +1,11 @@
 """Entries have the same bits however many rows are computed together."""
 
 import copy
+import gc
 import itertools
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -66,6 +68,33 @@ def test_the_height_of_tiles_changes_no_bit(make, metric, k, kind):
     Q = condition(prior, _table(rng, 300, d, "half complete"))[0]
     P = condition(prior, _table(rng, 500, d, kind))[0]
     _same_bits(kernel, P, Q, kernel(P, Q))
+
+
+@pytest.mark.parametrize("d", [6, 40])
+@pytest.mark.parametrize("k", [1, 2])
+def test_what_is_kept_with_columns_is_that_of_the_kernel_that_asks(d, k):
+    # Two kernels of one width share what is kept, apart from the norms of genRBF.
+    rng = np.random.default_rng(0)
+    prior = _prior(rng, d, k)
+    X, new = _table(rng, 300, d, "all patterns"), _table(rng, 1, d, "all patterns")
+    P, Q = condition(prior, new)[0], condition(prior, X)[0]
+    for kernel in (GenRBF(0.1), ExpectedRBF(0.1), GenRBF(0.1), ExpectedRBF(0.2), GenRBF(0.1)):
+        np.testing.assert_array_equal(kernel(P, Q), kernel(P, condition(prior, X)[0]))
+
+
+def test_what_is_kept_does_not_keep_beliefs_alive():
+    rng = np.random.default_rng(0)
+    prior = _prior(rng, 6, 1)
+    P = condition(prior, _table(rng, 1, 6, "all patterns"))[0]
+    Q = condition(prior, _table(rng, 300, 6, "all patterns"))[0]
+    GenRBF(0.1)(P, Q)
+    gone = weakref.ref(Q)
+    gc.disable()
+    try:
+        del Q
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("d", [6, 40])
