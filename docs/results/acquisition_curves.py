@@ -1,4 +1,4 @@
-"""Draw acquisition/curves.png and write acquisition/areas.md from a file of results.
+"""Draw acquisition/curves.png, write acquisition/areas.md and parts.md from a file of results.
 
 ``absentia bench run acquisition --out FILE`` makes the file, and
 ``python docs/results/acquisition_curves.py FILE SEED`` reads it; needs the extras ``plot`` and
@@ -28,20 +28,19 @@ METHODS = {
 }
 LOOKS = dict(zip(METHODS, (COLOURS[7], COLOURS[0], COLOURS[2], COLOURS[1]), strict=True))
 OURS = "measure-next"
+PARTS = {"one-step": "gains, one step", "two-steps": "gains, two steps", "held-out-worth": "worth"}
 FOLDER = Path(__file__).parent / "acquisition"
 
 
-def areas_of(cells: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """Return a table of mean areas, and how far ours is behind the best of the fixed orders."""
-    found = scores[scores["metric"] == "log_loss_area"]
+def areas_of(scores: pd.DataFrame) -> str:
+    """Return a table of mean areas, and how far ours is behind the best of the other orders."""
     lines = [
-        "| | " + " | ".join(METHODS.values()) + " | against the best other, % |",
-        "|---" * (len(METHODS) + 2) + "|",
+        "| | splits | " + " | ".join(METHODS.values()) + " | against the best other, % |",
+        "|---" * (len(METHODS) + 3) + "|",
     ]
-    for name, variant in _settings(cells):
-        part = found[(found["dataset"] == name) & (found["variant"] == variant)]
-        splits = part.pivot_table(index=["sample", "fold"], columns="method", values="value")
-        mean = splits[list(METHODS)].mean()
+    for name, variant in _settings(scores):
+        splits = _splits(scores, name, variant)[list(METHODS)].dropna()
+        mean = splits.mean()
         other = mean.drop(OURS).idxmin()
         # Splits, not rows, are the repetitions: the order of columns is found anew in each.
         apart = splits[OURS] - splits[other]
@@ -51,8 +50,32 @@ def areas_of(cells: pd.DataFrame, scores: pd.DataFrame) -> str:
         ]
         percent = f"{100 * apart.mean() / mean[other]:+.1f} ± {100 * error / mean[other]:.1f}"
         title = name if variant == "nothing known" else f"{name}, {variant}"
-        lines.append(f"| {title} | " + " | ".join(words) + f" | {percent} |")
+        lines.append(f"| {title} | {len(splits)} | " + " | ".join(words) + f" | {percent} |")
     return "\n".join(lines) + "\n"
+
+
+def parts_of(scores: pd.DataFrame) -> str:
+    """Return how the parts of ours compare with it, in percent of its area, on the same splits."""
+    lines = ["| | splits | " + " | ".join(PARTS.values()) + " |", "|---" * (len(PARTS) + 2) + "|"]
+    for name, variant in _settings(scores):
+        splits = _splits(scores, name, variant)
+        if not {*PARTS, OURS} <= {*splits.columns}:
+            continue
+        splits = splits[[*PARTS, OURS]].dropna()
+        words = []
+        for part in PARTS:
+            apart = 100 * (splits[part] - splits[OURS]) / splits[OURS].mean()
+            words.append(f"{apart.mean():+.1f} ± {apart.std() / np.sqrt(len(apart)):.1f}")
+        title = name if variant == "nothing known" else f"{name}, {variant}"
+        lines.append(f"| {title} | {len(splits)} | " + " | ".join(words) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _splits(scores: pd.DataFrame, name: str, variant: str) -> pd.DataFrame:
+    """Return the areas of one table, a line per split and a column per method."""
+    part = scores[(scores["dataset"] == name) & (scores["variant"] == variant)]
+    part = part[part["metric"] == "log_loss_area"]
+    return part.pivot_table(index=["sample", "fold"], columns="method", values="value")
 
 
 def draw(cells: pd.DataFrame) -> None:
@@ -62,7 +85,10 @@ def draw(cells: pd.DataFrame) -> None:
     for axes, (name, variant) in zip(panels, settings, strict=True):
         part = cells[(cells["dataset"] == name) & (cells["variant"] == variant)]
         for method, colour in LOOKS.items():
-            facts = part.loc[part["method"] == method, "facts"].tolist()
+            whole = part.groupby(["sample", "fold"])["method"].transform(
+                lambda methods: {*METHODS} <= {*methods}
+            )
+            facts = part.loc[whole & (part["method"] == method), "facts"].tolist()
             grid = np.linspace(0.0, facts[0]["budget"], 61 if variant == "unequal costs" else 7)
             if variant == "unequal costs":  # rows spend differently: between steps on a line
                 lines = [np.interp(grid, fact["spent"], fact["log_loss"]) for fact in facts]
@@ -108,7 +134,8 @@ def main() -> None:
         cells = results.cells("acquisition", "small", seed)
         scores = results.scores("acquisition", "small", seed)
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "areas.md").write_text(areas_of(cells, scores), encoding="utf-8")
+    (FOLDER / "areas.md").write_text(areas_of(scores), encoding="utf-8")
+    (FOLDER / "parts.md").write_text(parts_of(scores), encoding="utf-8")
     draw(cells)
 
 

@@ -294,6 +294,8 @@ def test_bad_input(linear):
         ConformalRegressor(linear, conformity_score="normalised").fit(X, y)
     with pytest.raises(ValueError, match="parameter 'quantile'"):
         ConformalRegressor(linear, conformity_score="quantile").fit(X, y)
+    with pytest.raises(ValueError, match="rows with known targets that it was not trained on"):
+        ConformalRegressor(FrozenEstimator(LinearRegression())).fit(pd.DataFrame({"a": []}), [])
     with pytest.raises(ValueError, match="cannot be fitted again in folds"):
         ConformalRegressor(FrozenEstimator(linear), method="cross").fit(X, y)
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):

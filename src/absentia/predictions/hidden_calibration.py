@@ -77,7 +77,10 @@ class HidingTable(Stored, Rows):
         """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
         if hasattr(X, "iloc"):
             if not len(X):
-                raise ValueError("Found 0 sample(s) while a minimum of 1 is required.")
+                raise ValueError(
+                    "Found 0 sample(s) while a minimum of 1 is required: to calibrate a model, "
+                    "give rows with known targets that it was not trained on."
+                )
             return cls(X, X, X.isna().to_numpy())
         values = as_table(X)
         return cls(X, values, np.isnan(values))
