@@ -71,7 +71,8 @@ def test_hidden_cells_lose_their_limits():
     hidden = hide_cells(TABLE, 0.6, seed=0)
     assert isinstance(hidden, Table)
     gone = TABLE.limited & ~hidden.limited
-    assert gone.any() and hidden.limited.any()
+    assert gone.any()
+    assert hidden.limited.any()
     assert hidden.unknown[gone].all()
     assert not np.isfinite(hidden.upper[gone]).any()
     # A limited value is no hole: it is hidden as often as an observed one.
@@ -97,6 +98,7 @@ def test_means_keep_within_limits_where_a_density_ignores_them():
 
     with pytest.warns(UserWarning, match="limit"):
         density = LowRankDensity(1).fit(TABLE)
+    with pytest.warns(UserWarning, match="limit"):
         filled = filled_within_limits(density, TABLE)
     assert (filled.array[BELOW, 0] <= 0).all()
 

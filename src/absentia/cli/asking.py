@@ -38,7 +38,7 @@ def with_calibration(
     """Return a fitted model that keeps rows it was not trained on, for intervals and label sets."""
     pipeline = pipeline_of(model)
     machine = pipeline[-1]
-    rows = _rows(pipeline, features)
+    rows = _rows_with_limits(pipeline, features)
     kind = ConformalClassifier if is_classifier(machine) else ConformalRegressor
     if model is not pipeline:
         target = model.transformer_.transform(target[:, None]).ravel()
@@ -67,7 +67,7 @@ def doubts(model: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     scale = _scale(model)
     spread = scale * np.sqrt(variance)
     if isinstance(pipeline_of(model)[-1], ConformalRegressor):
-        ends = _interval(model, _rows(pipeline_of(model), frame), _COVERAGE)
+        ends = _interval(model, _rows_with_limits(pipeline_of(model), frame), _COVERAGE)
     else:
         reach = norm.ppf((1 + _COVERAGE) / 2) * spread
         middle = np.ravel(model.predict(frame))
@@ -88,7 +88,7 @@ def regions(
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage is a share between 0 and 1, found {coverage:g}.")
     machine = pipeline_of(model)[-1]
-    rows = _rows(pipeline_of(model), frame)
+    rows = _rows_with_limits(pipeline_of(model), frame)
     if isinstance(machine, ConformalRegressor):
         found = _interval(model, rows, coverage)
         return found, int(np.isinf(found["lower"]).sum())
@@ -114,9 +114,7 @@ def next_measurements(
     import pandas as pd
 
     pipeline = pipeline_of(model)
-    # A machine that is calibrated hides values of its rows, and those have no limits.
-    calibrated = isinstance(pipeline[-1], ConformalClassifier | ConformalRegressor)
-    rows = (_rows if calibrated else _rows_with_limits)(pipeline, frame)
+    rows = _rows_with_limits(pipeline, frame)
     sources = pipeline.named_steps["encode"].source_columns()
     gains = measure_next(pipeline[-1], rows).gain * _scale(model) ** 2
     ranked = rank_source_columns(gains, list(sources), costs)
@@ -143,15 +141,10 @@ def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
     return costs
 
 
-def _rows(pipeline: Pipeline, frame: pd.DataFrame) -> FloatArray:
-    """Return rows as numbers, for calibration, which hides values: these have no limits."""
-    return np.asarray(pipeline[:-1].transform(frame), dtype=np.float64)
-
-
 def _rows_with_limits(pipeline: Pipeline, frame: pd.DataFrame) -> FloatArray | Table:
-    """Return rows as numbers, with the limits of values such as ``<0.5`` where a machine uses them.
+    """Return rows as numbers, with the limits of values such as ``<0.5``.
 
-    The members of the automatic machine do not: its encoder makes missing values of them.
+    Models of earlier versions have encoders that make missing values of them.
     """
     rows = pipeline[:-1].transform(frame)
     return rows if isinstance(rows, Table) else np.asarray(rows, dtype=np.float64)
@@ -177,7 +170,9 @@ def _error_variance(model: BaseEstimator) -> float:
     return float(np.clip(1.0 - score, 0.0, 1.0))
 
 
-def _interval(model: BaseEstimator, rows: FloatArray, coverage: float) -> dict[str, np.ndarray]:
+def _interval(
+    model: BaseEstimator, rows: FloatArray | Table, coverage: float
+) -> dict[str, np.ndarray]:
     found = pipeline_of(model)[-1].predict_interval(rows, coverage=coverage)
     shift, scale = _shift(model), _scale(model)
     ends = {"lower": shift + scale * found.lower, "upper": shift + scale * found.upper}

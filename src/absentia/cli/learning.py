@@ -57,13 +57,13 @@ def as_dataset(
     kinds: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Encode a table for a comparison of methods, and take a sample if it is large."""
-    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds).fit(table.features)
-    data = Dataset(
-        name,
-        table.task,
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True).fit(table.features)
+    data = Dataset.of_rows(
         encoder.transform(table.features),
         table.target,
         tuple(encoder.get_feature_names_out()),
+        name=name,
+        task=table.task,
         notes=(*table.notes, *reading_notes(encoder)),
     )
     if max_rows is None or len(data.y) <= max_rows:
@@ -97,13 +97,13 @@ def new_model(
     """Return an unfitted model that takes the raw table.
 
     The encoder and a machine that tunes itself, in one pipeline, so that one file holds all that a
-    prediction needs. A single machine learns from limits ("<0.5") as well; for the members of the
-    automatic one they are missing. A quantity is learned in units of its own spread.
+    prediction needs. Limits ("<0.5") are learned from as well. A quantity is learned in units of
+    its own spread.
     """
     if method not in TRAINABLE:
         raise ValueError(f"There is no method {method!r}; there are {', '.join(TRAINABLE)}.")
     entry = registry()[method]
-    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=method != AUTOMATIC)
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
     if method == AUTOMATIC:
         automatic = entry.make(task, seed).set_params(progress=progress, time_budget=time_budget)
         return Pipeline([("encode", encoder), ("machine", automatic)])

@@ -136,7 +136,8 @@ def _kept_of_this_contest(
     """Return whether the results in a folder belong to the same contest; forget them if not."""
     contest = (__version__, data.name, data.task, data.feature_names, list(names), repeats, seed)
     digest = hashlib.sha256(repr(contest).encode())
-    for array in (data.X, data.y if data.y.dtype.kind != "O" else data.y.astype(str)):
+    targets = data.y if data.y.dtype.kind != "O" else data.y.astype(str)
+    for array in (data.X, targets, *(data.limits or ())):
         digest.update(np.ascontiguousarray(array).tobytes())
     file = folder / "contest.sha256"
     if file.is_file() and file.read_text(encoding="ascii").strip() == digest.hexdigest():

@@ -13,14 +13,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
 
@@ -77,6 +77,8 @@ class Dataset:
         Of the file that was read.
     notes : tuple of str
         What was done to the columns.
+    limits : pair of ndarray of shape (n_samples, n_features), or None
+        Lower and upper limits of missing values, infinite where there is none.
     """
 
     name: str
@@ -86,6 +88,28 @@ class Dataset:
     feature_names: tuple[str, ...]
     sha256: str = ""
     notes: tuple[str, ...] = ()
+    limits: tuple[FloatArray, FloatArray] | None = None
+
+    @classmethod
+    def of_rows(
+        cls, rows: Table, y: np.ndarray, feature_names: tuple[str, ...], **about: Any
+    ) -> Dataset:
+        """Return a data set of rows that may have limits; ``about`` are the other fields."""
+        limits = None
+        if rows.lower is not None and rows.upper is not None:
+            limits = rows.lower, rows.upper
+        return cls(X=rows.array, y=y, feature_names=feature_names, limits=limits, **about)
+
+    def table(self, rows: IntArray) -> FloatArray | Table:
+        """Return some of the rows, as a table where some of their values have limits."""
+        if self.limits is None:
+            return self.X[rows]
+        return Table(self.X[rows], lower=self.limits[0][rows], upper=self.limits[1][rows])
+
+    @property
+    def n_limits(self) -> int:
+        """The number of missing values that have a limit."""
+        return 0 if self.limits is None else int(np.isfinite(self.limits).any(axis=0).sum())
 
     @property
     def missing_rate(self) -> float:
@@ -94,15 +118,8 @@ class Dataset:
 
     def rows(self, rows: IntArray) -> Dataset:
         """Return the same data set with some of the rows only."""
-        return Dataset(
-            self.name,
-            self.task,
-            self.X[rows],
-            self.y[rows],
-            self.feature_names,
-            self.sha256,
-            self.notes,
-        )
+        limits = None if self.limits is None else (self.limits[0][rows], self.limits[1][rows])
+        return replace(self, X=self.X[rows], y=self.y[rows], limits=limits)
 
     def sample(self, n: int, *, random_state: int = 0) -> Dataset:
         """Return ``n`` of the rows in their order, classes in proportion; all if there are fewer.
@@ -129,9 +146,10 @@ class Dataset:
     def columns(self, columns: IntArray) -> Dataset:
         """Return the same data set with some of the columns only."""
         names = tuple(self.feature_names[j] for j in columns)
-        return Dataset(
-            self.name, self.task, self.X[:, columns], self.y, names, self.sha256, self.notes
-        )
+        limits = None
+        if self.limits is not None:
+            limits = self.limits[0][:, columns], self.limits[1][:, columns]
+        return replace(self, X=self.X[:, columns], feature_names=names, limits=limits)
 
 
 def records() -> dict[str, Record]:

@@ -27,7 +27,7 @@ from absentia.automatic import AutoRegressor
 from absentia.evaluation.datasets import Task
 from absentia.evaluation.sources import FittedSource, GramSource
 from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
 __all__ = [
     "Grid",
@@ -94,9 +94,14 @@ class Trained:
     facts: dict[str, object] = field(default_factory=dict)
 
 
-def seen_columns(X: FloatArray) -> BoolArray:
+def seen_columns(X: FloatArray | Table) -> BoolArray:
     """Return which columns have a value in some training row; no method can use the others."""
-    return np.asarray(np.isfinite(X).any(axis=0))
+    return np.asarray(np.isfinite(np.asarray(X)).any(axis=0))
+
+
+def _part(X: FloatArray | Table, rows: IntArray | slice, columns: BoolArray) -> FloatArray | Table:
+    """Return some rows and columns, with their limits where they have any."""
+    return X[rows][:, columns] if isinstance(X, np.ndarray) else X[rows].of_columns(columns)
 
 
 def inner_splits(
@@ -129,9 +134,9 @@ def kernel_logistic_regression(task: Task, C: float, grid: Grid) -> BaseEstimato
 
 def search_kernel(
     source: GramSource,
-    X: FloatArray,
+    X: FloatArray | Table,
     y: np.ndarray,
-    X_test: FloatArray,
+    X_test: FloatArray | Table,
     task: Task,
     grid: Grid,
     seed: int,
@@ -142,7 +147,7 @@ def search_kernel(
 
     def prepare(train: IntArray, validation: IntArray) -> FittedSource:
         seen = seen_columns(X[train])
-        return source.fit(X[train][:, seen], X[validation][:, seen])
+        return source.fit(_part(X, train, seen), _part(X, validation, seen))
 
     folds = prepared_folds(prepare, splits)
     search = GramGrid(
@@ -178,7 +183,9 @@ def search_kernel(
         len(y),
     )
     seen = seen_columns(X)
-    pairs = source.fit(X[:, seen], X_test[:, seen]).at(gamma)(extra)
+    pairs = source.fit(_part(X, slice(None), seen), _part(X_test, slice(None), seen)).at(gamma)(
+        extra
+    )
     solved = _solved(pairs, y, task, C, grid, learner)
     facts = {"C": C, "gamma": gamma, **extra}
     if scores:
@@ -198,9 +205,9 @@ def search_kernel(
 def search_estimator(
     estimator: BaseEstimator,
     parameters: Mapping[str, Sequence[Any]],
-    X: FloatArray,
+    X: FloatArray | Table,
     y: np.ndarray,
-    X_test: FloatArray,
+    X_test: FloatArray | Table,
     task: Task,
     grid: Grid,
     seed: int,
@@ -219,8 +226,8 @@ def search_estimator(
         for train, validation in splits:
             seen = seen_columns(X[train])
             model = clone(estimator).set_params(**candidate)
-            fit_quietly(model, X[train][:, seen], y[train])
-            rows = X[validation][:, seen]
+            fit_quietly(model, _part(X, train, seen), y[train])
+            rows = _part(X, validation, seen)
             predicted = model.predict(rows)
             values = _values(model, rows, predicted)
             total += _metric(grid.metric, y[validation], predicted, values)
@@ -229,8 +236,8 @@ def search_estimator(
             best_score, best, best_values = total, candidate, values_of_row
     seen = seen_columns(X)
     model = clone(estimator).set_params(**best)
-    fit_quietly(model, X[:, seen], y)
-    rows = X_test[:, seen]
+    fit_quietly(model, _part(X, slice(None), seen), y)
+    rows = _part(X_test, slice(None), seen)
     prediction = model.predict(rows)
     probabilities = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
     facts = dict(best)

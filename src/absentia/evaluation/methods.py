@@ -24,8 +24,8 @@ from absentia.evaluation.inner_search import (
     search_kernel,
     support_vector_machine,
 )
-from absentia.evaluation.sources import GramSource, source_of
-from absentia.tables import FloatArray
+from absentia.evaluation.sources import BeliefSource, GramSource, source_of
+from absentia.tables import FloatArray, Table
 
 __all__ = ["METHODS", "Method", "methods_for"]
 
@@ -75,11 +75,19 @@ class Method:
         ]
         return source_of(self.entry.make(task, seed), *weights)
 
+    @property
+    def takes_limits(self) -> bool:
+        """Whether limits of values are part of what it learns from; to others they are missing."""
+        if not self.entry.own:
+            return False
+        source = self.source(next(iter(self.entry.grids)), 0)
+        return self.entry.name == "automatic" or isinstance(source, BeliefSource)
+
     def train(
         self,
-        X: FloatArray,
+        X: FloatArray | Table,
         y: np.ndarray,
-        X_test: FloatArray,
+        X_test: FloatArray | Table,
         task: Task,
         grid: Grid,
         seed: int,
@@ -87,6 +95,8 @@ class Method:
     ) -> Trained:
         """Choose parameters on the training rows, train, and predict the test rows."""
         source = self.source(task, seed)
+        if not self.takes_limits:
+            X, X_test = np.asarray(X), np.asarray(X_test)
         if source is not None:
             return search_kernel(source, X, y, X_test, task, grid, seed, learner)
         parameters = {

@@ -36,7 +36,8 @@ from absentia.densities.named_densities import DensityLike, make_density
 from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
 from absentia.machines.search.gram_grid import BelievedFold, GramPair
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, Table
+from absentia.tables.limited_steps import KeepsLimits
 
 __all__ = [
     "BeliefSource",
@@ -76,10 +77,10 @@ class GramSource(ABC):
     steps: tuple[Any, ...] = ()
     extras: Sequence[dict[str, object]] = field(default=({},), kw_only=True)
 
-    def fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+    def fit(self, X: FloatArray | Table, X_other: FloatArray | Table) -> FittedSource:
         """Learn from the training rows ``X`` only, and prepare the other rows."""
         for step in self.steps:
-            fresh = clone(step)
+            fresh = clone(step) if isinstance(X, np.ndarray) else KeepsLimits(step)
             X, X_other = fresh.fit_transform(X), fresh.transform(X_other)
         return self._fit(X, X_other)
 

@@ -29,6 +29,7 @@ from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, tab
 from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns
 from absentia.tables.reading import is_frame
 from absentia.tables.stored import Stored
+from absentia.tables.table import Table
 
 __all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "rank_of_quantile"]
 
@@ -75,6 +76,9 @@ class HidingTable(Stored, Rows):
     @classmethod
     def of(cls, X: Any) -> HidingTable:
         """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
+        if isinstance(X, Table) and X.lower is not None:
+            return LimitedHidingTable(X.array, X.array, X.unknown, X.lower, X.upper)
+        X = X.as_given() if isinstance(X, Table) else X
         if hasattr(X, "iloc"):
             if not len(X):
                 raise ValueError(
@@ -136,6 +140,33 @@ class HidingTable(Stored, Rows):
         if hidden is not None:
             taken = np.where(hidden, np.nan, taken)
         return table_as(self.kind, taken)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedHidingTable(HidingTable):
+    """A table in which limits of some values are known, see :func:`absentia.bounded`.
+
+    A value with limits is no missing one: ``mask`` is False there. Where it is hidden, its limits
+    are hidden too.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_samples, n_features)
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless mask and limits are about the values."""
+        super().validate()
+        self._require_array("lower", np.float64, self.values.shape)
+        self._require_array("upper", np.float64, self.values.shape)
+
+    def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Table:
+        """Return some rows with ``hidden`` (one mask per row) missing as well."""
+        taken = Table(self.values[rows], lower=self.lower[rows], upper=self.upper[rows])
+        return taken if hidden is None else taken.hiding(hidden)
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,13 +158,13 @@ def compare_methods(
     """
     step(0.05, "reading the columns")
     table = split_target(frame, target, task).shuffled()
-    encoder = TableEncoder(kinds=dict(kinds or {})).fit(table.features)
-    data = Dataset(
-        "table",
-        table.task,
+    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True).fit(table.features)
+    data = Dataset.of_rows(
         encoder.transform(table.features),
         table.target,
         tuple(encoder.get_feature_names_out()),
+        name="table",
+        task=table.task,
     )
     if len(data.y) > _COMPARED_ROWS:
         data = data.sample(_COMPARED_ROWS)

@@ -17,7 +17,7 @@ from absentia.densities.believing import believe
 from absentia.machines.uncertainty.parts import entropy
 from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
-from absentia.tables import FloatArray
+from absentia.tables import BoolArray, FloatArray, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +72,10 @@ class RowAnswers:
         self.pipeline = pipeline
         self._encoder = pipeline.named_steps["encode"]
         self._scaler = pipeline.named_steps["scale"]
+        # The units of the machine: those of the plan, scaled.
+        plan, scaled = self._encoder.plan_, getattr(self._scaler, "transformer_", self._scaler)
+        self._means = plan.centres + plan.scales * scaled.mean_
+        self._spreads = plan.scales * scaled.scale_
         self._machine = pipeline.named_steps["machine"]
         inner = getattr(self._machine, "estimator_", self._machine)
         self._model = getattr(inner, "estimator", inner)  # a FrozenEstimator holds the process
@@ -110,8 +114,8 @@ class RowAnswers:
                     "name": name,
                     "kind": kinds[name],
                     "choices": self._encoder.categories_.get(name, []),
-                    "mean": float(self._scaler.mean_[j]),
-                    "spread": float(self._scaler.scale_[j]),
+                    "mean": float(self._means[j]),
+                    "spread": float(self._spreads[j]),
                 }
             )
         return described
@@ -187,7 +191,7 @@ class RowAnswers:
             data["doubt"] = np.sqrt(doubt.total)
         data["due_to_unknown"] = doubt.missing_share
         starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
-        data["unknown_fields"] = np.isnan(rows[:, starts]).sum(axis=1)
+        data["unknown_fields"] = _unknown(rows)[:, starts].sum(axis=1)
         return pd.DataFrame(data)
 
     def _encoded(self, known: Mapping[str, str]) -> FloatArray:
@@ -197,8 +201,8 @@ class RowAnswers:
         frame = pd.DataFrame(
             {name: [known.get(name)] for name in self._encoder.columns_}, dtype=object
         )
-        row: FloatArray = self._scaler.transform(self._encoder.transform(frame))
-        return row
+        # Limits that are written into the form are known, and averaged over, apart.
+        return np.asarray(self._scaler.transform(self._encoder.transform(frame)))
 
     def _part(self, row: FloatArray, name: str) -> FloatArray:
         return row[0, self._owner == self.names.index(name)]
@@ -216,7 +220,7 @@ class RowAnswers:
             if not value.is_bound:
                 written = self._written_limits(name, value.text)
                 if written is not None:
-                    mean, scale = self._scaler.mean_[j], self._scaler.scale_[j]
+                    mean, scale = self._means[j], self._spreads[j]
                     ends[j] = ((written[0] - mean) / scale, (written[1] - mean) / scale)
                 continue
             end = float(self._encoded({name: value.text})[0, j])
@@ -305,6 +309,11 @@ class RowAnswers:
             {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": c.gain_per_cost}
             for c in ranked
         ]
+
+
+def _unknown(rows: FloatArray | Table) -> BoolArray:
+    """Return which values nothing is known of, not even a limit."""
+    return rows.unknown if isinstance(rows, Table) else np.isnan(rows)
 
 
 def _finite(value: float) -> float | None:

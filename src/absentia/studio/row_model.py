@@ -22,6 +22,7 @@ from absentia.machines import GaussianProcessRegressor, LogisticRegressionCV
 from absentia.predictions import ConformalRegressor
 from absentia.tables import FloatArray
 from absentia.tables.encoder import TableEncoder
+from absentia.tables.limited_steps import KeepsLimits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,8 +94,8 @@ def train_model(
     if len(y) > most:
         notes.append(f"A sample of {most:,} of the {len(y):,} rows was taken.")
         features, y = features.iloc[:most], y[:most]
-    encoder = TableEncoder(kinds=dict(kinds or {})).fit(features)
-    scaler = StandardScaler()
+    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True).fit(features)
+    scaler = KeepsLimits(StandardScaler())
     X = scaler.fit_transform(encoder.transform(features))
     notes += encoder.notes_
     baseline, _ = table.baseline()

@@ -9,6 +9,7 @@ word is missing in *all* of its indicator columns, so that it stays uncertain in
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -135,7 +136,10 @@ class TableEncoder(TransformerMixin, ShowsColumns):
         }
         readings, ids = plan_readings(frame, **how)
         if self.limits:
-            plan = ColumnPlan.of(frame, **how)
+            with warnings.catch_warnings():
+                # Codes for missing values are in the notes.
+                warnings.filterwarnings("ignore", message="Codes for missing values")
+                plan = ColumnPlan.of(frame, **how)
             readings = dict(zip(plan.names, plan.readings, strict=True))
         else:
             width = sum(reading.width for reading in readings.values())

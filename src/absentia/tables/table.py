@@ -159,6 +159,11 @@ class Table(MemoryRows):
         array = np.where(cells, np.nan, self.array)
         return replace(self, array=array, lower=lower, upper=upper, _whole=None, _known={})
 
+    def of_columns(self, columns: IntArray | BoolArray) -> Table:
+        """Return some of the columns, as numbers and limits alone."""
+        lower, upper = (None if e is None else e[:, columns] for e in (self.lower, self.upper))
+        return Table(self.array[:, columns], lower=lower, upper=upper)
+
     def limits_of(self, columns: IntArray) -> tuple[FloatArray, FloatArray] | None:
         """Return lower and upper limits of some columns; None where these have none.
 

@@ -148,7 +148,8 @@ def _trained_on_rows(
         mean, spread = y.mean(), y.std() or 1.0
         y, y_test = (y - mean) / spread, (y_test - mean) / spread
     grid = _grid(cell, context, data)
-    return train_and_score(cell, context, data.X[train], y, data.X[test], y_test, data.task, grid)
+    rows, new = data.table(train), data.table(test)
+    return train_and_score(cell, context, rows, y, new, y_test, data.task, grid)
 
 
 def compare_cells(data: Dataset, methods: Sequence[str], repeats: int = 1) -> list[Cell]:

@@ -19,7 +19,7 @@ from absentia.evaluation.methods import METHODS
 from absentia.evaluation.running.cells import Cell, Context, Score
 from absentia.evaluation.scoring import score
 from absentia.missingness import amputation
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray, Table
 
 __all__ = [
     "NOT_IN_SMALL",
@@ -104,9 +104,9 @@ def outer_fold(
 def train_and_score(
     cell: Cell,
     context: Context,
-    X: FloatArray,
+    X: FloatArray | Table,
     y: np.ndarray,
-    X_test: FloatArray,
+    X_test: FloatArray | Table,
     y_test: np.ndarray,
     task: Task,
     grid: Grid,

@@ -57,12 +57,21 @@ class Answer:
         if data.task == "classification":
             kind = f"{len(np.unique(data.y))} classes"
         incomplete = float(np.isnan(data.X).any(axis=1).mean())
+        limits = []
+        if data.n_limits:
+            taking = [name for name in self.scores.index if METHODS[str(name)].takes_limits]
+            limits = [
+                f"{counted(data.n_limits, 'value')} with limits such as <0.5: "
+                + (f"used by {', '.join(taking)}; " if taking else "")
+                + "missing to the other methods."
+            ]
         return [
             f"{data.task.capitalize()} of {self.target} ({kind}) in {self.file}.",
             f"{counted(n, 'row')}, {counted(d, 'column')} after encoding; "
             f"{100 * data.missing_rate:.1f} % of the values are missing, and "
             f"{100 * incomplete:.0f} % of the rows miss something.",
             f"{constant[0].upper()}{constant[1:]} would have {measure_of(data)} {score:.3f}.",
+            *limits,
         ]
 
     def command(self) -> str:
