@@ -18,7 +18,7 @@ QUICK = {
 
 
 @parametrize_with_checks(
-    [AutoClassifier(**QUICK), AutoRegressor(**QUICK)],
+    [AutoClassifier(**QUICK), AutoRegressor(**QUICK | {"hidden": ()})],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": (
             "a row and its copy may be in different folds, so that members are judged otherwise"

@@ -14,11 +14,12 @@ import numpy as np
 from numba.core import event
 with event.install_recorder("numba:compile") as recorder:
     from absentia import SVC
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 5))
-    y = X[:, 0] > 0
-    X[rng.random(X.shape) < 0.2 * {holes}] = np.nan
-    SVC().fit(X, y).predict(X[:50])
+    for rate in (0.0, 0.2):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 5))
+        y = X[:, 0] > 0
+        X[rng.random(X.shape) < rate] = np.nan
+        SVC().fit(X, y).predict(X[:50])
 print(len(recorder.buffer))
 """
 
@@ -31,10 +32,8 @@ def _table(n=120, d=5, rate=0.25):
     return X, y
 
 
-@pytest.mark.parametrize("holes", [0, 1])
-def test_the_first_fit_of_a_small_table_compiles_nothing(holes):
-    program = FIRST_FIT.format(holes=holes)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+def test_the_first_fit_of_a_small_table_compiles_nothing():
+    done = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True)
     assert done.stdout == "0\n", done.stderr
 
 

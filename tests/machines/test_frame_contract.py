@@ -79,8 +79,8 @@ OTHERS = [
     absentia.Nystroem(8, density=QUICK, random_state=0),
     absentia.MaskFeatures(8, random_state=0),
     absentia.GaussianDensity(),
-    absentia.MixtureDensity(2, random_state=0),
-    absentia.MixedDensity(2, random_state=0),
+    absentia.MixtureDensity(2, n_init=1, random_state=0),
+    absentia.MixedDensity(2, n_init=1, random_state=0),
 ]
 
 
