@@ -23,7 +23,7 @@ from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
 from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
-from absentia.parameters import check_parameters, declared
+from absentia.parameters import GAMMA, check_parameters, declared
 from absentia.tables import FloatArray
 
 __all__ = ["ExpectedRBF", "GenRBF"]
