@@ -155,8 +155,8 @@ cache_size : float, default=200
 verbose : bool, default=False
     Whether the solver prints.
 max_iter : int, default=-1
-    Maximum number of steps of the solver. -1 stops far beyond what real tables need, after a
-    hundred million (a hundred per row if that is more), with a ``ConvergenceWarning``.""",
+    Maximum number of steps of the solver. -1 stops after a hundred million (a hundred per row
+    if that is more), with a ``ConvergenceWarning``.""",
     "feature_parameters": """\
 features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
     How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns

@@ -93,3 +93,21 @@ def test_the_identity_behind_it(scale):
     both = np.intersect1d(*missing)
     # d'd and d'Fd nearly cancel where the spread is large.
     np.testing.assert_allclose(oracle.from_overlap(*E, difference, both), whole, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("size", [2, 10, 26])
+def test_exactly_singular_matrices_give_numbers(size, rank):
+    rng = np.random.default_rng(0)
+    A, B = (_matrices(rng, size, 0.8, rank=min(rank, size)) for _ in range(2))
+    # Small whole numbers times a power of two: the elimination leaves exact zeros behind.
+    A[0] = B[0] = 2.0**-10 * np.ones((size, size))
+    A[1] = B[1] = 0.0
+    a, b = np.einsum("lij->li", A), np.einsum("lij->li", B)
+    out = np.empty(3 * LANES)
+    _run(_in_lanes(A), _in_lanes(B), a.T.ravel().copy(), -b.T.ravel(), size, out)
+    for lane in range(LANES):
+        value, determinant = _expected(A[lane], B[lane], a[lane], b[lane])
+        # Pivots of 1e-14 stand for zeros, and rounding of a vector is divided by them.
+        np.testing.assert_allclose(out[lane] - out[LANES + lane], value, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(out[2 * LANES + lane], determinant, rtol=1e-6)

@@ -25,6 +25,7 @@ class TestLogisticRegression(MachineContract):
 
 # The tolerance of the oracle is at the end of what its line search can see.
 @pytest.mark.filterwarnings("ignore:Rounding errors prevent the line search")
+@pytest.mark.filterwarnings("ignore:Line Search failed")
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
