@@ -31,7 +31,8 @@ _PIVOTS_PER_EXTRACTION = 4
 def factor(matrix, stride, index, size, work, pivots, determinant, any_range=False):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
-    Right-looking ``L D L'``, two pivots at a time: one division a pivot, no square root.
+    Left-looking ``L D L'``, two columns at a time and in blocks of two by two: one division a
+    pivot, no square root, as many loads as multiply-adds, and each entry is stored once.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
     index : int array, ascending
     size : int, how many entries of ``index`` to use
     work : flat lanes, at least ``size ** 2`` groups
-        On return group ``c * size + r`` holds ``(L D)[r, c]``.
+        On return group ``c * size + r`` holds ``(L D)[r, c]``, for ``r > c``.
     pivots : flat lanes, at least ``size`` groups
         On return ``-1 / D``.
     determinant : flat lanes, two groups
@@ -47,56 +48,92 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
     any_range : bool
         Whether pivots may lie outside 1e-75 to 1e75; costs an extraction of the exponent a pivot.
     """
-    for c in range(size):
-        column = index[c]
-        for r in range(c, size):
-            entry = load8(matrix, (index[r] * stride + column) * LANES)
-            store8(work, (c * size + r) * LANES, entry)
     one = splat8(1.0)
     mantissa = one
     exponent = splat8(0.0)
     step = size * LANES
     since_extraction = 0
-    k = 0
-    while k < size:
-        left = k * step
-        d0 = load8(work, left + k * LANES)
-        inverse0 = negate8(divide8(one, d0))
-        store8(pivots, k * LANES, inverse0)
+    for c in range(0, size - 1, 2):
+        left = c * step
+        right = left + step
+        left_column = index[c]
+        right_column = index[c + 1]
+        # -L of these two rows, where the upper triangle of the two columns would be.
+        for k in range(c):
+            pivot = load8(pivots, k * LANES)
+            place = k * step + c * LANES
+            store8(work, left + k * LANES, multiply8(load8(work, place), pivot))
+            store8(work, right + k * LANES, multiply8(load8(work, place + LANES), pivot))
+        # The diagonal block
+        row = index[c + 1] * stride
+        d0 = load8(matrix, (left_column * stride + left_column) * LANES)
+        coupling = load8(matrix, (row + left_column) * LANES)
+        d1 = load8(matrix, (row + right_column) * LANES)
+        for k in range(c):
+            u0 = load8(work, left + k * LANES)
+            z0 = load8(work, k * step + c * LANES)
+            z1 = load8(work, k * step + (c + 1) * LANES)
+            d0 = multiply_add8(z0, u0, d0)
+            coupling = multiply_add8(z1, u0, coupling)
+            d1 = multiply_add8(z1, load8(work, right + k * LANES), d1)
+        inverse = negate8(divide8(one, d0))
+        ratio = multiply8(coupling, inverse)
+        d1 = multiply_add8(coupling, ratio, d1)
+        store8(pivots, c * LANES, inverse)
+        store8(pivots, (c + 1) * LANES, negate8(divide8(one, d1)))
+        store8(work, left + (c + 1) * LANES, coupling)
         mantissa = multiply8(mantissa, d0)
         if any_range:
             exponent = add8(exponent8(mantissa), exponent)
             mantissa = mantissa8(mantissa)
-        if k + 1 == size:
-            k += 1
-        else:
-            right = left + step
-            coupling = load8(work, left + (k + 1) * LANES)
-            ratio = multiply8(coupling, inverse0)
-            d1 = multiply_add8(coupling, ratio, load8(work, right + (k + 1) * LANES))
-            inverse1 = negate8(divide8(one, d1))
-            store8(work, right + (k + 1) * LANES, d1)
-            store8(pivots, (k + 1) * LANES, inverse1)
-            mantissa = multiply8(mantissa, d1)
-            for r in range(k + 2, size):
-                z0 = load8(work, left + r * LANES)
-                z1 = multiply_add8(z0, ratio, load8(work, right + r * LANES))
-                store8(work, right + r * LANES, z1)
-            for c in range(k + 2, size):
-                u0 = multiply8(load8(work, left + c * LANES), inverse0)
-                u1 = multiply8(load8(work, right + c * LANES), inverse1)
-                target = c * step
-                for r in range(c, size):
-                    z0 = load8(work, left + r * LANES)
-                    z1 = load8(work, right + r * LANES)
-                    entry = multiply_add8(z0, u0, load8(work, target + r * LANES))
-                    store8(work, target + r * LANES, multiply_add8(z1, u1, entry))
-            k += 2
+        mantissa = multiply8(mantissa, d1)
         since_extraction += 2
         if any_range or since_extraction >= _PIVOTS_PER_EXTRACTION:
             exponent = add8(exponent8(mantissa), exponent)
             mantissa = mantissa8(mantissa)
             since_extraction = 0
+        for r in range(c + 2, size - 1, 2):
+            row = index[r] * stride
+            m00 = load8(matrix, (row + left_column) * LANES)
+            m01 = load8(matrix, (row + right_column) * LANES)
+            row = index[r + 1] * stride
+            m10 = load8(matrix, (row + left_column) * LANES)
+            m11 = load8(matrix, (row + right_column) * LANES)
+            for k in range(c):
+                z0 = load8(work, k * step + r * LANES)
+                z1 = load8(work, k * step + (r + 1) * LANES)
+                u0 = load8(work, left + k * LANES)
+                u1 = load8(work, right + k * LANES)
+                m00 = multiply_add8(z0, u0, m00)
+                m10 = multiply_add8(z1, u0, m10)
+                m01 = multiply_add8(z0, u1, m01)
+                m11 = multiply_add8(z1, u1, m11)
+            store8(work, left + r * LANES, m00)
+            store8(work, left + (r + 1) * LANES, m10)
+            store8(work, right + r * LANES, multiply_add8(m00, ratio, m01))
+            store8(work, right + (r + 1) * LANES, multiply_add8(m10, ratio, m11))
+        if size % 2:
+            r = size - 1
+            row = index[r] * stride
+            m00 = load8(matrix, (row + left_column) * LANES)
+            m01 = load8(matrix, (row + right_column) * LANES)
+            for k in range(c):
+                z0 = load8(work, k * step + r * LANES)
+                m00 = multiply_add8(z0, load8(work, left + k * LANES), m00)
+                m01 = multiply_add8(z0, load8(work, right + k * LANES), m01)
+            store8(work, left + r * LANES, m00)
+            store8(work, right + r * LANES, multiply_add8(m00, ratio, m01))
+    if size % 2:
+        c = size - 1
+        d0 = load8(matrix, (index[c] * stride + index[c]) * LANES)
+        for k in range(c):
+            z0 = load8(work, k * step + c * LANES)
+            d0 = multiply_add8(z0, multiply8(z0, load8(pivots, k * LANES)), d0)
+        store8(pivots, c * LANES, negate8(divide8(one, d0)))
+        mantissa = multiply8(mantissa, d0)
+        if any_range:
+            exponent = add8(exponent8(mantissa), exponent)
+            mantissa = mantissa8(mantissa)
     store8(determinant, 0, mantissa)
     store8(determinant, LANES, exponent)
 

@@ -111,7 +111,7 @@ def gather8(
 def gather_at8(
     typingctx: TypingContext, array: types.Array, places: types.Array, offset: types.Type
 ) -> Typed:
-    """Return ``array[places[offset + lane]]`` for each lane, places that do not count from the end."""
+    """Return ``array[places[offset + lane]]`` for each lane; no place counts from the end."""
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data

@@ -38,9 +38,25 @@ def overlap_sizes(words, group, other_words, other_groups, first, count, sizes):
 
 @compiled(error_model="numpy")
 def list_overlaps(
-    words, ranks, starts, sizes, groups, products, width, other_words, other_groups, overlaps, padded, lists
+    words,
+    ranks,
+    starts,
+    sizes,
+    groups,
+    products,
+    width,
+    other_words,
+    other_ranks,
+    other_starts,
+    other_sizes,
+    other_groups,
+    other_products,
+    other_width,
+    overlaps,
+    padded,
+    lists,
 ):
-    """Write where the entries of eight patterns are on the columns that eight others miss too.
+    """Write where the entries of eight pairs of patterns are on the columns that both miss.
 
     Parameters
     ----------
@@ -48,29 +64,37 @@ def list_overlaps(
         The masks as bits, and where a missing column stands in the list of them.
     starts, sizes
         Where the matrix ``F`` of a pattern begins, and how many columns it has.
-    groups, other_groups : int arrays of eight
+    groups : int array of eight
         Which patterns they are.
     products, width : int array of eight, int
         Where the products ``F d`` with the other row begin, and how far apart they are.
+    other_words, other_ranks, other_starts, other_sizes, other_groups, other_products, other_width
+        The same of the other rows.
     overlaps : int array of eight
         How many columns both miss.
     padded : int
         Groups behind the end of an overlap, up to this, point at the beginning of the arrays,
         where zeros are.
-    lists : flat int array of ``3 * padded`` groups of lanes
-        Becomes where a row of ``F`` begins, where in each row the column stands, where ``F d`` is.
+    lists : flat int array of ``6 * padded`` groups of lanes
+        Becomes where a row of ``F`` begins, where in each row the column stands, where ``F d`` is,
+        and the same of the other rows.
     """
     d = ranks.shape[1]
     n_words = words.shape[1]
     section = padded * LANES
     for lane in range(LANES):
         g = integer_at(groups, lane)
+        h = integer_at(other_groups, lane)
         own = g * n_words
-        other = integer_at(other_groups, lane) * n_words
+        other = h * n_words
         rank = g * d
+        other_rank = h * d
         start = integer_at(starts, g)
+        other_start = integer_at(other_starts, h)
         size = integer_at(sizes, g)
+        other_size = integer_at(other_sizes, h)
         product = integer_at(products, lane)
+        other_product = integer_at(other_products, lane)
         last = lane + LANES * integer_at(overlaps, lane)
         common = word_at(words, own) & word_at(other_words, other)
         for r in range(lane, last, LANES):
@@ -78,29 +102,34 @@ def list_overlaps(
                 own += 1
                 other += 1
                 rank += 64
+                other_rank += 64
                 common = word_at(words, own) & word_at(other_words, other)
-            place = integer_at(ranks, rank + lowest_one(common))
+            bit = lowest_one(common)
             common &= common - np.uint64(1)
+            place = integer_at(ranks, rank + bit)
             put_integer(lists, r, start + place * size)
             put_integer(lists, section + r, place)
             put_integer(lists, 2 * section + r, product + place * width)
-        for r in range(last, section + lane, LANES):
-            put_integer(lists, r, 0)
-            put_integer(lists, section + r, 0)
-            put_integer(lists, 2 * section + r, 0)
+            place = integer_at(other_ranks, other_rank + bit)
+            put_integer(lists, 3 * section + r, other_start + place * other_size)
+            put_integer(lists, 4 * section + r, place)
+            put_integer(lists, 5 * section + r, other_product + place * other_width)
+        for first in range(0, 6 * section, section):
+            for r in range(first + last, first + section, LANES):
+                put_integer(lists, r, 0)
 
 
 @compiled(error_model="numpy")
-def load_overlaps(F, products, lists, size, both, matrix, vector):
+def load_overlaps(F, products, lists, first, size, both, matrix, vector):
     """Put eight overlaps into lanes: entry ``(r, c)`` at group ``c * size + r``, and ``F d``.
 
-    The lower triangle, or both; ``lists`` are those of :func:`list_overlaps`.
+    The lower triangle, or both; ``lists`` are those of :func:`list_overlaps`, from entry ``first``.
     """
     section = size * LANES
     for r in range(0, section, LANES):
         for c in range(0, r + 1, LANES):
-            entry = gather_sum8(F, lists, r, lists, section + c)
+            entry = gather_sum8(F, lists, first + r, lists, first + section + c)
             store8(matrix, c * size + r, entry)
             if both:
                 store8(matrix, r * size + c, entry)
-        store8(vector, r, gather_at8(products, lists, 2 * section + r))
+        store8(vector, r, gather_at8(products, lists, first + 2 * section + r))

@@ -81,7 +81,9 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
         for lane in range(n_lanes):
             # Into [1/2, 1), however often the exponent was taken out before.
             mantissa, exponent = math.frexp(determinant[lane])
-            log_determinant = np.log(mantissa) + (exponent + determinant[LANES + lane]) * np.log(2.0)
+            log_determinant = np.log(mantissa) + (exponent + determinant[LANES + lane]) * np.log(
+                2.0
+            )
             log_ratios[order[first + lane]] = -log_determinant
 
 

@@ -121,15 +121,15 @@ def row_times_others(
         place = index[r] * width
         for v in range(0, used, LANES):
             store8(differences, r * width + v, subtract8(own, load8(others, place + v)))
-    v = 0
-    while WIDE_REGISTERS and v + LANES < used and size > 5:
+    done = 0
+    while WIDE_REGISTERS and done + LANES < used and size > 5:
         r = 0
         while r < size:
             r = min(r, size - 6)
-            _six_times_sixteen(F, start + r * size, size, differences, products, r, width, v)
+            _six_times_sixteen(F, start + r * size, size, differences, products, r, width, done)
             r += 6
-        v += 2 * LANES
-    for v in range(v, used, LANES):
+        done += 2 * LANES
+    for v in range(done, used, LANES):
         r = 0
         while r < size and size > 5:
             # The last six may overlap the ones before: computed again, to the same bits.

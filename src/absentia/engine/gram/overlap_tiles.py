@@ -47,9 +47,6 @@ __all__ = ["overlap_rows"]
 # The smallest pivot of A: of columns that hardly vary beside the RBF. The matrix changes by that.
 _LEAST = 1e-14
 
-# Rows whose pairs are put in the order of their overlaps together.
-_BAND = 32
-
 
 @compiled(error_model="numpy")
 def overlap_rows(
@@ -104,8 +101,10 @@ def overlap_rows(
         What a group misses, ascending, in the first entries.
     columns, column_constants, column_groups, column_F, column_starts, column_index, column_sizes
         The same of the columns.
-    column_rank : int array of shape (n_groups, d)
-        Where in ``column_index`` a column of the table stands; -1 where it does not.
+    row_rank, column_rank : int arrays of shape (n_groups, d)
+        Where in ``index`` a column of the table stands that is missing.
+    row_words, column_words : uint64 arrays of shape (n_groups, n_words)
+        The masks as bits.
     row_bounds, column_bounds, negligible
         As in ``gram_rows``.
     """
@@ -133,15 +132,15 @@ def overlap_rows(
     rows_by_feature = aligned_empty(d * tile_rows)
     columns_by_feature = aligned_empty(d * tile_columns)
     sizes = np.empty(tile_columns, dtype=np.int64)
-    lists = np.empty(3 * most * LANES, dtype=np.int64)
-    row_ends = np.empty(tile_rows + 1, dtype=np.int64)
+    lists = np.empty(6 * most * LANES, dtype=np.int64)
     lane_groups = np.empty(LANES, dtype=np.int64)
     lane_others = np.empty(LANES, dtype=np.int64)
     lane_overlaps = np.empty(LANES, dtype=np.int64)
     own_at = np.empty(LANES, dtype=np.int64)
     other_at = np.empty(LANES, dtype=np.int64)
     overlaps = np.empty(n_pairs_most, dtype=np.int64)
-    pairs = np.empty(n_pairs_most, dtype=np.int64)
+    pair_rows = np.empty(n_pairs_most, dtype=np.int64)
+    pair_columns = np.empty(n_pairs_most, dtype=np.int64)
     ordered = np.empty(n_pairs_most, dtype=np.int64)
     ends = np.empty(most_row + 2, dtype=np.int64)
     matrix = aligned_empty(most * most * LANES)
@@ -165,7 +164,6 @@ def overlap_rows(
             n_columns = min(tile_columns, last_column - left)
             used_columns = -(-n_columns // LANES) * LANES
             n_pairs = 0
-            row_ends[0] = 0
             for i in range(n_rows):
                 row = top + i
                 overlap_sizes(
@@ -178,9 +176,9 @@ def overlap_rows(
                         if not bound > negligible * out[row, first_column + left + j]:
                             continue
                     overlaps[n_pairs] = sizes[j]
-                    pairs[n_pairs] = i * tile_columns + j
+                    pair_rows[n_pairs] = i
+                    pair_columns[n_pairs] = j
                     n_pairs += 1
-                row_ends[i + 1] = n_pairs
             if n_pairs > 0:
                 transposed(columns, left, n_columns, tile_columns, columns_by_feature)
             for i in range(n_rows if n_pairs > 0 else 0):
@@ -215,102 +213,91 @@ def overlap_rows(
                     other_products[LANES + j * other_stride :],
                     other_quadratics[j],
                 )
-            for band in range(0, n_rows, _BAND):
-                begin = row_ends[band]
-                end = row_ends[min(band + _BAND, n_rows)]
-                # By counting: where the pairs of each size of the overlap end.
-                ends[:] = 0
-                ends[0] = begin
-                for t in range(begin, end):
-                    ends[overlaps[t] + 1] += 1
-                for size in range(1, len(ends)):
-                    ends[size] += ends[size - 1]
-                for t in range(begin, end):
-                    ordered[ends[overlaps[t]]] = t
-                    ends[overlaps[t]] += 1
-                for first in range(begin, end, LANES):
-                    n_lanes = min(LANES, end - first)
-                    largest = overlaps[ordered[first + n_lanes - 1]]
-                    padded = largest + largest % 2
-                    for lane in range(LANES):
-                        t = ordered[first + min(lane, n_lanes - 1)]
-                        i = pairs[t] // tile_columns
-                        j = pairs[t] - i * tile_columns
-                        corner[lane] = distances[i, j] - own_quadratics[i, j] - other_quadratics[j, i]
-                        logs[lane] = row_constants[top + i] + column_constants[left + j]
-                        lane_groups[lane] = row_groups[top + i]
-                        lane_others[lane] = column_groups[left + j]
-                        lane_overlaps[lane] = overlaps[t]
-                        own_at[lane] = LANES + i * own_stride + j
-                        other_at[lane] = LANES + j * other_stride + i
-                    list_overlaps(
-                        row_words,
-                        row_rank,
-                        row_starts,
-                        row_sizes,
-                        lane_groups,
-                        own_at,
-                        tile_columns,
-                        column_words,
-                        lane_others,
-                        lane_overlaps,
-                        padded,
-                        lists,
-                    )
-                    load_overlaps(row_F, own_products, lists, padded, False, matrix, vector)
-                    list_overlaps(
-                        column_words,
-                        column_rank,
-                        column_starts,
-                        column_sizes,
-                        lane_others,
-                        other_at,
-                        tile_rows,
-                        row_words,
-                        lane_groups,
-                        lane_overlaps,
-                        padded,
-                        lists,
-                    )
-                    load_overlaps(column_F, other_products, lists, padded, True, other, right_side)
-                    for lane in range(LANES):
-                        # Behind the end of an overlap A is the identity and B is zero.
-                        for r in range(lane_overlaps[lane], padded):
-                            matrix[r * (padded + 1) * LANES + lane] = 1.0
-                    quadratic = load8(corner, 0)
-                    store8(determinant, 0, splat8(1.0))
-                    store8(determinant, LANES, splat8(0.0))
-                    if largest > 0:
-                        added = eliminate(matrix, padded, vector, pivots, inverses, panel, _LEAST)
-                        quadratic = add8(quadratic, added)
-                        overlap_matrix(matrix, pivots, other, padded, product, vector, right_side)
-                        mantissa = splat8(1.0)
-                        exponent = splat8(0.0)
-                        for r in range(padded):
-                            mantissa = multiply8(mantissa, negate8(load8(inverses, r * LANES)))
-                            if r % 2:
-                                exponent = add8(exponent8(mantissa), exponent)
-                                mantissa = mantissa8(mantissa)
-                        added = eliminate(other, padded, vector, pivots, inverses, panel, 1e-40)
-                        quadratic = subtract8(quadratic, added)
-                        for r in range(padded):
-                            mantissa = multiply8(mantissa, load8(pivots, r * LANES))
-                            if r % 2:
-                                exponent = add8(exponent8(mantissa), exponent)
-                                mantissa = mantissa8(mantissa)
-                        store8(determinant, 0, mantissa)
-                        store8(determinant, LANES, exponent)
-                    log_value = multiply_add8(splat8(-0.5 * base), quadratic, load8(logs, 0))
-                    store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
-                    for lane in range(n_lanes):
-                        t = ordered[first + lane]
-                        i = pairs[t] // tile_columns
-                        row = top + i
-                        column = first_column + left + pairs[t] - i * tile_columns
-                        if accumulate:
-                            out[row, column] += values[lane]
-                        else:
-                            out[row, column] = values[lane]
+            # By counting: where the pairs of each size of the overlap end.
+            ends[:] = 0
+            for t in range(n_pairs):
+                ends[overlaps[t] + 1] += 1
+            for size in range(1, len(ends)):
+                ends[size] += ends[size - 1]
+            for t in range(n_pairs):
+                ordered[ends[overlaps[t]]] = t
+                ends[overlaps[t]] += 1
+            for first in range(0, n_pairs, LANES):
+                n_lanes = min(LANES, n_pairs - first)
+                largest = overlaps[ordered[first + n_lanes - 1]]
+                padded = largest + largest % 2
+                for lane in range(LANES):
+                    t = ordered[first + min(lane, n_lanes - 1)]
+                    i = pair_rows[t]
+                    j = pair_columns[t]
+                    corner[lane] = distances[i, j] - own_quadratics[i, j] - other_quadratics[j, i]
+                    logs[lane] = row_constants[top + i] + column_constants[left + j]
+                    lane_groups[lane] = row_groups[top + i]
+                    lane_others[lane] = column_groups[left + j]
+                    lane_overlaps[lane] = overlaps[t]
+                    own_at[lane] = LANES + i * own_stride + j
+                    other_at[lane] = LANES + j * other_stride + i
+                list_overlaps(
+                    row_words,
+                    row_rank,
+                    row_starts,
+                    row_sizes,
+                    lane_groups,
+                    own_at,
+                    tile_columns,
+                    column_words,
+                    column_rank,
+                    column_starts,
+                    column_sizes,
+                    lane_others,
+                    other_at,
+                    tile_rows,
+                    lane_overlaps,
+                    padded,
+                    lists,
+                )
+                load_overlaps(row_F, own_products, lists, 0, padded, False, matrix, vector)
+                half = 3 * padded * LANES
+                load_overlaps(
+                    column_F, other_products, lists, half, padded, True, other, right_side
+                )
+                for lane in range(LANES):
+                    # Behind the end of an overlap A is the identity and B is zero.
+                    for r in range(lane_overlaps[lane], padded):
+                        matrix[r * (padded + 1) * LANES + lane] = 1.0
+                quadratic = load8(corner, 0)
+                store8(determinant, 0, splat8(1.0))
+                store8(determinant, LANES, splat8(0.0))
+                if largest > 0:
+                    added = eliminate(matrix, padded, vector, pivots, inverses, panel, _LEAST)
+                    quadratic = add8(quadratic, added)
+                    overlap_matrix(matrix, pivots, other, padded, product, vector, right_side)
+                    mantissa = splat8(1.0)
+                    exponent = splat8(0.0)
+                    for r in range(padded):
+                        mantissa = multiply8(mantissa, negate8(load8(inverses, r * LANES)))
+                        if r % 2:
+                            exponent = add8(exponent8(mantissa), exponent)
+                            mantissa = mantissa8(mantissa)
+                    added = eliminate(other, padded, vector, pivots, inverses, panel, 1e-40)
+                    quadratic = subtract8(quadratic, added)
+                    for r in range(padded):
+                        mantissa = multiply8(mantissa, load8(pivots, r * LANES))
+                        if r % 2:
+                            exponent = add8(exponent8(mantissa), exponent)
+                            mantissa = mantissa8(mantissa)
+                    store8(determinant, 0, mantissa)
+                    store8(determinant, LANES, exponent)
+                log_value = multiply_add8(splat8(-0.5 * base), quadratic, load8(logs, 0))
+                store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
+                for lane in range(n_lanes):
+                    t = ordered[first + lane]
+                    row = top + pair_rows[t]
+                    column = first_column + left + pair_columns[t]
+                    if accumulate:
+                        out[row, column] += values[lane]
+                    else:
+                        out[row, column] = values[lane]
             if mirror:
                 for i in range(n_rows):
                     row = top + i

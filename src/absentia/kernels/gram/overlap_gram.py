@@ -40,8 +40,11 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["fill_overlaps", "works_in_overlaps"]
 
-# Rows and columns of a tile: many enough that overlaps of one size fill the lanes.
-_TILE = 32
+# Rows and columns of a tile: many enough that overlaps of one size fill the lanes, few enough that
+# the matrices of both stay in the second-level cache; so fewer of rows that miss more than this.
+_TILE_ROWS = 16
+_TILE_COLUMNS = 32
+_MUCH_MISSING = 60
 
 # Floats of a block's matrices: 64 MB.
 _BLOCK = 2**23
@@ -102,9 +105,7 @@ class _Parts:
         arguments = order, sums, index, sizes, starts, F, log_ratios
         small = row_tiles(0, n_small, n_tiles, LANES)
         run_tiles(overlap_parts_in_lanes, small, threads, *arguments)
-        large = [
-            (*tile, *arguments) for tile in row_tiles(n_small, n_groups, n_tiles, 1)
-        ]
+        large = [(*tile, *arguments) for tile in row_tiles(n_small, n_groups, n_tiles, 1)]
         run_single_threaded_blas(overlap_parts_one_by_one, large, threads)
         return cls(groups, F, starts, index, sizes, rank, words, log_ratios)
 
@@ -177,6 +178,8 @@ def fill_overlaps(
     n_pairs = (last_row - first_row) * (m - first_column)
     threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
     n_tiles = 1 if threads == 1 else 8 * threads
+    missed = columns.beliefs.whole.patterns.n_missing.mean()
+    tile_columns = _TILE_COLUMNS // 2 if missed > _MUCH_MISSING else _TILE_COLUMNS
     cut = triangle_tiles if symmetric else row_tiles
     # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
     # loops would be compiled once more.
@@ -218,8 +221,8 @@ def fill_overlaps(
                 mirror,
                 scaled,
                 base,
-                _TILE,
-                _TILE,
+                _TILE_ROWS,
+                tile_columns,
                 row_means,
                 row_constants,
                 *own.arguments(),
