@@ -1,6 +1,7 @@
 """Strong scaling: the same table on one and on two worker processes of a local Dask cluster.
 
-Wall clocks tell about scaling only on a machine with nothing else to do. Processor time tells on any:
+Wall clocks tell about scaling only on a machine with nothing else to do. Processor time tells on
+any:
 what all processes take together must not grow with the workers, and none of them may have much more
 of it than the others.
 """
