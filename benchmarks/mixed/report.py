@@ -78,6 +78,8 @@ def _summary(suite: str, cells: pd.DataFrame) -> str:
     shown = [SUITES[suite], str(int(cells.groupby("table")["seed"].nunique().min()))]
     for measure, sign in (("loss", -1), ("score", 1)):
         gain = sign * (means[measure]["mixed"] - means[measure]["indicators"])
+        if measure == "loss":  # relative: log losses and CRPS have different units
+            gain = gain / means[measure]["indicators"]
         p = float(wilcoxon(gain).pvalue)
         rank = float((gain < 0).mean() + 1 + 0.5 * (gain == 0).mean())
         shown += [f"{int((gain > 0).sum())} of {len(gain)}", f"{rank:.2f}", f"{p:.2f}"]

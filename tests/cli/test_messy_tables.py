@@ -165,14 +165,13 @@ def test_excel_files(capsys, monkeypatch):
     assert "Save it as .xlsx or .csv first" in capsys.readouterr().err
 
 
-def test_messages_name_the_columns(capsys):
+def test_columns_of_any_unit():
     table = numbers(40)
     table["weight"] = table["a"] * 1e160
     table["y"] = np.where(table["b"] > 0, "yes", "no")
     table.to_csv("t.csv", index=False)
-    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0  # any unit
-    assert main(["compare", "t.csv", "-t", "y", "--methods", "genrbf", "-q"]) == 1
-    assert "Column 'weight' has" in capsys.readouterr().err
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
+    assert main(["compare", "t.csv", "-t", "y", "--methods", "genrbf", "-q"]) == 0
 
 
 def test_version_help_and_module():
