@@ -169,7 +169,7 @@ SHARE = number_between(0, 1, expected="a number from 0 to 1")
 GAMMA = number_between(1e-300, 1e300, expected="a positive number from 1e-300 to 1e300")
 
 
-def _is_gammas(value: Any) -> bool:
+def _is_gammas(value: object) -> bool:
     if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1 or not len(value):
         return False
     return all(GAMMA.admits(number) for number in value)
@@ -179,7 +179,7 @@ def _is_gammas(value: Any) -> bool:
 GAMMAS = Rule(("an array of such numbers, one per column",), _is_gammas)
 
 
-def _is_weights(value: Any) -> bool:
+def _is_weights(value: object) -> bool:
     if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1 or not len(value):
         return False
     return all(NOT_NEGATIVE.admits(number) for number in value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class ShownBeliefs(MemoryRows):
             f"{k} component{'s' * (k != 1)}, {origin}"
         )
 
-    def to_frame(self, index: Any = None) -> pd.DataFrame:
+    def to_frame(self, index: object = None) -> pd.DataFrame:
         """Return a completed table with error bars, as a pandas frame.
 
         For each column its mean and, in ``<column> ±``, the standard deviation of what it could

@@ -40,7 +40,7 @@ class MixtureDensity(HasCriteria):
     """A mixture of Gaussians, learned from incomplete rows.
 
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_, fitted
-    by EM to what was observed. Use it to cluster and to score incomplete rows for its own sake, or
+    by EM to what was observed. Use it on its own to cluster and to score incomplete rows, or
     as the density of a machine where one Gaussian is too simple.
 
     Each covariance is regularised by a conjugate penalty, so that the objective never falls and

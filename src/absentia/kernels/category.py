@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from absentia.beliefs import Beliefs, Prior
@@ -67,7 +68,7 @@ class CategoryFactor:
 
     @classmethod
     def of(
-        cls, P: Beliefs, Q: Beliefs | None, weight: Any, similarities: Similarities | None = None
+        cls, P: Beliefs, Q: Beliefs | None, weight: object, similarities: Similarities | None = None
     ) -> CategoryFactor | None:
         """Return the factor of two sets of beliefs; None where they have no categories."""
         other = P if Q is None else Q
@@ -215,7 +216,7 @@ class CategoryKernel(Kernel):
 
     takes_categories = True
 
-    weight: Any = field(default="scale", kw_only=False)
+    weight: float | str | ArrayLike = field(default="scale", kw_only=False)
     similarities: Any = field(default=None, kw_only=False)
 
     def resolve(self, prior: Prior) -> Kernel:
@@ -260,7 +261,7 @@ def scaled_for_categories(gamma: float, prior: Prior) -> float:
 
 
 def resolve_category_weight(
-    weight: Any, prior: Prior, n_numbers: int, similarities: Similarities | None = None
+    weight: object, prior: Prior, n_numbers: int, similarities: Similarities | None = None
 ) -> float | FloatArray:
     """Return the weights of columns of categories as numbers.
 

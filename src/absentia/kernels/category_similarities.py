@@ -13,7 +13,6 @@ semidefinite wherever ``S`` is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ def ordered_similarity(n_categories: int) -> FloatArray:
     return 1.0 - apart
 
 
-def resolve_similarities(given: Any, prior: Prior) -> Similarities | None:
+def resolve_similarities(given: object, prior: Prior) -> Similarities | None:
     """Return one matrix, or None, per column of categories; None where no column has one.
 
     Parameters
@@ -93,7 +92,7 @@ def resolve_similarities(given: Any, prior: Prior) -> Similarities | None:
     return None if all(one is None for one in found) else found
 
 
-def _resolved(given: Any, column: int, n_categories: int) -> FloatArray | None:
+def _resolved(given: object, column: int, n_categories: int) -> FloatArray | None:
     """Return the matrix of one column, checked."""
     if given is None:
         return None

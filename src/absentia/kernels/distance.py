@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.slices import bounded_slices
@@ -71,7 +72,7 @@ class ExpectedDistanceRBF(Kernel):
     """
 
     gamma: Widths = field(default="scale", kw_only=False)
-    metric: Any = field(default="euclidean", kw_only=False)
+    metric: str | ArrayLike = field(default="euclidean", kw_only=False)
     diagonal: Diagonal = "same"
 
     def resolve(self, prior: Prior) -> Kernel:
@@ -159,7 +160,7 @@ class GammaRBF(Kernel):
     _rules: ClassVar[dict[str, Rule]] = {"variance": words("exact", "independent")}
 
     gamma: Widths = field(default="scale", kw_only=False)
-    metric: Any = field(default="euclidean", kw_only=False)
+    metric: str | ArrayLike = field(default="euclidean", kw_only=False)
     variance: str = "exact"
     diagonal: Diagonal = "same"
 

@@ -56,7 +56,7 @@ KERNELS_OF_SCIKIT_LEARN: dict[str, Callable[..., Kernel]] = {
 }
 
 
-def kernel_named(name: Any, gamma: Widths = "scale") -> Kernel:
+def kernel_named(name: object, gamma: Widths = "scale") -> Kernel:
     """Return the kernel of that name, with its default parameters.
 
     Parameters

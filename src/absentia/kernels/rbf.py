@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
@@ -92,7 +93,7 @@ class ExpectedRBF(Kernel):
     metric: Any = field(default="euclidean", kw_only=False)
     scaled: bool = True
     diagonal: str = "independent"
-    category_weight: Any = "scale"
+    category_weight: float | str | ArrayLike = "scale"
     category_similarities: Any = None
 
     takes_categories = True
@@ -194,7 +195,7 @@ class GenRBF(Kernel):
 
     gamma: Widths = field(default="scale", kw_only=False)
     metric: Any = field(default="euclidean", kw_only=False)
-    category_weight: Any = "scale"
+    category_weight: float | str | ArrayLike = "scale"
     category_similarities: Any = None
 
     takes_categories = True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh
 
 from absentia.kernels.base import Kernel
@@ -40,7 +41,7 @@ class RepairedMatrix:
     _original: FloatArray
     _projection: FloatArray | None
 
-    def transform(self, K_new: Any) -> FloatArray:
+    def transform(self, K_new: ArrayLike) -> FloatArray:
         """Return the kernel of new rows with the training rows, to go with the repaired matrix.
 
         Clipping and flipping are linear maps of the rows. A shift raises only the similarity of a
@@ -80,16 +81,16 @@ class RepairedMatrix:
 
 
 def repair_psd(
-    K: Any, method: Literal["clip", "flip", "shift"] = "clip"
+    K: ArrayLike, method: Literal["clip", "flip", "shift"] = "clip"
 ) -> tuple[FloatArray, RepairedMatrix]:
     """Return a positive semidefinite matrix close to a kernel matrix that is not.
 
     With ``K = V diag(l) V'``:
 
     - ``"clip"``: negative eigenvalues become zero, the nearest positive semidefinite matrix;
-    - ``"flip"``: they become positive, as if what they say mattered as much;
-    - ``"shift"``: the diagonal rises by the size of the smallest, which changes no similarity of
-      two different rows.
+    - ``"flip"``: negative eigenvalues are replaced by their absolute values;
+    - ``"shift"``: the absolute value of the smallest is added to the diagonal, which changes no
+      similarity of two different rows.
 
     A matrix that is positive semidefinite up to rounding comes back as it was.
 

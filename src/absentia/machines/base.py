@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -127,7 +127,7 @@ class KernelMachine(PredictsInTiles):
     def _prepare(
         self,
         rows: MemoryRows,
-        y: Any = None,
+        y: object = None,
         sample_weight: FloatArray | None = None,
         believed: tuple[BaseEstimator, Beliefs] | None = None,
     ) -> Training:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
-from absentia.tables import MemoryRows
+from absentia.tables import MemoryRows, TableLike
 from absentia.tables.phrases import counted
 
 __all__ = ["check_matrix_size", "memory_of_computer"]
@@ -47,7 +46,7 @@ def memory_of_computer() -> int | None:
     return min(total, int(limit)) if limit.isdigit() else total
 
 
-def check_matrix_size(X: Any, machine: str) -> None:
+def check_matrix_size(X: TableLike, machine: str) -> None:
     """Raise MemoryError where the Gram matrix of rows takes over half of the memory.
 
     Half, because solvers work on a copy. Asked before rows are read, which takes a while for many

@@ -8,7 +8,6 @@ not on its values.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class Patterns(Stored):
     counts: IntArray
 
     @classmethod
-    def of(cls, X: Any) -> Patterns:
+    def of(cls, X: object) -> Patterns:
         """Find the patterns of a table with NaN where a value is missing.
 
         For a :class:`~absentia.tables.Table`, which keeps them, they are searched for once.

@@ -140,7 +140,7 @@ def _predict_takes_std(model: BaseEstimator) -> bool:
     return "return_std" in inspect.signature(model.predict).parameters
 
 
-def _numbers(prediction: Any) -> FloatArray:
+def _numbers(prediction: object) -> FloatArray:
     numbers = np.asarray(prediction, dtype=np.float64)
     if numbers.ndim == 2 and numbers.shape[1] == 1:
         numbers = numbers[:, 0]

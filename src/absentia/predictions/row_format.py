@@ -58,7 +58,7 @@ class RowFormat(Stored):
         return RowFormat("array", (), (np.dtype(np.float64),))
 
     def rows(
-        self, values: FloatArray, given: Any = None, origin: Any = None
+        self, values: FloatArray, given: object = None, origin: object = None
     ) -> np.ndarray | pd.DataFrame:
         """Return rows of float64, NaN where missing, in this format.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -104,7 +103,7 @@ def fit_on_draws(
 
 
 def fit_weighted(
-    model: BaseEstimator, rows: Any, y: np.ndarray, weights: FloatArray | None
+    model: BaseEstimator, rows: object, y: np.ndarray, weights: FloatArray | None
 ) -> BaseEstimator:
     """Fit a model with weights, those of a pipeline by its last step."""
     if weights is None:

@@ -96,7 +96,7 @@ class WrappedModel(Stored):
             return False
         return {"return_std", "include_noise"} <= set(_parameters(self.model))
 
-    def ask(self, rows: Any) -> FloatArray:
+    def ask(self, rows: object) -> FloatArray:
         """Return the answers for rows that are in the model's format already."""
         answers = getattr(self.model, self.method)(rows)
         if isinstance(answers, list):

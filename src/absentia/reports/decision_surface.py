@@ -126,7 +126,7 @@ def _draw_classes(
     grid_x: FloatArray,
     grid_y: FloatArray,
     machine: BaseEstimator,
-    rows: Any,
+    rows: object,
     classes: np.ndarray,
 ) -> None:
     """Tint each class where it is predicted, the stronger the surer, with its border."""
@@ -175,7 +175,7 @@ def _draw_rows(
         axes.annotate(text, means[first], color=INK, fontsize="x-small", ha="center", zorder=5)
 
 
-def _label_classes(axes: Axes, classes: np.ndarray, which: Any, means: FloatArray) -> None:
+def _label_classes(axes: Axes, classes: np.ndarray, which: object, means: FloatArray) -> None:
     """Write the name of each class at its most central row, where a legend would be."""
     scaled = means / np.maximum(np.ptp(means, axis=0), np.finfo(float).tiny)
     for k, name in enumerate(as_plot_labels([str(name) for name in classes])):

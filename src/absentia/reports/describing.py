@@ -11,7 +11,7 @@ from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
-from absentia.tables import BoolArray, FloatArray, as_table, column_names
+from absentia.tables import BoolArray, FloatArray, TableLike, as_table, column_names
 from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.phrases import infinite_note, listed
@@ -24,7 +24,7 @@ _PATIENCE = 1e9
 
 
 def describe_missingness(
-    X: Any, *, mcar_test: bool | str = "auto", kinds: Mapping[str, str] | None = None
+    X: TableLike, *, mcar_test: bool | str = "auto", kinds: Mapping[str, str] | None = None
 ) -> MissingnessReport:
     """Describe what is missing from a table, where, and whether it looks random.
 

@@ -6,7 +6,6 @@ same pictures as PNG and the same tables as CSV.
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from absentia.evaluation.reporting.report_names import (
     shown_facts,
     slug,
 )
+from absentia.evaluation.reporting.searched_widths import searched_widths
 from absentia.evaluation.reporting.significance import (
     Comparison,
     compare_ranks,
@@ -35,10 +35,10 @@ from absentia.evaluation.running.cells import Protocol
 from absentia.evaluation.running.store import Results
 from absentia.reports.report_page import Page
 from absentia.reports.safe_text import show_text_literally, write_csv
+from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from absentia.tables.files.whole_files import replaced
 
 __all__ = ["write_report", "write_reports"]
 
@@ -331,32 +331,9 @@ class _Report:
         )
 
     def _choices(self) -> None:
-        rows = []
-        for method, part in self.cells[self.cells["error"] == ""].groupby("method"):
-            facts = list(part["facts"])
-            chosen = [f for f in facts if "inner_score" in f and isinstance(f.get("gamma"), float)]
-            gammas = sorted(f["gamma"] for f in chosen)
-            if not gammas:
-                continue
-            edges = Counter(f.get("gamma_edge", "") for f in facts)
-            rows.append(
-                {
-                    "method": method,
-                    "median gamma": gammas[len(gammas) // 2],
-                    "smallest": gammas[0],
-                    "largest": gammas[-1],
-                    "best on low edge, %": 100 * edges["low"] / len(facts),
-                    "best on high edge, %": 100 * edges["high"] / len(facts),
-                    "mask kernel chosen, %": 100
-                    * sum(bool(f.get("mask_weight")) for f in facts)
-                    / len(facts),
-                }
-            )
-        if not rows:
+        table = searched_widths(self.cells)
+        if not len(table):
             return
-        import pandas as pd
-
-        table = pd.DataFrame(rows)
         write_csv(table, self.folder / "choices.csv")
         self.page.section("What the inner cross-validation chose")
         self.page.paragraph(

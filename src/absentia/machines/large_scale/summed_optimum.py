@@ -45,7 +45,7 @@ class DesignOf:
         """The number of columns of a design matrix."""
         return self.n_features + bool(self.fit_intercept)
 
-    def of_rows(self, rows: Any) -> FloatArray:
+    def of_rows(self, rows: object) -> FloatArray:
         """Return the features of rows, (n, n_features)."""
         if self.features is None:
             rows = np.asarray(rows)
@@ -62,7 +62,7 @@ class DesignOf:
             Z = np.asarray(self.features.transform(np.asarray(rows)))
         return Z
 
-    def __call__(self, rows: Any) -> FloatArray:
+    def __call__(self, rows: object) -> FloatArray:
         """Return the design matrix of rows, (n, n_columns)."""
         Z = self.of_rows(rows)
         return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z

@@ -301,7 +301,7 @@ def _some(weights: FloatArray | None, rows: IntArray) -> FloatArray | None:
     return None if weights is None else weights[rows]
 
 
-def _values(name: str, values: Any) -> list[Any]:
+def _values(name: str, values: object) -> list[Any]:
     """Return what to try of a parameter as a list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list of values to try, found {values!r}.")
@@ -310,7 +310,7 @@ def _values(name: str, values: Any) -> list[Any]:
 
 def log_loss_score(
     model: BaseEstimator,
-    X: Any,
+    X: object,
     y: np.ndarray,
     sample_weight: np.ndarray | None = None,
     smallest: float = float(np.finfo(float).eps),
@@ -332,11 +332,11 @@ def _knows_weights(scorer: Any) -> bool:
     return "sample_weight" in signature(scorer).parameters
 
 
-def _is_count(given: Any) -> bool:
+def _is_count(given: object) -> bool:
     return isinstance(given, int | np.integer)
 
 
-def _name_in(name: str, kernel: Any) -> str:
+def _name_in(name: str, kernel: object) -> str:
     """Return what the plain machine calls a parameter of its kernel."""
     if not isinstance(kernel, Kernel):
         return name
@@ -348,7 +348,9 @@ def _name_in(name: str, kernel: Any) -> str:
     )
 
 
-def _with_width(plain: KernelMachine, gamma: Any, category_weight: Any) -> tuple[Any, Any, Any]:
+def _with_width(
+    plain: KernelMachine, gamma: object, category_weight: object
+) -> tuple[Any, Any, Any]:
     """Return kernel, gamma and weight of categories of the plain machine, with those given."""
     given = {"gamma": gamma, "category_weight": category_weight}
     given = {name: value for name, value in given.items() if value is not None}

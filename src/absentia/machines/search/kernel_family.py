@@ -245,12 +245,12 @@ def _place(name: str) -> tuple[str, int | None]:
     return base, int(column)
 
 
-def is_by_column(gamma: Any) -> bool:
+def is_by_column(gamma: object) -> bool:
     """Return whether ``gamma`` asks for widths of columns by the evidence."""
     return isinstance(gamma, str) and gamma == "ard"
 
 
-def is_free(parameter: Any) -> bool:
+def is_free(parameter: object) -> bool:
     """Return whether a parameter is to be chosen by the evidence."""
     return isinstance(parameter, str) and parameter == "optimize"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import sklearn.cluster
@@ -299,7 +299,7 @@ def check_similarities(K: FloatArray, machine: KernelMachine) -> None:
         )
 
 
-def _check_enough_rows(K: FloatArray, n_clusters: Any) -> None:
+def _check_enough_rows(K: FloatArray, n_clusters: object) -> None:
     if isinstance(n_clusters, Integral) and len(K) < int(n_clusters):
         raise ValueError(
             f"n_samples={len(K)} should be at least n_clusters={n_clusters}: each cluster needs at "

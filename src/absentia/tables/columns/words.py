@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -210,7 +210,7 @@ def first_two_words(column: pd.Series) -> list[str]:
     return found
 
 
-def days_since_1970(dates: Any) -> FloatArray:
+def days_since_1970(dates: object) -> FloatArray:
     """Return a series of dates with a time zone as days, NaN where there is none."""
     import pandas as pd
 
@@ -260,7 +260,7 @@ def _equal_cells(column: pd.Series) -> IntArray | None:
     return np.fromiter(map(position.__getitem__, cells), np.intp, count=len(cells))
 
 
-def _codes(values: Any) -> IntArray:
+def _codes(values: object) -> IntArray:
     import pandas as pd
 
     codes: IntArray = pd.factorize(values, use_na_sentinel=False)[0]

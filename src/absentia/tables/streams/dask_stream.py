@@ -43,7 +43,7 @@ class DaskStream(Stream):
         self._names = column_names
 
     @classmethod
-    def of(cls, X: Any, y: Any = None, sample_weight: Any = None) -> DaskStream:
+    def of(cls, X: object, y: object = None, sample_weight: object = None) -> DaskStream:
         """Bring Dask arrays and frames into partitions of whole rows."""
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
         table = _as_dask_array(X, "X")
@@ -135,7 +135,7 @@ def _apply_to_chunk(
     return function(Chunk.of(X, y, sample_weight, number), *shared)
 
 
-def _as_dask_array(values: Any, name: str) -> da.Array:
+def _as_dask_array(values: object, name: str) -> da.Array:
     if isinstance(values, da.Array):
         return values
     if hasattr(values, "to_dask_array"):
@@ -146,7 +146,7 @@ def _as_dask_array(values: Any, name: str) -> da.Array:
     )
 
 
-def _aligned(values: Any, X: da.Array, name: str) -> da.Array:
+def _aligned(values: object, X: da.Array, name: str) -> da.Array:
     """Cut targets or weights at the rows where the table is cut."""
     array = _as_dask_array(values, name)
     rows = X.chunks[0]
