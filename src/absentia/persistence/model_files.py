@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
-from absentia.persistence.trial import check_answers
+from absentia.persistence.trial_answers import check_answers
 from absentia.persistence.trust import allowed_classes
 from absentia.tables.files.whole_files import replaced
 
