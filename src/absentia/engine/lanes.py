@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
@@ -33,12 +32,9 @@ if TYPE_CHECKING:
     #: What an intrinsic tells Numba: its signature, and how to write its code.
     Typed = tuple[Signature, Callable[[Context, Builder, Signature, Values], Value]]
 
-__all__ = ["LANES", "WIDE_REGISTERS", "aligned_empty"]
+__all__ = ["LANES", "aligned_empty"]
 
 LANES = 8
-
-# Whether a vector of eight doubles is one register, and there are 32 of them.
-WIDE_REGISTERS = bool(get_host_cpu_features().get("avx512f", False))
 
 # Untyped on purpose: what a caller in compiled code passes is not what Numba's compiler passes.
 intrinsic: Any = _intrinsic

@@ -114,8 +114,8 @@ def list_overlaps(
             put_integer(lists, 3 * section + r, other_start + place * other_size)
             put_integer(lists, 4 * section + r, place)
             put_integer(lists, 5 * section + r, other_product + place * other_width)
-        for first in range(0, 6 * section, section):
-            for r in range(first + last, first + section, LANES):
+        for part in range(6):
+            for r in range(part * section + last, (part + 1) * section, LANES):
                 put_integer(lists, r, 0)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
-    WIDE_REGISTERS,
     add8,
     load8,
     multiply_add8,
@@ -58,56 +57,6 @@ def _six_times_eight(F, place, size, differences, products, r, width, v):
 
 
 @compiled(error_model="numpy")
-def _six_times_sixteen(F, place, size, differences, products, r, width, v):
-    """The same with sixteen: as many sums as 32 registers have room for."""
-    t0 = splat8(0.0)
-    t1 = splat8(0.0)
-    t2 = splat8(0.0)
-    t3 = splat8(0.0)
-    t4 = splat8(0.0)
-    t5 = splat8(0.0)
-    u0 = splat8(0.0)
-    u1 = splat8(0.0)
-    u2 = splat8(0.0)
-    u3 = splat8(0.0)
-    u4 = splat8(0.0)
-    u5 = splat8(0.0)
-    for c in range(size):
-        difference = load8(differences, c * width + v)
-        second = load8(differences, c * width + v + LANES)
-        entry = repeat8(F, place + c)
-        t0 = multiply_add8(entry, difference, t0)
-        u0 = multiply_add8(entry, second, u0)
-        entry = repeat8(F, place + size + c)
-        t1 = multiply_add8(entry, difference, t1)
-        u1 = multiply_add8(entry, second, u1)
-        entry = repeat8(F, place + 2 * size + c)
-        t2 = multiply_add8(entry, difference, t2)
-        u2 = multiply_add8(entry, second, u2)
-        entry = repeat8(F, place + 3 * size + c)
-        t3 = multiply_add8(entry, difference, t3)
-        u3 = multiply_add8(entry, second, u3)
-        entry = repeat8(F, place + 4 * size + c)
-        t4 = multiply_add8(entry, difference, t4)
-        u4 = multiply_add8(entry, second, u4)
-        entry = repeat8(F, place + 5 * size + c)
-        t5 = multiply_add8(entry, difference, t5)
-        u5 = multiply_add8(entry, second, u5)
-    store8(products, r * width + v, t0)
-    store8(products, (r + 1) * width + v, t1)
-    store8(products, (r + 2) * width + v, t2)
-    store8(products, (r + 3) * width + v, t3)
-    store8(products, (r + 4) * width + v, t4)
-    store8(products, (r + 5) * width + v, t5)
-    store8(products, r * width + v + LANES, u0)
-    store8(products, (r + 1) * width + v + LANES, u1)
-    store8(products, (r + 2) * width + v + LANES, u2)
-    store8(products, (r + 3) * width + v + LANES, u3)
-    store8(products, (r + 4) * width + v + LANES, u4)
-    store8(products, (r + 5) * width + v + LANES, u5)
-
-
-@compiled(error_model="numpy")
 def row_times_others(
     F, start, size, index, centre, others, width, used, differences, products, quadratics
 ):
@@ -121,15 +70,7 @@ def row_times_others(
         place = index[r] * width
         for v in range(0, used, LANES):
             store8(differences, r * width + v, subtract8(own, load8(others, place + v)))
-    done = 0
-    while WIDE_REGISTERS and done + LANES < used and size > 5:
-        r = 0
-        while r < size:
-            r = min(r, size - 6)
-            _six_times_sixteen(F, start + r * size, size, differences, products, r, width, done)
-            r += 6
-        done += 2 * LANES
-    for v in range(done, used, LANES):
+    for v in range(0, used, LANES):
         r = 0
         while r < size and size > 5:
             # The last six may overlap the ones before: computed again, to the same bits.
