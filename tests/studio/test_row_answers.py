@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia.studio.row_answers import FieldValue, RowAnswers
+from absentia.studio.row_model import train_model
 from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
 
 KNOWN = {
@@ -115,3 +117,30 @@ def test_the_form_has_a_field_per_column_that_is_used(answers):
 def test_other_models_are_refused_in_a_sentence():
     with pytest.raises(ValueError, match="not saved by the studio"):
         RowAnswers(make_pipeline(StandardScaler()))
+
+
+def test_training_learns_from_limits():
+    """As missing values, those below the one limit and above the other are the same."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(150, 2))
+    text = values[:, 0].round(4).astype(str)
+    text = np.where(values[:, 0] < -0.5, "<-0.5", np.where(values[:, 0] > 0.5, ">0.5", text))
+    frame = pd.DataFrame({"a": text, "b": values[:, 1]})
+    frame["kind"] = np.where(values[:, 0] > 0, "high", "low")
+    frame["size"] = values[:, 0]
+    holes = frame.assign(a=frame["a"].where(~frame["a"].str.contains("[<>]"), ""))
+    classes, quantity = frame.drop(columns="size"), frame.drop(columns="kind")
+    trained = train_model(classes, "kind")
+    assert any("taken as limits" in note for note in trained.notes)
+    assert trained.score > train_model(holes.drop(columns="size"), "kind").score + 0.1
+    answers = RowAnswers(trained.pipeline)
+    batch = answers.batch(classes)
+    assert not batch["unknown_fields"].any()
+    assert (batch["prediction"] == frame["kind"])[frame["a"] == ">0.5"].mean() > 0.95
+    field = answers.fields()[0]
+    known = values[np.abs(values[:, 0]) <= 0.5, 0]
+    assert abs(field["mean"] - known.mean()) < 0.2  # in the units of the table
+    regression = train_model(quantity, "size")
+    assert regression.score > train_model(holes.drop(columns="kind"), "size").score + 0.2
+    intervals = RowAnswers(regression.pipeline).batch(quantity)
+    assert (intervals["lower"] < intervals["upper"]).all()

@@ -76,7 +76,7 @@ class HidingTable(Stored, Rows):
     @classmethod
     def of(cls, X: Any) -> HidingTable:
         """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
-        if isinstance(X, Table) and X.lower is not None:
+        if isinstance(X, Table) and X.lower is not None and X.upper is not None:
             return LimitedHidingTable(X.array, X.array, X.unknown, X.lower, X.upper)
         X = X.as_given() if isinstance(X, Table) else X
         if hasattr(X, "iloc"):
