@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
 from absentia import AutoClassifier, AutoRegressor, load, measure_next, predict_uncertainty, save
+from absentia.automatic import assembly
 from absentia.automatic.novelty import hide_cells
 
 QUICK = ("boosting", "beliefs")
@@ -146,6 +150,34 @@ def test_a_budget_leaves_members_out_and_says_so():
     ).fit(HOLES, TARGET)
     assert [bool(remark) for remark in model.members_.remarks] == [False, True, True]
     assert "time was up" in str(model.members_)
+
+
+def test_no_member_is_begun_that_would_come_too_late(monkeypatch):
+    clock, fits = [0.0], {}
+
+    class Slow(DummyClassifier):
+        def __init__(self, name="", seconds=1.0):
+            super().__init__()
+            self.name, self.seconds = name, seconds
+
+        def fit(self, X, y):
+            clock[0] += self.seconds
+            fits[self.name] = fits.get(self.name, 0) + 1
+            return super().fit(X, y)
+
+    monkeypatch.setattr(assembly, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    members = [(name, Slow(name)) for name in "abc"]
+    model = AutoClassifier(members=members, time_budget=10, n_splits=3, n_repeats=1, random_state=0)
+    model.fit(np.arange(12.0).reshape(-1, 1), [0, 1] * 6)
+    # Each takes four fits of a second, so that the third would be ready after twelve.
+    assert fits == {"a": 4, "b": 4}
+    assert model.members_.remarks[2] == "left out, the time was up"
+    fits.clear()
+    clock[0] = 0.0
+    members = [("a", Slow("a", 0.5)), ("b", Slow("b", 20.0)), ("c", Slow("c"))]
+    model.set_params(members=members).fit(np.arange(12.0).reshape(-1, 1), [0, 1] * 6)
+    # No fold is begun after the deadline.
+    assert fits == {"a": 4, "b": 1}
 
 
 def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():

@@ -43,6 +43,7 @@ _DRAWS = 32
 _MOST_HIDDEN_ROWS, _MOST_HIDDEN_CELLS = 600, 120_000
 #: This part of the time is for trying members; the rest is weighing and the unforeseen.
 _SHARE_FOR_MEMBERS = 0.9
+_LATE = "left out, the time was up"
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,13 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     with shared_fits(), progress_bar(total, shown=plan.progress, title="automatic") as bar:
         # Members that begin with the same density, fitted to the same folds, share the fits.
         for member in ground.plans:
-            # The first member is tried whatever the budget: one answer is better than none.
-            tried.append(try_member(member, ground, bar, deadline if tried else None))
+            # The first member is tried whatever the budget: one answer is better than none. A
+            # later one is not begun when even the quickest so far would come too late.
+            quickest = min((each.seconds for each in tried if each.found), default=0.0)
+            if tried and deadline is not None and time.monotonic() + quickest >= deadline:
+                tried.append(Tried(member.name, member.description, None, 0.0, _LATE))
+            else:
+                tried.append(try_member(member, ground, bar, deadline if tried else None))
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
@@ -189,9 +195,6 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
         report("%s: %.1f s%s", member.name, seconds, f", {remark}" if remark else "")
         return Tried(member.name, member.description, found, seconds, remark)
 
-    late = "left out, the time was up"
-    if deadline is not None and started >= deadline:
-        return outcome(None, late)
     n_outputs = folds.rows.n_classes or 1
     sums = np.zeros((len(folds.levels.tables), len(folds.rows.y), n_outputs))
     counts = np.zeros(sums.shape[:2])
@@ -203,6 +206,8 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
             rows = folds.rows.seen_by(member.takes_limits, ground.density)
             chosen, fitted = member.tuned(rows, folds.first)
             bar.advance(member.name)
+            if deadline is not None and time.monotonic() >= deadline:
+                return outcome(None, _LATE)
             for fold in range(len(folds)):
                 begun = time.monotonic()
                 folds.answers(chosen, fold, sums, counts)
@@ -211,7 +216,7 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
                 left = len(folds.first) - fold - 1
                 if deadline is not None and now + left * (now - begun) > deadline:
                     if left > 0:
-                        return outcome(None, late)
+                        return outcome(None, _LATE)
                     break  # further repeats are a luxury
         except (ValueError, np.linalg.LinAlgError, FloatingPointError, MemoryError) as error:
             return outcome(None, f"failed: {error}")
