@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
+from typing import TypeGuard
 
 import joblib
 from numpy.typing import ArrayLike
@@ -81,7 +82,7 @@ def fitted_once(
     return copy(fits[key])
 
 
-def _is_plain(rows: Rows) -> bool:
+def _is_plain(rows: Rows) -> TypeGuard[Table]:
     return isinstance(rows, Table) and not (
         rows.category_columns
         or any(part is not None for part in (rows.frame, rows.names, rows.lower, rows.plan))
