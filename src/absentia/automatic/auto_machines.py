@@ -151,7 +151,7 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         return ClassifierTargets._check_targets(self, y, n_samples)
 
     def _learning_rows(
-        self, table: FloatArray, y: ArrayLike, weights: FloatArray | None
+        self, table: Table, y: ArrayLike, weights: FloatArray | None
     ) -> tuple[LearningRows, dict[str, object]]:
         classes, codes = np.unique(y, return_inverse=True)
         return LearningRows(table, codes, weights, len(classes)), {"classes_": classes}

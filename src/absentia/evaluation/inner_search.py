@@ -377,7 +377,7 @@ def _area_under_the_curve(y: np.ndarray, values: FloatArray) -> float:
     return float(above / (n_second * (len(y) - n_second)))
 
 
-def _values(model: BaseEstimator, rows: FloatArray, predicted: np.ndarray) -> FloatArray:
+def _values(model: BaseEstimator, rows: FloatArray | Table, predicted: np.ndarray) -> FloatArray:
     if hasattr(model, "decision_function"):
         values: FloatArray = model.decision_function(rows)
         return values
@@ -387,7 +387,7 @@ def _values(model: BaseEstimator, rows: FloatArray, predicted: np.ndarray) -> Fl
     return np.asarray(predicted)
 
 
-def fit_quietly(model: BaseEstimator, X: FloatArray, y: np.ndarray) -> None:
+def fit_quietly(model: BaseEstimator, X: FloatArray | Table, y: np.ndarray) -> None:
     """Fit without the warning that the iterations were used up: extreme candidates lose anyway."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -85,8 +85,8 @@ class GramSource(ABC):
         return self._fit(X, X_other)
 
     @abstractmethod
-    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
-        """Do the same after the steps."""
+    def _fit(self, X: Any, X_other: Any) -> FittedSource:
+        """Do the same after the steps; a table with limits is a ``Table``, others are arrays."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class BeliefSource(GramSource):
     kernel: KernelLike = "genrbf"
     density: DensityLike = "gaussian"
 
-    def _fit(self, X: FloatArray, X_other: FloatArray) -> FittedSource:
+    def _fit(self, X: FloatArray | Table, X_other: FloatArray | Table) -> FittedSource:
         density = make_density(self.density).fit(X)
         return _FittedBeliefs(
             BelievedFold(
