@@ -73,7 +73,7 @@ def fitted_once(
     fit : callable
     """
     fits = _fits.get()
-    if fits is None or not _is_plain(rows):
+    if fits is None or not isinstance(rows, Table) or not _is_plain(rows):
         return fit()
     key = joblib.hash((type(density), density.get_params(), rows.array, sample_weight))
     if key not in fits:
@@ -81,8 +81,7 @@ def fitted_once(
     return copy(fits[key])
 
 
-def _is_plain(rows: Rows) -> bool:
-    return isinstance(rows, Table) and not (
-        rows.category_columns
-        or any(part is not None for part in (rows.frame, rows.names, rows.lower, rows.plan))
+def _is_plain(rows: Table) -> bool:
+    return not rows.category_columns and all(
+        part is None for part in (rows.frame, rows.names, rows.lower, rows.plan)
     )
