@@ -1,4 +1,4 @@
-"""Draw acquisition/curves.png, write acquisition/areas.md and parts.md from a file of results.
+"""Draw acquisition/curves.png, write acquisition/areas.md (and parts.md) from a file of results.
 
 ``absentia bench run acquisition --out FILE`` makes the file, and
 ``python docs/results/acquisition_curves.py FILE SEED`` reads it; needs the extras ``plot`` and
@@ -135,7 +135,8 @@ def main() -> None:
         scores = results.scores("acquisition", "small", seed)
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "areas.md").write_text(areas_of(scores), encoding="utf-8")
-    (FOLDER / "parts.md").write_text(parts_of(scores), encoding="utf-8")
+    if {*PARTS} <= {*scores["method"]}:
+        (FOLDER / "parts.md").write_text(parts_of(scores), encoding="utf-8")
     draw(cells)
 
 
