@@ -218,7 +218,7 @@ def test_what_all_missing_values_gain_is_the_bound_for_auto(monkeypatch):
     alone = np.nanmax(measure_next(machine, row).gain)
     two, one = measure_next(machine, row, lookahead=2), measure_next(machine, row)
     for factor, expected in ((1 + 1e-9, two), (1 - 1e-9, one)):
-        monkeypatch.setattr(expected_gains, "_ENOUGH", factor * alone / of_all)
+        monkeypatch.setattr(expected_gains, "ENOUGH", factor * alone / of_all)
         found = measure_next(machine, row, lookahead="auto")
         np.testing.assert_array_equal(found.gain, expected.gain)
 

@@ -185,7 +185,9 @@ class _HeldOut:
         np.put_along_axis(masks, sets, True, axis=1)
         drops = self._drops(known[None], masks, sets)
         sure = np.array([mean > _ERRORS * error for mean, error in drops])
-        rates = [_per_cost(mean, prices, one) for (mean, _), one in zip(drops, sets, strict=True)]
+        rates = np.array(
+            [_per_cost(mean, prices, one) for (mean, _), one in zip(drops, sets, strict=True)]
+        )
         if sets.shape[1] > 1 and sure.any():
             rates = np.where(sure, rates, -np.inf)
         best = int(np.argmax(rates))
