@@ -101,3 +101,11 @@ def test_features_are_named_or_a_transformer():
 def test_folds_that_are_none_are_refused():
     with pytest.raises(ValueError, match="cv gives no split of the rows"):
         fit(absentia.KernelRidgeCV(cv=[]))
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVCCV", "LogisticRegression", "LogisticRegressionCV"])
+@pytest.mark.parametrize("weights", [{0: 10**400}, {0: -1.0}, {0: np.nan}, {0: "two"}, "even", 2])
+def test_class_weights_are_numbers_that_are_not_negative(name, weights):
+    # 10**400 is no float, and libsvm takes -1 and returns coefficients that are not finite.
+    with pytest.raises(ValueError, match=r"^class_weight must be None, 'balanced' or a dict"):
+        fit(getattr(absentia, name)(class_weight=weights))

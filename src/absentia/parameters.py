@@ -23,6 +23,7 @@ from absentia.engine.threads import n_threads
 __all__ = [
     "BOUNDS",
     "CATEGORY_WEIGHT",
+    "CLASS_WEIGHT",
     "COUNT",
     "COUNT_OR_ZERO",
     "FINITE",
@@ -188,6 +189,17 @@ def _is_weights(value: object) -> bool:
 #: What differences in columns of categories cost: a number for all of them, or one for each.
 CATEGORY_WEIGHT = NOT_NEGATIVE | Rule(
     ("an array of such numbers, one per column of categories",), _is_weights
+)
+
+
+def _is_class_weights(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return all((NOT_NEGATIVE | INFINITE).admits(number) for number in value.values())
+
+
+CLASS_WEIGHT = words(None, "balanced") | Rule(
+    ("a dictionary of class and number that is not negative",), _is_class_weights
 )
 FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)

@@ -140,3 +140,13 @@ def test_bad_input():
         held_out_worth(LogisticRegression(), X, y[:-1])
     with pytest.raises(ValueError, match="costs name the column 'z'"):
         held_out_worth(LogisticRegression(), X, y, costs={"z": 1.0})
+
+
+def test_a_class_of_one_row_and_a_model_that_was_not_fitted_are_named():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.arange(30) % 2
+    y[0] = 2
+    with pytest.raises(ValueError, match="The class 2 has one row"):
+        held_out_worth(LogisticRegression(), X, y)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        held_out_worth(LogisticRegression(), X, y, cv=None)

@@ -79,6 +79,8 @@ def examine(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
         warnings.filterwarnings("ignore", "One value makes up nearly all", UserWarning)
+        # Tables of one row, many times over.
+        warnings.filterwarnings("ignore", "The kernel has the same value", UserWarning)
         try:
             beliefs = examine_density(density, given, values)
             examine_kernel(kernel, beliefs)

@@ -14,6 +14,7 @@ from inspect import signature
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn import calibration, svm
@@ -21,13 +22,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import IsolationForest, StackingClassifier, VotingClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
 
 import absentia
 from absentia import (
@@ -45,9 +53,17 @@ from absentia import (
 )
 from absentia.beliefs import ExplicitCovariances, Prior
 from absentia.kernels import Kernel
-from absentia.persistence import trusted_types
+from absentia.persistence import model_files, trusted_types
 from absentia.tables.stored import Stored
 from machines.contract import table, targets_of
+
+
+def save_unchecked(model, place):
+    """Write a model that load would refuse, as another version or an attacker would."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_files, "check_contents", lambda model: None)
+        patch.setattr(model_files, "check_answers", lambda model, inner: None)
+        save(model, place)
 
 
 @pytest.fixture
@@ -263,7 +279,7 @@ BROKEN = [
 @pytest.mark.parametrize("broken", BROKEN)
 def test_beliefs_that_do_not_fit_together_are_refused(machine, tmp_path, broken):
     break_beliefs(machine, broken)
-    save(machine, tmp_path / "model")
+    save_unchecked(machine, tmp_path / "model")
     with pytest.raises(ValueError, match=r"damaged.*(Beliefs|Patterns|Covariances|Prior)"):
         load(tmp_path / "model")
 
@@ -284,7 +300,7 @@ def test_every_corner_of_a_file_is_looked_into(machine, tmp_path, hidden):
         break_beliefs(machine, "group")
         model = SVC()
         model.extra_ = machine if hidden == "attribute" else np.array([[machine], 1], dtype=object)
-    save(model, tmp_path / "model")
+    save_unchecked(model, tmp_path / "model")
     with pytest.raises(ValueError, match="damaged"):
         load(tmp_path / "model")
 
@@ -326,7 +342,7 @@ def test_widths_of_other_columns_are_refused(tmp_path):
     X = table()
     machine = absentia.KernelRidge(gamma="loo-ard").fit(X, targets_of("numbers"))
     machine.kernel_.gamma = machine.kernel_.gamma[:-1]
-    save(machine, tmp_path / "model")
+    save_unchecked(machine, tmp_path / "model")
     with pytest.raises(ValueError, match="one for each of the"):
         load(tmp_path / "model").predict(X)
 
@@ -334,7 +350,7 @@ def test_widths_of_other_columns_are_refused(tmp_path):
 def test_a_process_with_a_factor_of_other_rows_is_refused(tmp_path):
     process = GaussianProcessRegressor().fit(table(), targets_of("numbers"))
     process.L_ = process.L_[:2, :2]
-    save(process, tmp_path / "model")
+    save_unchecked(process, tmp_path / "model")
     with pytest.raises(ValueError, match=r"must be a float64 array|shape|dimension"):
         load(tmp_path / "model").predict_uncertainty(table())
 
@@ -345,7 +361,7 @@ def test_something_that_looks_like_a_prior_is_none(tmp_path):
     for name in ("weights", "means", "covariances", "precisions", "n_features", "n_components"):
         setattr(imitation, name, getattr(density.prior_, name))
     density.prior_ = imitation
-    save(density, tmp_path / "model")
+    save_unchecked(density, tmp_path / "model")
     with pytest.raises(ValueError, match=r"is damaged|about no columns"):
         load(tmp_path / "model").condition(table())
 
@@ -438,19 +454,19 @@ def test_a_number_stands_for_one_object_only(path):
 
 def test_methods_cannot_be_replaced(path, machine):
     machine.predict = GenRBF()
-    save(machine, path)
+    save_unchecked(machine, path)
     with pytest.raises(ValueError, match="SVC with predict replaced"):
         load(path)
 
 
 def test_random_states_come_back_and_impossible_ones_are_refused(tmp_path):
     state = np.random.RandomState(3)
-    save(FourierFeatures(random_state=state), tmp_path / "model")
+    save_unchecked(FourierFeatures(random_state=state), tmp_path / "model")
     assert load(tmp_path / "model").random_state.rand() == state.rand()
     broken = state.get_state(legacy=False)
     broken["state"]["pos"] = 10**6
     state.set_state(broken)
-    save(FourierFeatures(random_state=state), tmp_path / "model")
+    save_unchecked(FourierFeatures(random_state=state), tmp_path / "model")
     with pytest.raises(ValueError, match="impossible state"):
         load(tmp_path / "model")
 
@@ -547,6 +563,7 @@ def composed_models():
         "grid": GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=2),
         "scored grid": GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=KFold(2), scoring="accuracy"),
         "columns": make_pipeline(ColumnTransformer(columns), SVC()),
+        "selection": make_pipeline(SimpleImputer(), SelectKBest(k=2), SVC()),
         "encoder": make_pipeline(TableEncoder(), StandardScaler(), SVC()),
         "frozen": SVC(density=FrozenEstimator(GaussianDensity().fit(table()))),
     }
@@ -560,6 +577,44 @@ def test_models_composed_with_scikit_learn_come_back(name, tmp_path):
     back = load(tmp_path / "model")
     np.testing.assert_array_equal(back.predict(X), model.predict(X))
     assert back.score(X, y) == model.score(X, y)
+
+
+@pytest.mark.parametrize("frame", [True, False])
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(),
+        OneHotEncoder(handle_unknown="ignore"),
+        OrdinalEncoder(),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        TargetEncoder(),
+    ],
+)
+def test_encoders_of_words_come_back(encoder, frame, tmp_path):
+    # They raise TypeError for a column of numbers, such as the rows that load asks about.
+    y = targets_of("classes")
+    rows = pd.DataFrame({"word": np.array(["a", "b", "c"])[np.arange(len(y)) % 3]}, dtype=object)
+    rows["number"] = np.arange(len(y)) / 7
+    X = rows if frame else rows.to_numpy()
+    columns = ColumnTransformer([("words", encoder, [0])], remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(X, y)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_frames_inside_a_model_are_named(machine, tmp_path):
+    machine.extra_ = pd.DataFrame({"a": [1.0]})
+    with pytest.raises(TypeError, match=r"This SVC holds something .* such as a pandas frame"):
+        save(machine, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_what_load_would_refuse_is_not_saved(machine, tmp_path):
+    broken = clone(machine).fit(table(), targets_of("classes"))
+    del broken.intercept_
+    with pytest.raises(TypeError, match=r"load would refuse this model: .*"):
+        save(broken, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize(
@@ -636,7 +691,7 @@ def rewrite(path, change, mark=None, arrays=None, schema_text=None):
 def test_a_file_that_lacks_a_parameter_is_refused(machine, tmp_path):
     # As written before the kernel had this parameter: prediction would fail with AttributeError.
     del machine.kernel_.category_weight
-    save(machine, tmp_path / "old.abs")
+    save_unchecked(machine, tmp_path / "old.abs")
     with pytest.raises(ValueError, match="without its parameter category_weight"):
         load(tmp_path / "old.abs")
 
@@ -666,7 +721,7 @@ def test_a_file_that_lacks_a_fitted_attribute_is_refused_or_answers(name, tmp_pa
     refused = 0
     for attribute in [n for n in vars(part) if n.endswith("_")]:
         kept = vars(part).pop(attribute)
-        save(model, tmp_path / "lacking.abs")
+        save_unchecked(model, tmp_path / "lacking.abs")
         setattr(part, attribute, kept)
         damaged = pytest.raises(ValueError, match="is no model file, or is damaged")
         try:
@@ -686,7 +741,7 @@ def test_a_file_that_lacks_a_fitted_attribute_is_refused_or_answers(name, tmp_pa
 @pytest.mark.parametrize("attribute", ["dual_coef_", "intercept_", "kernel_", "beliefs_"])
 def test_fitted_attributes_of_another_kind_are_refused(machine, tmp_path, attribute, value):
     setattr(machine, attribute, value)
-    save(machine, tmp_path / "odd.abs")
+    save_unchecked(machine, tmp_path / "odd.abs")
     with pytest.raises(ValueError, match="is damaged"):
         load(tmp_path / "odd.abs")
 

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.decisions.acquisition import Costs, read_costs
 from absentia.decisions.column_worth import check_probabilities, column_worth, row_losses
+from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
 from absentia.tables.plan.frames import as_frame, without_cells
 from absentia.tables.reading import is_frame
@@ -127,10 +128,18 @@ class _HeldOut:
         random_state: int,
     ) -> _HeldOut:
         if cv is None:
+            check_is_fitted(model)
             test = np.arange(min(len(y), max_rows))
             some = _take(rows, test)
             return cls([(model, some, y[test], _observed(some))])
         splitter = StratifiedKFold if is_classifier(model) else KFold
+        if is_classifier(model):
+            labels, counts = np.unique(y, return_counts=True)
+            require(
+                counts.min() > 1,
+                f"The class {labels[counts.argmin()]} has one row, which cannot be learned from "
+                "and asked about as well: drop such rows.",
+            )
         folds = splitter(cv, shuffle=True, random_state=random_state)
         parts = []
         for train, test in folds.split(np.zeros((len(y), 1)), y):

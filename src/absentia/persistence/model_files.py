@@ -51,7 +51,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     ------
     TypeError
         For anything but an estimator, and for estimators that hold something :func:`load`
-        would refuse, such as a user-defined function.
+        would refuse, such as a user-defined function, or that lack what ``fit`` leaves behind.
 
     Examples
     --------
@@ -78,7 +78,14 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         "versions": {name: version(name) for name in ("absentia", "scikit-learn", "numpy")},
     }
     with replaced(place) as draft:
-        skops.dump(model, draft, compression=ZIP_DEFLATED, compresslevel=1)
+        try:
+            skops.dump(model, draft, compression=ZIP_DEFLATED, compresslevel=1)
+        except TypeError as error:  # from what takes part in pickling, such as a pandas frame
+            raise TypeError(
+                f"This {type(model).__name__} holds something that cannot be written to a file, "
+                f"such as a pandas frame ({error}). Fit it to an array of numbers (TableEncoder "
+                "makes one of a frame), or use joblib, whose files run code when opened."
+            ) from error
         with ZipFile(draft, "a", compression=ZIP_DEFLATED) as archive:
             archive.writestr(_MARK, json.dumps(mark))
         with ZipFile(draft) as archive:
@@ -89,12 +96,16 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
                 "to make from a file. Remove it, or use joblib, whose files run code when opened."
             )
         try:
-            for _ in inner_objects(model):  # checks the trees on its way
-                pass
+            inner = list(inner_objects(model))  # checks the trees on its way
         except ValueError as error:
             raise TypeError(
                 f"This {type(model).__name__} holds {error}, which load would refuse."
             ) from error
+        try:
+            check_contents(model)
+            check_answers(model, inner)
+        except ValueError as error:
+            raise TypeError(f"load would refuse this model: {error}.") from error
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEstimator:

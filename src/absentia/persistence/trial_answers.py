@@ -2,9 +2,10 @@
 
 An attribute may be missing, be of another type or not fit another one; which attributes a model
 needs depends on its parameters and on its table. So the question is put to the model: a row in
-which nothing is known, and a row of zeros (also as a belief, for models of beliefs). What it says
-in a sentence of its own (no missing values taken, beliefs expected) is its right; an exception that
-Python or NumPy raised on the way is a damaged model.
+which nothing is known, and a row of zeros (as objects where numbers fail, for encoders of words; as
+a belief, for models of beliefs). What it says in a sentence of its own (no missing values taken,
+beliefs expected) is its right; an exception that Python or NumPy raised on the way is a damaged
+model.
 """
 
 from __future__ import annotations
@@ -49,11 +50,25 @@ def check_answers(model: BaseEstimator, inner: list[Any]) -> None:
         return
     with _undisturbed(inner):
         tables = _trial_tables(model)
-        answered = [_answers(model, name, rows) for rows in tables for name in _ANSWERS]
+        answered = [_answers_somehow(model, name, rows) for rows in tables for name in _ANSWERS]
         if not any(answered) and tables[0].shape[1] == getattr(model, "n_features_in_", None):
             beliefs = Beliefs.from_moments(np.zeros(tables[0].shape), variances=0.1)
             for name in _ANSWERS:
                 _answers(model, name, beliefs)
+
+
+def _answers_somehow(model: BaseEstimator, name: str, rows: Any) -> bool:
+    """Return whether a model answers a row of numbers or, where that fails, of objects.
+
+    Encoders that were fitted to words raise TypeError for columns of numbers.
+    """
+    try:
+        return _answers(model, name, rows)
+    except ValueError as error:
+        try:
+            return _answers(model, name, rows.astype(object))
+        except ValueError:
+            raise error from None
 
 
 def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:

@@ -17,6 +17,13 @@ from inspect import isabstract
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.feature_selection import (
+    chi2,
+    f_classif,
+    f_regression,
+    mutual_info_classif,
+    mutual_info_regression,
+)
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import all_estimators
 
@@ -97,6 +104,8 @@ _PARTS = {
         "TimeSeriesSplit",
     ),
 }
+#: What a selection of columns names, and no prediction calls.
+_COLUMN_SCORES = (chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression)
 _NUMBERS = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
 
 
@@ -106,8 +115,8 @@ def trusted_types() -> list[type]:
     These are absentia's estimators, kernels and the values they carry, and scikit-learn's
     estimators that predict by array arithmetic or by trees, with their parts. All of them are plain
     holders of parameters and arrays; beside them a file holds NumPy's arrays and Python's
-    containers, numbers and strings. Functions are not trusted, except scikit-learn's metrics,
-    which a grid search names.
+    containers, numbers and strings. Functions are not trusted, except scikit-learn's metrics and
+    scores of columns, which a grid search and a selection of columns name.
 
     Examples
     --------
@@ -155,6 +164,7 @@ def allowed_classes() -> dict[str, frozenset[str]]:
     arrays = {f"{module}.MaskedArray" for module in ("numpy.ma", "numpy.ma.core")}
     numbers = {_name(kind) for kind in _NUMBERS}
     metrics = {_name(get_scorer(name)._score_func) for name in get_scorer_names()}
+    metrics |= {_name(score) for score in _COLUMN_SCORES}
     return {
         "DictNode": frozenset(
             {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}

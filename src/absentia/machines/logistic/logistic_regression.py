@@ -20,7 +20,7 @@ from absentia.machines.logistic.newton import LogisticSolution, fit_gram
 from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets, balanced_weights
-from absentia.parameters import COUNT, POSITIVE, Rule, declared
+from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
 from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
 __all__ = ["LogisticRegression", "LogisticSolver"]
@@ -29,7 +29,12 @@ __all__ = ["LogisticRegression", "LogisticSolver"]
 class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
     """Base of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
 
-    _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": COUNT}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": POSITIVE,
+        "class_weight": CLASS_WEIGHT,
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+    }
 
     C: float
     fit_intercept: bool

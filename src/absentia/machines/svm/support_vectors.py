@@ -31,7 +31,15 @@ from absentia.machines.svm.solver_matrix import (
     pairs_of_classes,
 )
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
-from absentia.parameters import COUNT, INFINITE, NOT_NEGATIVE, POSITIVE, Rule, number_between
+from absentia.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    INFINITE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Rule,
+    number_between,
+)
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
@@ -56,6 +64,7 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE | INFINITE,
+        "class_weight": CLASS_WEIGHT,
         "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
         "epsilon": NOT_NEGATIVE,
         # libsvm never comes to an end where rounding is larger than the tolerance.
