@@ -51,7 +51,8 @@ def check_answers(model: BaseEstimator, inner: list[Any]) -> None:
     with _undisturbed(inner):
         tables = _trial_tables(model)
         answered = [_answers_somehow(model, name, rows) for rows in tables for name in _ANSWERS]
-        if not any(answered) and tables[0].shape[1] == getattr(model, "n_features_in_", None):
+        ours = type(model).__module__.startswith("absentia.")
+        if ours and not any(answered) and tables[0].shape[1] == model.n_features_in_:
             beliefs = Beliefs.from_moments(np.zeros(tables[0].shape), variances=0.1)
             for name in _ANSWERS:
                 _answers(model, name, beliefs)
@@ -85,9 +86,9 @@ def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:
             ) from error
         return False
     except Exception as error:
-        if not _said_on_purpose(error):
-            raise ValueError(_sentence(model, name, error)) from error
-        return False
+        if isinstance(error, ValueError | NotImplementedError) and _said_on_purpose(error):
+            return False
+        raise ValueError(_sentence(model, name, error)) from error
     if isinstance(answer, np.ndarray) and answer.shape[:1] != (1,):
         raise ValueError(f"{type(model).__name__}.{name} answers one row by {answer.shape}")
     return True
