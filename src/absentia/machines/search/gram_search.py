@@ -139,6 +139,8 @@ class GramSearch(SearchParameters, KernelMachine):
             # Once is enough: the density of all rows warns by name.
             warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
             warnings.filterwarnings("ignore", "LowRankDensity does not learn", UserWarning)
+            # Of candidates that lose anyway; the refit warns of its own.
+            warnings.filterwarnings("ignore", "The kernel has the same value", UserWarning)
             scores = self._search(plain, scorer, grid, rows, targets, weights, splits)
         results = _formatted(candidates, scores)
         best = int(results["rank_test_score"].argmin())
