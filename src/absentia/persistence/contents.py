@@ -69,9 +69,14 @@ def _check_methods(value: object) -> None:
 
 
 def _check_parameters(value: BaseEstimator) -> None:
-    """Refuse an estimator without one of its parameters: another version wrote it."""
+    """Refuse an estimator without one of its parameters: another version wrote it.
+
+    The default that the class has is no substitute: a fitted kernel holds numbers where the
+    default says how to find them.
+    """
     for name in value._get_param_names():
-        if name not in vars(value) and not hasattr(type(value), name):
+        computed = isinstance(getattr(type(value), name, None), property)
+        if name not in vars(value) and not computed:
             raise ValueError(
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
                 "library wrote it; train the model again with this one"
