@@ -639,7 +639,7 @@ def test_files_changed_at_random_do_not_crash(tmp_path):
     assert done.returncode == 0, f"ended at {lines[-1:]}: {done.stderr[-2000:]}"
     assert len(lines) == 200
     assert sum("refused" in line for line in lines) > 60
-    assert sum("loaded and predicted" in line for line in lines) > 9
+    assert sum("loaded and predicted" in line for line in lines) > 15
 
 
 def test_without_skops_it_is_said_what_to_install(monkeypatch, machine, tmp_path):
@@ -688,21 +688,12 @@ def rewrite(path, change, mark=None, arrays=None, schema_text=None):
             new.writestr(name, content)
 
 
-def test_a_file_that_lacks_a_parameter_is_refused(tmp_path):
-    # As written before an estimator had this parameter: prediction would fail with AttributeError.
-    pipeline = make_pipeline(StandardScaler(), SVC()).fit(table(), [0, 1] * (len(table()) // 2))
-    del pipeline[0].with_std
-    save_unchecked(pipeline, tmp_path / "old.abs")
-    with pytest.raises(ValueError, match="without its parameter with_std"):
-        load(tmp_path / "old.abs")
-
-
-def test_parameters_that_a_file_lacks_have_their_defaults(machine, tmp_path):
-    """Of absentia's own classes, which declare them with their defaults."""
-    expected = machine.decision_function(table())
+def test_a_file_that_lacks_a_parameter_is_refused(machine, tmp_path):
+    # As written before the kernel had this parameter: the default of the class is no substitute.
     del machine.kernel_.category_weight
-    save(machine, tmp_path / "old.abs")
-    np.testing.assert_array_equal(load(tmp_path / "old.abs").decision_function(table()), expected)
+    save_unchecked(machine, tmp_path / "old.abs")
+    with pytest.raises(ValueError, match="without its parameter category_weight"):
+        load(tmp_path / "old.abs")
 
 
 FITTED = {

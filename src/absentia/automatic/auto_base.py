@@ -158,7 +158,7 @@ class AutoMachine(ShowsColumns):
         )
         rows, codes = self._learning_rows(table, targets, weights)
         names = opened.labels if encoder is None else encoder.get_feature_names_out().tolist()
-        warn_of_lost_columns(~table.unknown.all(axis=0), names)
+        warn_of_lost_columns(np.asarray((~table.unknown).any(axis=0)), names)
         with warnings.catch_warnings():
             # Once is enough, and by name: members see arrays.
             warnings.filterwarnings("ignore", "Left out of the density", UserWarning)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 
@@ -80,7 +81,7 @@ def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:
             return False
         answer = method(rows)
     except NotFittedError as error:
-        if _learned(model):
+        if _is_fitted(model):
             raise ValueError(
                 f"{type(model).__name__} without some of what fit leaves behind ({error})"
             ) from error
@@ -113,6 +114,15 @@ def _sentence(model: BaseEstimator, name: str, error: Exception) -> str:
 
 def _learned(model: BaseEstimator) -> list[str]:
     return [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
+
+
+def _is_fitted(model: BaseEstimator) -> bool:
+    """Return what the model itself says, or whether it has a fitted attribute."""
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return False
+    return True
 
 
 def _trial_tables(model: BaseEstimator) -> list[Any]:
