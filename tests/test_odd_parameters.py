@@ -93,6 +93,19 @@ def test_landmarks_are_chosen_by_a_rule(value):
         fit(absentia.Nystroem(landmarks=value))
 
 
+@pytest.mark.parametrize("count", [2**24 + 1, 2**31 - 1])
+def test_no_more_features_or_draws_than_a_loop_ends_with(count):
+    for model in (
+        absentia.FourierFeatures(n_components=count),
+        absentia.Nystroem(n_components=count),
+        absentia.LargeScaleRidge(n_components=count),
+    ):
+        with pytest.raises(ValueError, match=r"n_components .*16777216"):
+            fit(model)
+    with pytest.raises(ValueError, match=r"n_draws .*16777216"):
+        fit(absentia.MarginalClassifier(absentia.LogisticRegression(), n_draws=count))
+
+
 def test_features_are_named_or_a_transformer():
     with pytest.raises(ValueError, match="features must be"):
         fit(absentia.LargeScaleRidge(features=np.array([1.0, 2.0])))

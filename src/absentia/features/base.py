@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density, prior_of
 from absentia.densities.named_densities import DensityLike
-from absentia.parameters import COUNT, GAMMA, GAMMAS, THREADS, Rule, check_parameters, words
+from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words
 from absentia.tables import (
     FloatArray,
     Learned,
@@ -46,7 +46,7 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
     _n_belief_columns: int
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": COUNT,
+        "n_components": MANY,
         "gamma": GAMMA | GAMMAS | words("scale"),
         "n_jobs": THREADS,
     }

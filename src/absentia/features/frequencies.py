@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from absentia.kernels.metric import metric_root
-from absentia.parameters import COUNT
+from absentia.parameters import MANY
 from absentia.tables import FloatArray
 
 __all__ = [
@@ -53,7 +53,7 @@ def gaussian_frequencies(
 
 def frequencies_for(n_components: Any) -> int:
     """Return how many frequencies make this many features: a cosine and a sine per frequency."""
-    COUNT.check("n_components", n_components)
+    MANY.check("n_components", n_components)
     return -(-int(n_components) // 2)
 
 

@@ -9,7 +9,7 @@ from absentia.densities.named_densities import DensityEstimator
 from absentia.machines.base import KernelMachine
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import count_from
+from absentia.parameters import DRAWS
 from absentia.predictions.marginal_classifier import MarginalClassifier
 from absentia.predictions.marginal_regressor import MarginalRegressor
 from absentia.tables import TableLike
@@ -62,7 +62,7 @@ def predict_uncertainty(
     >>> bool(doubt.missing[0] < 0.1 * doubt.missing[1])  # only the first column matters
     True
     """
-    count_from(2).check("n_draws", n_draws)
+    DRAWS.check("n_draws", n_draws)
     if hasattr(model, "predict_uncertainty"):
         doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
         return doubt

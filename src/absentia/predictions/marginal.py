@@ -22,11 +22,11 @@ from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.missingness import Patterns
 from absentia.parameters import (
+    DRAWS,
     THREADS,
     RandomState,
     Rule,
     check_parameters,
-    count_from,
     declared,
     words,
 )
@@ -66,7 +66,7 @@ class MarginalModel(ShowsColumns):
     n_features_in_: int = field(init=False)
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_draws": count_from(2),
+        "n_draws": DRAWS,
         "known": words("average", "model"),
         "n_jobs": THREADS,
     }
