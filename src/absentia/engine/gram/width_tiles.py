@@ -18,13 +18,19 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.elimination import sweep
 from absentia.engine.gram.output import TILE, over_root_of_determinant
 from absentia.engine.gram.pair_tiles import _lanes_to_matrix, _uncertain_products
 from absentia.engine.gram.row_tiles import (
     add_precision,
     euclidean_information,
     observed_parts,
+)
+from absentia.engine.gram.width_sums import (
+    add_inverse,
+    add_outer_products,
+    invert_principal,
+    solved,
+    symmetric_entry,
 )
 from absentia.engine.lanes import (
     LANES,
@@ -34,102 +40,12 @@ from absentia.engine.lanes import (
     load8,
     multiply8,
     multiply_add8,
-    negate8,
     splat8,
     store8,
     subtract8,
 )
 
 __all__ = ["width_rows"]
-
-
-@compiled(error_model="numpy")
-def _invert(matrix, stride, index, size, work, scratch, determinant):
-    """Fill the lower triangle of ``work`` with *minus* the inverses of principal submatrices."""
-    for r in range(size):
-        for c in range(r + 1):
-            entry = load8(matrix, (index[r] * stride + index[c]) * LANES)
-            store8(work, (r * size + c) * LANES, entry)
-    sweep(work, size, scratch, determinant)
-
-
-@compiled(error_model="numpy")
-def _solved(work, size, vector, solution):
-    """Fill ``solution`` with the inverses times ``vector``; return the product of the two."""
-    quadratic = splat8(0.0)
-    for r in range(size):
-        total = splat8(0.0)
-        for c in range(r + 1):
-            total = multiply_add8(
-                load8(work, (r * size + c) * LANES), load8(vector, c * LANES), total
-            )
-        for c in range(r + 1, size):
-            total = multiply_add8(
-                load8(work, (c * size + r) * LANES), load8(vector, c * LANES), total
-            )
-        total = negate8(total)
-        store8(solution, r * LANES, total)
-        quadratic = multiply_add8(total, load8(vector, r * LANES), quadratic)
-    return quadratic
-
-
-@compiled(error_model="numpy")
-def _add_inverse(sums, stride, index, size, work, weight, sign):
-    """Add ``sign * weight * work`` to the principal submatrices of ``sums``, lower triangles."""
-    factor = multiply8(load8(weight, 0), splat8(sign))
-    for r in range(size):
-        for c in range(r + 1):
-            place = (index[r] * stride + index[c]) * LANES
-            entry = load8(work, (r * size + c) * LANES)
-            store8(sums, place, multiply_add8(entry, factor, load8(sums, place)))
-    store8(weight, 0, splat8(0.0))
-
-
-@compiled(error_model="numpy")
-def _add_outer_products(sums, d, vectors, weighted, n_columns):
-    """Add ``weighted vectors'`` of a tile of columns to the lower triangles of ``sums``.
-
-    Entry ``k`` of column ``j`` is the lane group ``k * TILE + j`` of both.
-    """
-    for r in range(d):
-        c = 0
-        while c <= r:
-            left = r * TILE * LANES
-            a = c * TILE * LANES
-            if c + 3 <= r:
-                b = a + TILE * LANES
-                e = b + TILE * LANES
-                f = e + TILE * LANES
-                t0 = load8(sums, (r * d + c) * LANES)
-                t1 = load8(sums, (r * d + c + 1) * LANES)
-                t2 = load8(sums, (r * d + c + 2) * LANES)
-                t3 = load8(sums, (r * d + c + 3) * LANES)
-                for j in range(n_columns):
-                    step = j * LANES
-                    x = load8(weighted, left + step)
-                    t0 = multiply_add8(x, load8(vectors, a + step), t0)
-                    t1 = multiply_add8(x, load8(vectors, b + step), t1)
-                    t2 = multiply_add8(x, load8(vectors, e + step), t2)
-                    t3 = multiply_add8(x, load8(vectors, f + step), t3)
-                store8(sums, (r * d + c) * LANES, t0)
-                store8(sums, (r * d + c + 1) * LANES, t1)
-                store8(sums, (r * d + c + 2) * LANES, t2)
-                store8(sums, (r * d + c + 3) * LANES, t3)
-                c += 4
-            else:
-                t0 = load8(sums, (r * d + c) * LANES)
-                for j in range(n_columns):
-                    step = j * LANES
-                    t0 = multiply_add8(load8(weighted, left + step), load8(vectors, a + step), t0)
-                store8(sums, (r * d + c) * LANES, t0)
-                c += 1
-
-
-@compiled(error_model="numpy")
-def _symmetric(matrix, d, r, c):
-    """Return entry ``(r, c)`` of symmetric matrices of which the lower triangle is stored."""
-    place = r * d + c if r >= c else c * d + r
-    return load8(matrix, place * LANES)
 
 
 @compiled(error_model="numpy")
@@ -143,14 +59,16 @@ def _add_observed(
             total = splat8(0.0)
             for k in range(d):
                 total = multiply_add8(
-                    _symmetric(outer, d, r, k), _symmetric(inverse, d, k, c), total
+                    symmetric_entry(outer, d, r, k), symmetric_entry(inverse, d, k, c), total
                 )
             store8(work, (r * d + c) * LANES, total)
     for r in range(d):
         store8(offset, r * LANES, subtract8(load8(means, r * LANES), load8(shrunk, r * LANES)))
         total = splat8(0.0)
         for k in range(d):
-            total = multiply_add8(_symmetric(inverse, d, r, k), load8(linear, k * LANES), total)
+            total = multiply_add8(
+                symmetric_entry(inverse, d, r, k), load8(linear, k * LANES), total
+            )
         store8(along, r * LANES, total)
     count = load8(sum_observed, 0)
     for r in range(d):
@@ -160,13 +78,13 @@ def _add_observed(
             total = load8(sums, (r * d + c) * LANES)
             for k in range(d):
                 total = multiply_add8(
-                    _symmetric(inverse, d, r, k), load8(work, (k * d + c) * LANES), total
+                    symmetric_entry(inverse, d, r, k), load8(work, (k * d + c) * LANES), total
                 )
             total = multiply_add8(own, load8(along, c * LANES), total)
             total = multiply_add8(other, load8(along, r * LANES), total)
             constant = multiply8(own, other)
             if scaled:
-                constant = add8(constant, _symmetric(inverse, d, r, c))
+                constant = add8(constant, symmetric_entry(inverse, d, r, c))
             total = multiply_add8(count, constant, total)
             store8(sums, (r * d + c) * LANES, total)
 
@@ -353,7 +271,7 @@ def width_rows(
                     if factored >= 0 and scaled:
                         target = outer if run_observed[factored] else sums
                         sign = 1.0 if run_observed[factored] else -1.0
-                        _add_inverse(
+                        add_inverse(
                             target,
                             d,
                             run_index[factored],
@@ -363,7 +281,9 @@ def width_rows(
                             sign,
                         )
                     source = inverse if run_observed[run] else matrix
-                    _invert(source, d, run_index[run], run_sizes[run], work, scratch, determinant)
+                    invert_principal(
+                        source, d, run_index[run], run_sizes[run], work, scratch, determinant
+                    )
                     factored = run
                 index = run_index[run]
                 size = run_sizes[run]
@@ -375,7 +295,7 @@ def width_rows(
                         store8(
                             vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target8)
                         )
-                    quadratic = _solved(work, size, vector, solution)
+                    quadratic = solved(work, size, vector, solution)
                     log_value = multiply_add8(splat8(-0.5), quadratic, load8(observed_part, 0))
                     log_value = add8(log_value, splat8(column_constants[j]))
                     weight = multiply8(
@@ -405,7 +325,7 @@ def width_rows(
                         difference = load8(vectors, feature * TILE * LANES + own)
                         product = gather8(products, feature * TILE + j - tile, d * TILE)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
-                    quadratic = _solved(work, size, vector, solution)
+                    quadratic = solved(work, size, vector, solution)
                     corner = gather8(quadratics, j - tile, TILE)
                     corner = multiply_add8(base_lanes, square, corner)
                     log_value = multiply_add8(
@@ -426,11 +346,11 @@ def width_rows(
                 store8(count, 0, add8(weight, load8(count, 0)))
                 store8(count_run, 0, add8(weight, load8(count_run, 0)))
             if n_vectors:
-                _add_outer_products(sums, d, vectors, weighted, n_vectors)
+                add_outer_products(sums, d, vectors, weighted, n_vectors)
         if scaled:
             target = outer if run_observed[factored] else sums
             sign = 1.0 if run_observed[factored] else -1.0
-            _add_inverse(target, d, run_index[factored], run_sizes[factored], work, count_run, sign)
+            add_inverse(target, d, run_index[factored], run_sizes[factored], work, count_run, sign)
         if any_observed:
             _add_observed(
                 sums,
