@@ -15,6 +15,9 @@ from absentia import (
     GaussianDensity,
     GaussianProcessClassifier,
     LargeScaleLogisticRegression,
+    LowRankDensity,
+    MixedDensity,
+    MixtureDensity,
     RobustSVC,
 )
 from absentia.progress import progress_bar, report
@@ -72,6 +75,25 @@ def test_long_fits_leave_records(caplog):
         with caplog.at_level(logging.INFO, logger="absentia"):
             machine.fit(X, y)
         assert any(words in record.getMessage() for record in caplog.records), words
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        GaussianDensity(verbose=True),
+        MixtureDensity(2, n_init=1, random_state=0, verbose=True),
+        MixedDensity(1, verbose=True),
+        LowRankDensity(1, verbose=True),
+    ],
+    ids=lambda density: type(density).__name__,
+)
+def test_densities_print_their_steps_where_they_are_asked_to(density, capsys):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[::3, 1] = np.nan
+    density.fit(X)
+    assert "EM: " in capsys.readouterr().out
+    density.set_params(verbose=False).fit(X)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_long_ascent_leaves_a_record_every_ten_steps(caplog):

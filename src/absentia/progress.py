@@ -13,12 +13,20 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from threading import Lock
-from typing import Any, TextIO
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
 
-__all__ = ["LOGGER", "Bar", "duration", "progress_bar", "report"]
+__all__ = ["LOGGER", "Bar", "duration", "progress_bar", "report", "shows_progress"]
+
+_Self = TypeVar("_Self")
+_Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
+#: Whether the fit that is running was asked to print its steps.
+_printed: ContextVar[bool] = ContextVar("printed", default=False)
 
 #: The library's one logger.
 LOGGER = logging.getLogger("absentia")
@@ -38,8 +46,24 @@ def report(message: str, *values: Any, verbose: bool = False) -> None:
     step 1 of 3
     """
     LOGGER.info(message, *values)
-    if verbose:
+    if verbose or _printed.get():
         print(message % values if values else message)
+
+
+def shows_progress(
+    fit: Callable[Concatenate[_Self, _Arguments], _Result],
+) -> Callable[Concatenate[_Self, _Arguments], _Result]:
+    """Print what a method reports, and what it calls, where its estimator has ``verbose=True``."""
+
+    @wraps(fit)
+    def shown(self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        token = _printed.set(_printed.get() or getattr(self, "verbose", False) is True)
+        try:
+            return fit(self, *args, **kwargs)
+        finally:
+            _printed.reset(token)
+
+    return shown
 
 
 class Bar:

@@ -19,6 +19,7 @@ from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
+    FLAG,
     NOT_NEGATIVE,
     THREADS,
     Rule,
@@ -28,6 +29,7 @@ from absentia.parameters import (
     require,
     words,
 )
+from absentia.progress import shows_progress
 from absentia.tables import FloatArray, TableLike, set_fitted
 
 __all__ = ["GaussianDensity"]
@@ -44,6 +46,7 @@ EM_RULES: dict[str, Rule] = {
     "max_iter": COUNT,
     "margins": words("normal-scores", None),
     "n_jobs": THREADS,
+    "verbose": FLAG,
 }
 
 
@@ -88,6 +91,8 @@ class GaussianDensity(FittedByEM):
         in :meth:`impute`, :meth:`draw`, :meth:`quantiles` and :meth:`sample`.
     n_jobs : int, optional
         Threads; by default as many as BLAS would use. Pays for tables of many patterns.
+    verbose : bool, default=False
+        Whether to print every tenth step of EM, and how it ended.
 
     Attributes
     ----------
@@ -151,7 +156,9 @@ class GaussianDensity(FittedByEM):
     accelerate: bool = True
     margins: Literal["normal-scores"] | None = None
     n_jobs: int | None = None
+    verbose: bool = False
 
+    @shows_progress
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> GaussianDensity:

@@ -27,6 +27,7 @@ from absentia.parameters import (
     number_between,
     words,
 )
+from absentia.progress import shows_progress
 from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
@@ -77,6 +78,8 @@ class LowRankDensity(HasCriteria):
     random_state : int, RandomState instance or None, default=None
         Draws the folds of ``n_factors="auto"`` and the starts of a mixture. One component with a
         given number of factors needs none.
+    verbose : bool, default=False
+        Whether to print every tenth step of EM, and how it ended.
 
     Attributes
     ----------
@@ -155,7 +158,9 @@ class LowRankDensity(HasCriteria):
     accelerate: bool = True
     margins: Literal["normal-scores"] | None = None
     random_state: RandomState = None
+    verbose: bool = False
 
+    @shows_progress
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> LowRankDensity:

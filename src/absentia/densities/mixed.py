@@ -20,6 +20,7 @@ from absentia.densities.scored_rows import ScoredRows, scored_rows
 from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_of_lost_columns
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
+from absentia.progress import shows_progress
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.plan.category_codes import (
     CategoryColumns,
@@ -64,7 +65,7 @@ class MixedDensity(MixtureDensity):
     smoothing : float, default=1.0
         For how many rows the frequencies of the whole table count in each component.
     max_components, shrinkage, pooling, reg_covar, n_init, init, max_iter, tol, accelerate, \
-margins, random_state, n_jobs
+margins, random_state, n_jobs, verbose
         As in :class:`MixtureDensity`.
 
     Attributes
@@ -117,6 +118,7 @@ converged_, n_features_in_, feature_names_in_
     categories: Any = "auto"
     smoothing: float = 1.0
 
+    @shows_progress
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -29,6 +29,7 @@ from absentia.parameters import (
     require,
     words,
 )
+from absentia.progress import shows_progress
 from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
@@ -87,6 +88,8 @@ class MixtureDensity(HasCriteria):
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
         Threads; by default as many as BLAS would use.
+    verbose : bool, default=False
+        Whether to print every tenth step of EM, and how it ended.
 
     Attributes
     ----------
@@ -163,7 +166,9 @@ class MixtureDensity(HasCriteria):
     margins: Literal["normal-scores"] | None = None
     random_state: RandomState = None
     n_jobs: int | None = None
+    verbose: bool = False
 
+    @shows_progress
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> MixtureDensity:
