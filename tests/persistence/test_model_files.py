@@ -746,6 +746,13 @@ def test_fitted_attributes_of_another_kind_are_refused(machine, tmp_path, attrib
         load(tmp_path / "odd.abs")
 
 
+def test_a_wrapper_that_was_not_fitted_holds_a_fitted_model(machine, tmp_path):
+    wrapper = absentia.MarginalClassifier(FrozenEstimator(machine))
+    save(wrapper, tmp_path / "wrapper.abs")
+    again = load(tmp_path / "wrapper.abs").estimator
+    np.testing.assert_array_equal(again.predict(table()), machine.predict(table()))
+
+
 def test_loading_leaves_random_numbers_as_they_are(tmp_path):
     features = FourierFeatures(n_components=8, random_state=np.random.RandomState(3)).fit(table())
     save(features, tmp_path / "features.abs")

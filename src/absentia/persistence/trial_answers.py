@@ -53,7 +53,8 @@ def check_answers(model: BaseEstimator, inner: list[Any]) -> None:
         tables = _trial_tables(model)
         answered = [_answers_somehow(model, name, rows) for rows in tables for name in _ANSWERS]
         ours = type(model).__module__.startswith("absentia.")
-        if ours and not any(answered) and tables[0].shape[1] == model.n_features_in_:
+        n_features = getattr(model, "n_features_in_", None)
+        if ours and not any(answered) and tables[0].shape[1] == n_features:
             beliefs = Beliefs.from_moments(np.zeros(tables[0].shape), variances=0.1)
             for name in _ANSWERS:
                 _answers(model, name, beliefs)
