@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from absentia import AutoClassifier, load, save
+from absentia import AutoClassifier, GaussianDensity, load, save
+from absentia.automatic.assembly import _density_for
 from absentia.automatic.member_library import plan_members
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import hide_cells
@@ -47,7 +48,8 @@ def test_columns_that_no_row_missed_do_not_make_new_rows_unlike_all_others(train
 def test_only_columns_that_some_rows_miss_have_a_weight(trained):
     _, member = trained
     weight = member.model[-1].mask_weight
-    assert (weight[:-3] == 0).all() and (weight[-3:] > 0).all()
+    assert (weight[:-3] == 0).all()
+    assert (weight[-3:] > 0).all()
 
 
 def test_one_weight_where_every_column_has_holes():
@@ -76,3 +78,12 @@ def test_a_machine_with_such_weights_can_be_saved(tmp_path):
     save(machine, tmp_path / "machine.absentia")
     again = load(tmp_path / "machine.absentia")
     np.testing.assert_array_equal(again.predict_proba(X[:5]), machine.predict_proba(X[:5]))
+
+
+@pytest.mark.parametrize(("n_columns", "tol"), [(100, None), (101, 1e-2)])
+def test_the_density_of_a_wide_table_is_fitted_to_fewer_digits(n_columns, tol):
+    rows = LearningRows(np.zeros((4, n_columns)), np.array([0, 1, 0, 1]), None, 2)
+    density = _density_for(rows, "gaussian")
+    assert density == "gaussian" if tol is None else density.tol == tol
+    own = GaussianDensity(tol=1e-7)
+    assert _density_for(rows, own) is own
