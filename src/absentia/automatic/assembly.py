@@ -15,7 +15,12 @@ from absentia.automatic.blending import blend_weights, fit_temperature, losses, 
 from absentia.automatic.committee import Committee
 from absentia.automatic.expected_time import expected_seconds
 from absentia.automatic.member_library import plan_members
-from absentia.automatic.member_plans import FittedMember, LearningRows, MemberPlan
+from absentia.automatic.member_plans import (
+    FittedMember,
+    LearningRows,
+    MemberPlan,
+    SearchPlan,
+)
 from absentia.automatic.member_table import MemberTable
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
@@ -182,7 +187,9 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
             # The first member is tried whatever the budget: one answer is better than none. A
             # later one is not begun when it would probably come too late.
             taken = {each.name: each.seconds for each in tried if each.found}
-            ready = time.monotonic() + expected_seconds(member.name, taken)
+            on_features = not isinstance(member, SearchPlan)
+            seconds = expected_seconds(member.name, taken, on_features=on_features)
+            ready = time.monotonic() + seconds
             if tried and deadline is not None and ready >= deadline:
                 tried.append(Tried(member.name, member.description, None, 0.0, _LATE))
             else:

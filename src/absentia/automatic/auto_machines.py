@@ -36,8 +36,9 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         of estimators that take NaN. The last two names need their packages, and a machine that
         uses them cannot be saved.
     time_budget : float, optional
-        Seconds after which no further member is tried. Without it, and with an integer
-        ``random_state``, a fit is deterministic.
+        Seconds of the clock that a fit may take. A member is not begun when it would come too late,
+        judged by how long members like it took; the first is always tried. Without it, and with
+        an integer ``random_state``, a fit is deterministic.
     weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
         How weights are chosen: the optimum over all weights of sum one with a pull towards equal
         weights, forward selection with replacement (Caruana and others, 2004), the optimum

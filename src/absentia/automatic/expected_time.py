@@ -18,15 +18,19 @@ _LIKE = {
     "beliefs": ("linear", 4.0),
     "boosting": ("forest", 0.9),
     "extra-trees": ("forest", 0.7),
-    "indicators": ("beliefs", 1.0),
+    "indicators": ("beliefs", 2.0),
     "beliefs-mask": ("beliefs", 2.5),
-    "beliefs-scores": ("beliefs", 1.5),
+    "beliefs-scores": ("beliefs", 2.5),
     "beliefs-mixture": ("beliefs", 6.0),
     "gaussian-process": ("beliefs", 10.0),
 }
 
 
-def expected_seconds(name: str, taken: Mapping[str, float]) -> float:
+#: The same for kernel members that work on Fourier features, without a search on Gram matrices.
+_LIKE_ON_FEATURES = _LIKE | {"beliefs": ("linear", 1.0)}
+
+
+def expected_seconds(name: str, taken: Mapping[str, float], *, on_features: bool = False) -> float:
     """Return about how long a member will take.
 
     Parameters
@@ -34,6 +38,8 @@ def expected_seconds(name: str, taken: Mapping[str, float]) -> float:
     name : str
     taken : dict
         Seconds that members took, by name.
+    on_features : bool, default=False
+        Whether the member, if it has a kernel, works on Fourier features.
 
     Returns
     -------
@@ -46,15 +52,18 @@ def expected_seconds(name: str, taken: Mapping[str, float]) -> float:
     >>> from absentia.automatic.expected_time import expected_seconds
     >>> expected_seconds("beliefs", {"forest": 8.0, "linear": 5.0})
     20.0
+    >>> expected_seconds("beliefs", {"forest": 8.0, "linear": 5.0}, on_features=True)
+    5.0
     >>> expected_seconds("beliefs-mask", {"forest": 8.0, "linear": 5.0})
     50.0
     >>> expected_seconds("mine", {"forest": 8.0, "linear": 5.0})
     5.0
     """
+    like = _LIKE_ON_FEATURES if on_features else _LIKE
     times = 1.0
     while name not in taken:
-        if name not in _LIKE:
+        if name not in like:
             return min(taken.values(), default=0.0)
-        name, ratio = _LIKE[name]
+        name, ratio = like[name]
         times *= ratio
     return times * taken[name]
