@@ -152,7 +152,9 @@ def test_a_budget_leaves_members_out_and_says_so():
     assert "time was up" in str(model.members_)
 
 
-def test_no_member_is_begun_that_would_come_too_late(monkeypatch):
+@pytest.fixture
+def slow(monkeypatch):
+    """Return how to make members that take a number of seconds, and how often each was fitted."""
     clock, fits = [0.0], {}
 
     class Slow(DummyClassifier):
@@ -165,19 +167,42 @@ def test_no_member_is_begun_that_would_come_too_late(monkeypatch):
             fits[self.name] = fits.get(self.name, 0) + 1
             return super().fit(X, y)
 
+    def fitted(budget, **seconds):
+        fits.clear()
+        clock[0] = 0.0
+        members = [(name.replace("_", "-"), Slow(name, each)) for name, each in seconds.items()]
+        model = AutoClassifier(
+            members=members, time_budget=budget, n_splits=3, n_repeats=1, random_state=0
+        )
+        return model.fit(np.arange(12.0).reshape(-1, 1), [0, 1] * 6), clock[0], dict(fits)
+
     monkeypatch.setattr(assembly, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    members = [(name, Slow(name)) for name in "abc"]
-    model = AutoClassifier(members=members, time_budget=10, n_splits=3, n_repeats=1, random_state=0)
-    model.fit(np.arange(12.0).reshape(-1, 1), [0, 1] * 6)
+    return fitted
+
+
+def test_no_member_is_begun_that_would_come_too_late(slow):
     # Each takes four fits of a second, so that the third would be ready after twelve.
+    model, _, fits = slow(10, a=1.0, b=1.0, c=1.0)
     assert fits == {"a": 4, "b": 4}
     assert model.members_.remarks[2] == "left out, the time was up"
-    fits.clear()
-    clock[0] = 0.0
-    members = [("a", Slow("a", 0.5)), ("b", Slow("b", 20.0)), ("c", Slow("c"))]
-    model.set_params(members=members).fit(np.arange(12.0).reshape(-1, 1), [0, 1] * 6)
     # No fold is begun after the deadline.
-    assert fits == {"a": 4, "b": 1}
+    assert slow(10, a=0.5, b=20.0, c=1.0)[2] == {"a": 4, "b": 1}
+
+
+def test_nor_one_that_takes_longer_than_others_did(slow):
+    # A kernel search of 24 seconds would not be ready in 20, though a linear model takes 4.
+    model, taken, fits = slow(
+        20, forest=1.0, linear=1.0, beliefs=6.0, boosting=1.0, extra_trees=1.0
+    )
+    assert fits == {"forest": 4, "linear": 4, "boosting": 4, "extra_trees": 4}
+    assert taken == 16
+    assert model.members_.remarks[2] == "left out, the time was up"
+    # Where the time suffices it is tried, and members like it that come after are not.
+    _, taken, fits = slow(
+        45, forest=1.0, linear=1.0, beliefs=6.0, beliefs_mask=20.0, indicators=1.0
+    )
+    assert fits == {"forest": 4, "linear": 4, "beliefs": 4}
+    assert taken == 32
 
 
 def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():

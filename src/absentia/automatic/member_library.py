@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -37,6 +38,7 @@ from absentia.machines import (
     LargeScaleRidge,
     LogisticRegressionCV,
 )
+from absentia.tables import FloatArray
 from absentia.tables.limited_steps import KeepsLimits
 
 __all__ = ["MEMBERS", "plan_members"]
@@ -80,7 +82,7 @@ def _kernel(
         return SearchPlan(name, description, False, before, search)
     common = {
         "density": settings["density"],
-        "mask_weight": _MASK_WEIGHTS[1] if settings.get("mask_weights") else None,
+        "mask_weight": settings["mask_weights"][1] if settings.get("mask_weights") else None,
         "random_state": seed,
         "n_jobs": n_jobs,
     }
@@ -101,8 +103,21 @@ def _beliefs(rows: LearningRows, settings: Settings) -> MemberPlan:
 
 def _beliefs_mask(rows: LearningRows, settings: Settings) -> MemberPlan:
     about = "genRBF on beliefs, times a kernel of what is missing"
-    masked = settings | {"mask_weights": _MASK_WEIGHTS}
+    masked = settings | {"mask_weights": [_of_learned(rows, weight) for weight in _MASK_WEIGHTS]}
     return _kernel("beliefs-mask", about, rows, (KeepsLimits(StandardScaler()),), masked)
+
+
+def _of_learned(rows: LearningRows, weight: float) -> float | FloatArray:
+    """Return the weight of the columns that some rows miss and others have, zero for all others.
+
+    No row can teach what it means that a column is missing which none of them misses. Such a
+    column would make a new row that misses it less similar to *all* rows, by the same factor: with
+    hundreds of them the kernel vanishes, and what is left of the answer is an intercept that was
+    fitted to similarities of another size.
+    """
+    missing = rows.table.mask
+    learned = missing.any(axis=0) & ~missing.all(axis=0)
+    return weight if learned.all() else np.where(learned, weight, 0.0)
 
 
 def _beliefs_scores(rows: LearningRows, settings: Settings) -> MemberPlan:

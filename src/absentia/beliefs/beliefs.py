@@ -359,7 +359,7 @@ class Beliefs(Stored, ShownBeliefs):
 
     def in_units(self, units: FloatArray) -> Beliefs:
         """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
-        prior = self.prior.in_units(units)
+        prior = self.prior.kept_in_units(units)
         covariances = self.covariances.in_units(units, prior)
         changed = replace(
             self,

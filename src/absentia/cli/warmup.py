@@ -16,8 +16,8 @@ def warm_up() -> None:
     """Compile the loops of densities, kernels and features, and leave them in Numba's cache.
 
     On tables that need all of them: rows of a pattern that many share, rows of patterns of their
-    own, complete rows, known measurement errors, mixtures, many columns with few factors and
-    without.
+    own, a row by itself, complete rows, known measurement errors, mixtures, many columns with few
+    factors and without.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
@@ -29,6 +29,7 @@ def warm_up() -> None:
                 beliefs = density.fit(table).condition(table)
                 GenRBF()(beliefs)
                 GenRBF()(beliefs[:9], beliefs)
+                GenRBF()(beliefs[-1:], beliefs)
         wide = np.tile(holed, 10)
         GenRBF()(LowRankDensity(1, tol=1.0).fit(wide).condition(wide))
         wide = np.where(rng.random((40, 100)) < 0.3, np.nan, rng.normal(size=(40, 100)))

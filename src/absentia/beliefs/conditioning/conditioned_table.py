@@ -13,7 +13,7 @@ from absentia.beliefs.conditioning.grouping import group_rows
 from absentia.beliefs.conditioning.rows_given import RowsGiven
 from absentia.beliefs.priors.categories import category_log_likelihoods
 from absentia.beliefs.priors.covariances import ConditionalCovariances
-from absentia.beliefs.priors.prior import Prior
+from absentia.beliefs.priors.prior import FARTHEST, Prior
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
@@ -21,9 +21,6 @@ from absentia.tables import FloatArray, IntArray
 __all__ = ["condition", "joint_log_densities", "log_normalised"]
 
 _FEW_ROWS = 256
-
-# Standard deviations from the mean: the square of that, times any inflation, is still a number.
-_FARTHEST = 1e130
 
 
 def condition(
@@ -123,18 +120,18 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
             f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
             "of the table that it was fitted to."
         )
-    deviations = np.sqrt(prior.variances)
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    if (largest < prior.reach).all():
+        return
+    deviations = np.sqrt(prior.variances)
     with np.errstate(over="ignore"):
-        if (largest / _FARTHEST + np.abs(prior.means) / _FARTHEST < deviations).all():
-            return
         for mean, deviation in zip(prior.means, deviations, strict=True):
-            far = np.abs(X / _FARTHEST - mean / _FARTHEST) > deviation
+            far = np.abs(X / FARTHEST - mean / FARTHEST) > deviation
             if far.any():
                 i, j = np.argwhere(far)[0]
                 name = f"x{j}" if names is None else names[j]
                 raise ValueError(
-                    f"Row {i} has {X[i, j]:.3g} in column {name}, more than {_FARTHEST:g} standard "
+                    f"Row {i} has {X[i, j]:.3g} in column {name}, more than {FARTHEST:g} standard "
                     "deviations from a mean of the density, which is too far for double "
                     "precision. Correct the value, or leave it missing."
                 )

@@ -15,7 +15,10 @@ from absentia.tables.stored import Stored, frozen, require_array
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
 
-__all__ = ["SINGULAR", "Prior", "inverse_and_log_determinant"]
+__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant"]
+
+#: Standard deviations from the mean: the square of that, times any inflation, is still a number.
+FARTHEST = 1e130
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +124,13 @@ class Prior(Stored):
         return float(self.variances.min()), float(self.variances.max())
 
     @computed_once
+    def reach(self) -> FloatArray:
+        """How large values may be to be within ``FARTHEST`` deviations of all means; read-only."""
+        with np.errstate(over="ignore"):
+            room = np.sqrt(self.variances) - np.abs(self.means) / FARTHEST
+            return frozen((FARTHEST * room).min(axis=0))
+
+    @computed_once
     def precisions(self) -> FloatArray:
         """The inverse of each covariance, symmetric to the last bit."""
         return self._inverses[0]
@@ -172,6 +182,17 @@ class Prior(Stored):
         """Return the density of ``x / units``, each column measured in a unit of its own."""
         covariances = self.covariances / units / units[:, None]
         return replace(self, means=self.means / units, covariances=covariances)
+
+    def kept_in_units(self, units: FloatArray) -> Prior:
+        """Return :meth:`in_units`, that of the last call where the units are the same.
+
+        New rows come one after the other; the inverses of their density are computed once.
+        """
+        key = units.tobytes()
+        kept: tuple[bytes, Prior] | None = vars(self).get("_in_units")
+        if kept is None or kept[0] != key:
+            kept = vars(self)["_in_units"] = key, self.in_units(units)
+        return kept[1]
 
     def equals(self, other: Prior) -> bool:
         """Return whether two priors have the same parameters, bit for bit."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -20,6 +20,7 @@ __all__ = [
     "conditional_covariances",
     "inverse_triangles",
     "invert_principal",
+    "log_determinant",
     "log_determinants_and_lengths",
     "multiply_principal",
     "principal_log_determinants",
@@ -127,7 +128,7 @@ def principal_log_determinants(matrix: Floats, masks: Booleans) -> Floats:
     try:
         return _log_determinants_from(_roots(embedded))
     except np.linalg.LinAlgError:
-        return np.array([_log_determinant(each) for each in embedded])
+        return np.array([log_determinant(each) for each in embedded])
 
 
 def log_determinants_and_lengths(
@@ -157,11 +158,12 @@ def inverse_triangles(roots: Floats) -> Floats:
     return inverses
 
 
-def _log_determinant(matrix: Floats) -> float:
-    try:
-        return float(_log_determinants_from(_roots(matrix[None]))[0])
-    except np.linalg.LinAlgError:
-        return float("nan")
+def log_determinant(matrix: Floats) -> float:
+    """Return ``log det`` of one matrix, zero for an empty one; NaN unless positive definite."""
+    if not matrix.size:
+        return 0.0
+    root, failed = dpotrf(matrix, lower=1, clean=0)
+    return float("nan") if failed else 2 * float(np.log(root.diagonal()).sum())
 
 
 def _roots(matrices: Floats) -> Floats:

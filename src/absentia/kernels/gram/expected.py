@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.engine.em.small_patterns import log_determinant
 from absentia.engine.gram.dense_tiles import mirror_rows, reorder
 from absentia.engine.gram.determinants import (
     log_determinants_and_lengths,
@@ -20,6 +22,7 @@ from absentia.kernels.gram.factor_gram import (
     fill_factors,
     works_in_factors,
 )
+from absentia.kernels.gram.few_rows_gram import are_few_rows, fill_few_rows
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.limited_parts import gram_of_parts
 from absentia.kernels.gram.ordering import Ordering
@@ -114,6 +117,8 @@ def expected_gram(
     n_popular = row_ordering.n_popular
     if all(works_in_factors(side, smoothing) for side in (P, columns_of)):
         fill_rest = fill_factors
+    elif are_few_rows(P, Q, smoothing):
+        fill_rest = fill_few_rows
     elif works_in_overlaps(P, columns_of, smoothing):
         fill_rest = fill_overlaps
     else:
@@ -193,10 +198,8 @@ def in_kernel_units(
             others = Q
             Q = kept_for(others, smoothing, "units", lambda: others.in_units(units))
         P, smoothing = P.in_units(units), smoothing.in_units(units)
-    _check_reach(P, farthest)
-    if Q is not None:
-        columns_of = Q
-        kept_for(Q, smoothing, ("reach", farthest), lambda: _check_reach(columns_of, farthest))
+    for side in (P,) if Q is None else (P, Q):
+        kept_for(side, smoothing, ("reach", farthest), partial(_check_reach, side, farthest))
     return P, Q, smoothing
 
 
@@ -267,16 +270,8 @@ def log_self_similarities(
         and _is_conditioned(P)
         and works_from_precisions(P, smoothing)
     ):
-        precision = P.prior.precisions[0].copy()  # never read-only, see gram_regions
-        masks = np.array(P.patterns.masks)  # writeable like all others: compiled only once
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
-        log_determinants = principal_log_determinants.road(
-            P.whole.patterns.masks.size * P.n_features
-        )
-        spread = log_determinants(precision + 2 * smoothing.information, masks)
-        certain = log_determinants(precision, masks)
-        by_group: FloatArray = -0.5 * (spread - certain)
-        of_rows = by_group[P.group_of_row]
+        of_rows = -0.5 * _log_determinant_ratios(P, smoothing)[P.group_of_row]
         return of_rows if log_factor is None else of_rows + log_factor(0, 0)
     out = np.full(len(P), -np.inf)
     step = P.n_components * P.n_features**2
@@ -302,6 +297,27 @@ def log_self_similarities(
                     term += log_factor(a, b)[part]
                 out[part] = np.logaddexp(out[part], term)
     return out
+
+
+def _log_determinant_ratios(P: Beliefs, smoothing: Smoothing) -> FloatArray:
+    """Return ``log det (G + 2 inv(C0))[L,L] - log det G[L,L]`` for what each pattern misses."""
+    precision = P.prior.precisions[0]
+    masks = P.patterns.masks
+    log_determinants = principal_log_determinants.road(P.whole.patterns.masks.size * P.n_features)
+    if len(P.whole.patterns.masks) == 1 and log_determinants is principal_log_determinants.plain:
+        # A single new row: its submatrices by themselves.
+        missing = np.flatnonzero(masks[0])
+        within = missing[:, None], missing
+        certain = precision[within]
+        return np.array(
+            [
+                log_determinant(certain + 2 * smoothing.information[within])
+                - log_determinant(certain)
+            ]
+        )
+    # Copies of our own: compiled code is compiled once more for read-only arrays.
+    spread = log_determinants(precision + 2 * smoothing.information, np.array(masks))
+    return np.asarray(spread - log_determinants(precision.copy(), np.array(masks)))
 
 
 def _log_self_similarities_in_factors(P: Beliefs, smoothing: Smoothing, scaled: bool) -> FloatArray:

@@ -34,8 +34,10 @@ _LARGEST_SPREAD = 1e5
 def works_in_factors(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     """Return whether the factors of a density may be used, and are fewer than pay for it."""
     prior = beliefs.prior.low_rank
+    if prior is None or not beliefs.covariances.is_conditioned:
+        return False
     widths = smoothing.diagonal
-    if prior is None or widths is None or not beliefs.covariances.is_conditioned:
+    if widths is None:
         return False
     variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
     if not (variances / widths).max() < _LARGEST_SPREAD:

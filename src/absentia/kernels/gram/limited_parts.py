@@ -34,6 +34,8 @@ def gram_of_parts(
     gram: GramOfPart,
 ) -> FloatArray | None:
     """Return the matrix assembled from ``gram`` of the parts; None where nothing was cut."""
+    if all(side.whole.covariances.is_conditioned for side in (P, P if Q is None else Q)):
+        return None
     row_parts = _parts(P)
     column_parts = row_parts if Q is None else _parts(Q)
     if row_parts[0][1] is P and (Q is None or column_parts[0][1] is Q):

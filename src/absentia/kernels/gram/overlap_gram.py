@@ -122,20 +122,29 @@ class _Parts:
         )
 
 
-def works_in_overlaps(P: Beliefs, Q: Beliefs, smoothing: Smoothing) -> bool:
+def works_in_overlaps(
+    P: Beliefs, Q: Beliefs, smoothing: Smoothing, other_ways: float | None = None
+) -> bool:
     """Return whether overlaps may be used for these rows and columns, and cost least.
 
     By the wholes that they are tiles of, so that all tiles are computed alike.
+
+    Parameters
+    ----------
+    P, Q : Beliefs
+    smoothing : Smoothing
+    other_ways : float, optional
+        What a unit of the count of ``lane_columns.py`` takes, in units of full lanes; by default
+        as many as the rows leave empty.
     """
     if smoothing.metric is not None or not (
         P.covariances.is_conditioned and Q.covariances.is_conditioned
     ):
         return False
     for side in (P, Q):
-        variances = np.diagonal(side.prior.covariances, axis1=1, axis2=2)
+        most = side.prior.variance_range[1]
         if not (
-            works_from_precisions(side, smoothing)
-            and variances.max() * 2 * smoothing.gamma < _LARGEST_SPREAD
+            works_from_precisions(side, smoothing) and most * 2 * smoothing.gamma < _LARGEST_SPREAD
         ):
             return False
     rows, columns = P.whole.patterns, Q.whole.patterns
@@ -152,7 +161,8 @@ def works_in_overlaps(P: Beliefs, Q: Beliefs, smoothing: Smoothing) -> bool:
     run = max(1.0, len(Q.whole) / len(others))
     missing = others**3 / (6 * run) + 2 * others**2 + 0.7 * own
     observed = (d - others) ** 3 / (6 * run) + 2 * (d - others) ** 2
-    return bool(in_overlaps < lanes * np.mean(np.minimum(missing, observed)))
+    unit = lanes if other_ways is None else other_ways
+    return bool(in_overlaps < unit * np.mean(np.minimum(missing, observed)))
 
 
 def fill_overlaps(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.em.small_patterns import inverse_triangles
 from absentia.engine.small import is_small
+from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
 
@@ -45,8 +47,8 @@ def small_gram(
     wholes = P.whole, columns_of.whole
     if not is_small(len(wholes[0]) * len(wholes[1]) * d * d, FEW_PRODUCTS):
         return None
-    # Counted, which is quicker than finding the groups, because most matrices end here.
-    n_groups = [int(np.count_nonzero(np.bincount(each.group_of_row))) for each in wholes]
+    # Most matrices end here, those of new rows with the support vectors again and again.
+    n_groups = [kept_for(each, smoothing, "groups", partial(_n_groups, each)) for each in wholes]
     if max(n_groups) > FEW_GROUPS:
         return None
     row_groups, local_rows = np.unique(P.group_of_row, return_inverse=True)
@@ -84,3 +86,8 @@ def small_gram(
                     logs += factor[rows].T
                 out[rows] += np.exp(logs).T
     return out if Q is not None else np.tril(out) + np.tril(out, -1).T
+
+
+def _n_groups(beliefs: Beliefs) -> int:
+    # Counted, which is quicker than finding the groups.
+    return int(np.count_nonzero(np.bincount(beliefs.group_of_row)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +62,11 @@ class Smoothing:
         """
         if self.by_column:
             return 1 / np.sqrt(2 * self.gamma)
-        logs = 0.0 if self.metric is None else np.log2(np.diagonal(self.metric))
+        if self.metric is None:
+            exponent = round(-0.5 * (1 + math.log2(float(self.gamma))))
+            usual = abs(exponent) <= _USUAL_EXPONENT
+            return None if usual else np.full(self.n_features, 2.0**exponent)
+        logs = np.log2(np.diagonal(self.metric))
         exponents = np.round(-0.5 * (1 + np.log2(self.gamma) + logs))
         if np.abs(exponents).max() <= _USUAL_EXPONENT:
             return None
