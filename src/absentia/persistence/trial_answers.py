@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.tables.plan.column_plan import ColumnPlan
 
 __all__ = ["check_answers"]
 
@@ -132,6 +133,9 @@ def _trial_tables(model: BaseEstimator) -> list[Any]:
         return [np.full((1, 1), np.nan)]
     unknown = np.full((1, int(n_features)), np.nan)
     names = getattr(model, "feature_names_in_", None)
+    plan = getattr(model, "plan_", None)
+    if names is None and isinstance(plan, ColumnPlan) and len(plan.names) == n_features:
+        names = plan.names  # of an encoder, which finds its columns by their names
     if names is None:
         return [unknown, np.zeros_like(unknown)]
     try:

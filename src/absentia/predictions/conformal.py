@@ -97,7 +97,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
     ) -> dict[str, object]:
         return {
             "estimator_": model[0] if len(model) == 1 else model,
-            "calibration_": Calibration(table, tuple(models), which),
+            "calibration_": Calibration(table.kept(), tuple(models), which),
             "calibration_targets_": y,
         }
 
