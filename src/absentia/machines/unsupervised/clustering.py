@@ -201,6 +201,9 @@ class KernelKMeans(WidthParameters, ClusterMixin, KernelMachine):
         nearest: IntArray = self._relative_distances(X).argmin(axis=1)
         return nearest
 
+    def _ignores_offsets(self) -> bool:
+        return True  # distances between rows and means do
+
     def _relative_distances(self, X: TableLike) -> FloatArray:
         """Return squared distances to the means, less ``k(x, x)``, which all clusters share."""
         return self._map_gram(X, lambda K: self.spreads_ - 2 * K @ self.memberships_)
