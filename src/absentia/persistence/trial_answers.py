@@ -149,17 +149,25 @@ def _trial_tables(model: BaseEstimator) -> list[Any]:
 
 @contextmanager
 def _undisturbed(inner: list[Any]) -> Iterator[None]:
-    """Leave warnings and the states of random numbers as they were."""
+    """Leave warnings and the states of random numbers as they were, and print nothing."""
+    # A forest tells of its progress when it predicts, too. Its own word for it is taken away, since
+    # the standard output belongs to all threads of a program.
+    talkative = [v for v in inner if isinstance(v, BaseEstimator) and "verbose" in vars(v)]
+    wordings = [v.verbose for v in talkative]
     legacy = [v for v in inner if isinstance(v, np.random.RandomState)]
     states = [v.get_state(legacy=False) for v in legacy]
     generators = [v for v in inner if isinstance(v, np.random.Generator)]
     positions = [v.bit_generator.state for v in generators]
     common = np.random.get_state(legacy=False)
     try:
+        for talker in talkative:
+            talker.verbose = 0
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
+        for wording, talker in zip(wordings, talkative, strict=True):
+            talker.verbose = wording
         np.random.set_state(common)
         for state, twister in zip(states, legacy, strict=True):
             twister.set_state(state)
