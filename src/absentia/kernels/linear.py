@@ -16,8 +16,8 @@ from absentia.tables import FloatArray
 
 __all__ = ["ExpectedLinear", "centred_at"]
 
-#: Squared length of the mean over the sum of variances from which "auto" takes the mean off. Products
-#: then lose five of sixteen digits; with fewer lost, machines centre the matrix instead.
+#: Squared length of the mean over the sum of variances from which "auto" takes the mean off.
+#: Products then lose five of sixteen digits; before that, machines centre the matrix instead.
 _FAR = 1e5
 
 
@@ -48,15 +48,16 @@ class ExpectedLinear(Kernel):
     Parameters
     ----------
     diagonal : {"independent", "same"}, default="independent"
-        What ``kernel(P)`` has on its diagonal: two independent draws of a row, ``a'a``; or one
-        and the same row, ``E[x'x] = a'a + tr A`` (for ``m = 0``) with ``A`` its covariance, Eq. (2) of
-        [Anderson2011]_, which shrinks what a linear machine makes of an uncertain row, as a ridge
-        of the row's own. Both are positive definite.
+        What ``kernel(P)`` has on its diagonal: two independent draws of a row, ``a'a`` (for
+        ``m = 0``); or one and the same row, ``E[x'x] = a'a + tr A`` with ``A`` its covariance,
+        Eq. (2) of [Anderson2011]_, which shrinks what a linear machine makes of an uncertain row,
+        as a ridge of the row's own. Both are positive definite.
     centre : array-like of shape (n_features,), "auto" or None, default=None
         ``m``. ``"auto"`` is the mean of the density where it is so far from zero that products lose
-        the digits in which rows differ (its squared length is more than 100,000 times the sum of the
-        columns' variances: a mean of some 300 deviations), else none. Machines whose answers do not depend on it, because they
-        have an intercept or centre for themselves, take ``"auto"`` where no centre is given.
+        the digits in which rows differ (its squared length is more than 100,000 times the sum of
+        the columns' variances: a mean of some 300 deviations), else none. Machines whose answers do
+        not depend on it, because they have an intercept or centre for themselves, take ``"auto"``
+        where no centre is given.
 
     Notes
     -----

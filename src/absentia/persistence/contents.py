@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from absentia.persistence.stored_encoders import check_encoder
 from absentia.persistence.stored_trees import check_trees
 from absentia.tables.stored import Stored
 
@@ -34,6 +35,7 @@ def check_contents(model: BaseEstimator) -> None:
             _check_methods(value)
             if isinstance(value, BaseEstimator):
                 _check_parameters(value)
+                check_encoder(value)
 
 
 def inner_objects(model: BaseEstimator) -> Iterator[Any]:

@@ -89,8 +89,9 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
     kernel : {"expected-rbf", "expected-linear"} or Kernel, default="expected-rbf"
         :class:`~absentia.ExpectedRBF` or :class:`~absentia.ExpectedLinear`: the kernels whose
         variance is known. Columns whose means are hundreds of deviations from zero are counted from
-        these means, in the inner products and in their variances. With ``uncertainty="spherical"`` any kernel will do. The diagonal of
-        the variances is that of the same rows, or of independent draws, as the kernel's own is.
+        these means, in the inner products and in their variances. With
+        ``uncertainty="spherical"`` any kernel will do. The diagonal of the variances is that of
+        the same rows, or of independent draws, as the kernel's own is.
     gamma : float, "scale" or "loo", default="scale"
         Width of the kernel, as for :class:`SVC`.
     mask_weight : float, array-like of shape (n_features,) or None, default=None
