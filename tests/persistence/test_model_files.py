@@ -780,3 +780,13 @@ def test_loading_prints_nothing(tmp_path, capfd, verbose):
     assert again[-1].verbose == verbose
     again.predict(table())
     assert capfd.readouterr() != ("", "")
+
+
+@pytest.mark.parametrize(
+    "model", [RandomForestClassifier(3, random_state=0), SVC(), absentia.LogisticRegression()]
+)
+def test_classes_that_are_not_those_of_the_scores_are_refused(model, tmp_path):
+    model.fit(np.nan_to_num(table()), targets_of("classes"))
+    model.classes_ = np.append(model.classes_, 9)
+    with pytest.raises(TypeError, match=r"load would refuse this model"):
+        save(model, tmp_path / "model")

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomTreesEmbedding
+from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MultiLabelBinarizer, OneHotEncoder
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MultiLabelBinarizer,
+    OneHotEncoder,
+)
 
 from absentia import load, save
 from absentia.persistence.stored_encoders import check_encoder
@@ -115,6 +125,49 @@ def test_encoders_inside_of_others_are_checked(name, tmp_path):
     inner._n_features_outs = [10**9] * len(inner._n_features_outs)
     with pytest.raises(TypeError, match=r"OneHotEncoder of .* columns that says"):
         save(model, tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "y", [np.arange(18) % 2, np.column_stack([np.arange(18) % 2, np.arange(18) % 3 == 0])]
+)
+def test_one_against_the_rest_is_refused_where_it_makes_sparse_matrices(y, tmp_path):
+    model = OneVsRestClassifier(LogisticRegression()).fit(X, y.astype(int))
+    with pytest.raises(TypeError, match=r"OneVsRestClassifier of 'binary'|'multilabel-ind"):
+        save(model, tmp_path / "model")
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="OneVsRestClassifier of"):
+        load(tmp_path / "model")
+
+
+def test_one_against_the_rest_of_three_classes_comes_back(tmp_path):
+    model = OneVsRestClassifier(LogisticRegression()).fit(X, np.arange(18) % 3)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FunctionTransformer(f1_score, kw_args={"y_pred": [0], "average": None}),
+        TransformedTargetRegressor(func=f1_score),
+        FunctionTransformer(kw_args={"y_pred": f1_score}),
+        FunctionTransformer(kw_args={"y_pred": [(f1_score,)]}),
+    ],
+)
+def test_functions_stand_in_scorers_only(model, tmp_path):
+    with pytest.raises(TypeError, match=r"load would refuse this model: a function in a"):
+        save(model, tmp_path / "model")
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="a function in a"):
+        load(tmp_path / "model")
+
+
+def test_scorers_and_selections_of_columns_come_back(tmp_path):
+    model = make_pipeline(SelectKBest(f_classif, k=1), LogisticRegression())
+    rows = np.random.default_rng(0).normal(size=(18, 2))
+    search = GridSearchCV(model, {"selectkbest__k": [1, 2]}, scoring="f1", cv=2).fit(rows, Y)
+    save(search, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(rows), search.predict(rows))
 
 
 def test_labels_with_numbers_that_are_not_there_are_refused(tmp_path):

@@ -2,7 +2,8 @@
 
 ``OneHotEncoder`` and ``MultiLabelBinarizer`` write the number of a column for every cell of a
 sparse matrix, and SciPy's loops follow these numbers without looking. They come from attributes, so
-what is checked here is that no cell can get a number beyond the columns.
+what is checked here is that no cell can get a number beyond the columns. ``OneVsRestClassifier``
+writes numbers of rows, which come from the answers of other models, except for several classes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
 
 __all__ = ["check_encoder"]
@@ -35,6 +37,12 @@ def check_encoder(value: BaseEstimator) -> None:
         _check_one_hot(value)
     if isinstance(value, MultiLabelBinarizer):
         _check_labels(vars(value).get("_cached_dict"))
+    if isinstance(value, OneVsRestClassifier) and "label_binarizer_" in vars(value):
+        kind = getattr(value.label_binarizer_, "y_type_", None)
+        if kind != "multiclass":
+            raise ValueError(
+                f"OneVsRestClassifier of {kind!r} targets, which trusts the answers of its models"
+            )
 
 
 def _check_one_hot(encoder: OneHotEncoder) -> None:

@@ -94,7 +94,22 @@ def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:
         raise ValueError(_sentence(model, name, error)) from error
     if isinstance(answer, np.ndarray) and answer.shape[:1] != (1,):
         raise ValueError(f"{type(model).__name__}.{name} answers one row by {answer.shape}")
+    _check_classes(model, name, answer)
     return True
+
+
+def _check_classes(model: BaseEstimator, name: str, answer: Any) -> None:
+    """Raise ValueError where a model scores more or fewer classes than it knows."""
+    classes = getattr(model, "classes_", None)
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
+        return
+    if name not in ("predict_proba", "decision_function") or not isinstance(answer, np.ndarray):
+        return
+    n = len(classes)
+    fitting = {n} if name == "predict_proba" else {n, n * (n - 1) // 2}  # or one per pair
+    found = 1 if answer.ndim == 1 else answer.shape[1]
+    if found not in fitting:
+        raise ValueError(f"{type(model).__name__}.{name} of {n} classes has {found} columns")
 
 
 def _said_on_purpose(error: Exception) -> bool:
