@@ -142,8 +142,8 @@ def _fitted(templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray
     if is_classifier(templates[0]) and len(np.unique(y[rows])) < 2 <= len(np.unique(y)):
         raise ValueError(
             f"The {len(rows)} rows to train on are all of one class: of the others there are so "
-            "few that the split put all of them among the rows that calibrate. Give more rows of the "
-            "rare classes, another random_state, or a model that is fitted already "
+            "few that the split put all of them among the rows that calibrate. Give more rows of "
+            "the rare classes, another random_state, or a model that is fitted already "
             "(FrozenEstimator)."
         )
     some = table.take(rows)
