@@ -32,9 +32,11 @@ from absentia.engine.lanes import (
     add8,
     aligned_empty,
     gather8,
+    integer_at,
     load8,
     multiply8,
     multiply_add8,
+    repeat8,
     splat8,
     store8,
     subtract8,
@@ -44,63 +46,72 @@ __all__ = ["TILE", "gram_rows"]
 
 
 @compiled(error_model="numpy")
-def _lanes_to_matrix(lanes, lane, index, size, base, block):
-    """Copy ``(U - base * I)[index, index]`` of one lane into a contiguous block."""
-    d = len(index)
+def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
+    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
+    own = lane * d
+    block = lane * d * d
     for r in range(size):
+        row = integer_at(index, own + r) * d
         for c in range(size):
-            block[r * size + c] = lanes[(index[r] * d + index[c]) * LANES + lane]
-        block[r * size + r] -= base
+            place = row + integer_at(index, own + c)
+            blocks[block + r * size + c] = lanes[place * LANES + lane]
+        blocks[block + r * size + r] -= base
 
 
 @compiled(error_model="numpy")
 def _uncertain_products(
-    means, columns_by_feature, tile, index, size, block, differences, products, quadratics, lane
+    means, columns_by_feature, tile, index, d, size, blocks, differences, products, quadratics, lane
 ):
     """Multiply ``V = U - base * I`` of one row with its differences to a tile of columns.
 
-    ``products[lane, feature * TILE + j]`` receives ``(V d)[feature]`` for the features that the
-    row misses, and ``quadratics[lane * TILE + j]`` receives ``d'Vd``, for the ``TILE`` columns
+    ``products[(lane * d + feature) * TILE + j]`` receives ``(V d)[feature]`` for the features that
+    the row misses, and ``quadratics[lane * TILE + j]`` receives ``d'Vd``, for the ``TILE`` columns
     from ``tile`` on. The lanes are columns here, so that nothing need be gathered.
     """
-    own = products[lane]
-    for r in range(size):
-        centre = splat8(means[index[r] * LANES + lane])
-        for v in range(0, TILE, LANES):
-            column = load8(columns_by_feature[index[r]], tile + v)
-            store8(differences, r * TILE + v, subtract8(centre, column))
+    own = lane * d
+    block = lane * d * d
+    width = columns_by_feature.shape[1]
     for v in range(0, TILE, LANES):
-        quadratic = splat8(0.0)
+        for r in range(size):
+            feature = integer_at(index, own + r)
+            column = load8(columns_by_feature, feature * width + tile + v)
+            centre = repeat8(means, feature * LANES + lane)
+            store8(differences, r * LANES, subtract8(centre, column))
         r = 0
-        while r + 3 < size:
+        while r < size and size > 4:
+            # The last five may overlap the ones before: computed again, to the same bits.
+            r = min(r, size - 5)
             t0 = splat8(0.0)
             t1 = splat8(0.0)
             t2 = splat8(0.0)
             t3 = splat8(0.0)
-            place = r * size
+            t4 = splat8(0.0)
+            place = block + r * size
             for c in range(size):
-                difference = load8(differences, c * TILE + v)
-                t0 = multiply_add8(splat8(block[place + c]), difference, t0)
-                t1 = multiply_add8(splat8(block[place + size + c]), difference, t1)
-                t2 = multiply_add8(splat8(block[place + 2 * size + c]), difference, t2)
-                t3 = multiply_add8(splat8(block[place + 3 * size + c]), difference, t3)
-            store8(own, index[r] * TILE + v, t0)
-            store8(own, index[r + 1] * TILE + v, t1)
-            store8(own, index[r + 2] * TILE + v, t2)
-            store8(own, index[r + 3] * TILE + v, t3)
-            quadratic = multiply_add8(t0, load8(differences, r * TILE + v), quadratic)
-            quadratic = multiply_add8(t1, load8(differences, (r + 1) * TILE + v), quadratic)
-            quadratic = multiply_add8(t2, load8(differences, (r + 2) * TILE + v), quadratic)
-            quadratic = multiply_add8(t3, load8(differences, (r + 3) * TILE + v), quadratic)
-            r += 4
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
+                t1 = multiply_add8(repeat8(blocks, place + size + c), difference, t1)
+                t2 = multiply_add8(repeat8(blocks, place + 2 * size + c), difference, t2)
+                t3 = multiply_add8(repeat8(blocks, place + 3 * size + c), difference, t3)
+                t4 = multiply_add8(repeat8(blocks, place + 4 * size + c), difference, t4)
+            store8(products, (own + integer_at(index, own + r)) * TILE + v, t0)
+            store8(products, (own + integer_at(index, own + r + 1)) * TILE + v, t1)
+            store8(products, (own + integer_at(index, own + r + 2)) * TILE + v, t2)
+            store8(products, (own + integer_at(index, own + r + 3)) * TILE + v, t3)
+            store8(products, (own + integer_at(index, own + r + 4)) * TILE + v, t4)
+            r += 5
         while r < size:
             t0 = splat8(0.0)
+            place = block + r * size
             for c in range(size):
-                difference = load8(differences, c * TILE + v)
-                t0 = multiply_add8(splat8(block[r * size + c]), difference, t0)
-            store8(own, index[r] * TILE + v, t0)
-            quadratic = multiply_add8(t0, load8(differences, r * TILE + v), quadratic)
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
+            store8(products, (own + integer_at(index, own + r)) * TILE + v, t0)
             r += 1
+        quadratic = splat8(0.0)
+        for r in range(size):
+            product = load8(products, (own + integer_at(index, own + r)) * TILE + v)
+            quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
         store8(quadratics, lane * TILE + v, quadratic)
 
 
@@ -194,10 +205,10 @@ def gram_rows(
     vector = aligned_empty((d + 1) * LANES)
     work = aligned_empty(d * d * LANES)
     pivots = aligned_empty(d * LANES)
-    products = aligned_empty(LANES * d * TILE).reshape(LANES, d * TILE)
+    products = aligned_empty(LANES * d * TILE)
     quadratics = aligned_empty(TILE * LANES)
-    differences = aligned_empty(d * TILE)
-    blocks = np.empty((LANES, d * d))
+    differences = aligned_empty(d * LANES)
+    blocks = np.empty(LANES * d * d)
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
     block_masks = np.zeros((LANES, d), dtype=np.bool_)
@@ -243,7 +254,7 @@ def gram_rows(
                     size += 1
             block_sizes[lane] = size
             if any_missing:
-                _lanes_to_matrix(matrix, lane, block_index[lane], size, base, blocks[lane])
+                _lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
         if any_observed:
             observed_parts(
                 matrix,
@@ -291,9 +302,10 @@ def gram_rows(
                         means,
                         columns_by_feature,
                         tile,
-                        block_index[lane],
+                        block_index,
+                        d,
                         block_sizes[lane],
-                        blocks[lane],
+                        blocks,
                         differences,
                         products,
                         quadratics,
@@ -305,49 +317,62 @@ def gram_rows(
                 if not counts[j - tile]:
                     store8(values, (j - tile) * LANES, splat8(0.0))
                     continue
-                index = run_index[run]
+                at = run * d
                 size = run_sizes[run]
                 observed = run_observed[run]
-                if factored != run:
-                    if observed:
-                        factor(inverse, d, index, size, work, pivots, determinant)
-                    else:
-                        factor(matrix, d, index, size, work, pivots, determinant)
-                    factored = run
                 if observed:
+                    corner = splat8(0.0)
                     for r in range(size):
-                        feature = index[r]
-                        target = splat8(columns[j, feature])
+                        feature = integer_at(run_index, at + r)
+                        target = repeat8(columns, j * d + feature)
                         store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target))
-                    # solve() returns minus the squared length that the observed side adds.
-                    quadratic = multiply8(
-                        splat8(-1.0), solve(work, pivots, size, vector, splat8(0.0))
-                    )
-                    log_value = load8(observed_part, 0)
                 else:
                     corner = gather8(quadratics, j - tile, TILE)
                     if base > 0.0:
                         s0 = splat8(0.0)
                         s1 = splat8(0.0)
+                        own = j * d
                         k = 0
                         while k + 1 < d:
-                            d0 = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
-                            d1 = subtract8(load8(means, (k + 1) * LANES), splat8(columns[j, k + 1]))
+                            d0 = subtract8(load8(means, k * LANES), repeat8(columns, own + k))
+                            d1 = subtract8(
+                                load8(means, (k + 1) * LANES), repeat8(columns, own + k + 1)
+                            )
                             s0 = multiply_add8(d0, d0, s0)
                             s1 = multiply_add8(d1, d1, s1)
                             k += 2
                         if k < d:
-                            d0 = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
+                            d0 = subtract8(load8(means, k * LANES), repeat8(columns, own + k))
                             s0 = multiply_add8(d0, d0, s0)
                         corner = multiply_add8(base_lanes, add8(s0, s1), corner)
                     for r in range(size):
-                        feature = index[r]
-                        difference = subtract8(
-                            load8(means, feature * LANES), splat8(columns[j, feature])
-                        )
+                        feature = integer_at(run_index, at + r)
+                        target = repeat8(columns, j * d + feature)
+                        difference = subtract8(load8(means, feature * LANES), target)
                         product = gather8(products, feature * TILE + j - tile, d * TILE)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
+                if factored == run:
                     quadratic = solve(work, pivots, size, vector, corner)
+                else:
+                    quadratic = factor(
+                        inverse if observed else matrix,
+                        d,
+                        run_index,
+                        size,
+                        work,
+                        pivots,
+                        determinant,
+                        False,
+                        at,
+                        vector,
+                        corner,
+                    )
+                    factored = run
+                if observed:
+                    # What comes back is minus the squared length that the observed side adds.
+                    quadratic = multiply8(splat8(-1.0), quadratic)
+                    log_value = load8(observed_part, 0)
+                else:
                     log_value = load8(row_part, 0)
                 log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
                 log_value = add8(log_value, splat8(column_constants[j]))

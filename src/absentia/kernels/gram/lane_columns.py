@@ -55,7 +55,7 @@ class LaneColumns:
     ) -> LaneColumns:
         """Prepare the columns from ``first_column`` on."""
         prior = columns.beliefs.prior
-        means = np.array(columns.means[first_column:])
+        means = np.array(columns.means[first_column:], order="C")
         means -= prior.means[columns.component]
         d = means.shape[1]
         run_starts, run_groups = columns.ordering.runs(first_column)
