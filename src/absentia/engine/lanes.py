@@ -160,7 +160,8 @@ def gather_behind8(
             start = builder.gep(data, [builder.load(builder.gep(starts, [lane]))])
             place = builder.load(builder.gep(places, [lane]))
             groups = builder.mul(place, ir.Constant(place.type, LANES))
-            vector = builder.insert_element(vector, builder.load(builder.gep(start, [groups])), lane)
+            value = builder.load(builder.gep(start, [groups]))
+            vector = builder.insert_element(vector, value, lane)
         return vector
 
     return vec8(array, starts, places, types.intp), codegen

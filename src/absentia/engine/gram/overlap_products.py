@@ -2,8 +2,8 @@
 
 For ``overlap_tiles.py``. The lanes are the others, so that nothing need be gathered, and no sum
 depends on how many they are. They come in groups of lanes, feature by feature: see
-``row_products.in_lanes``. Arrays of two dimensions are read as flat ones, from a place that is given:
-a row of them as a view would be counted as one more owner of the memory, and that takes time.
+``row_products.in_lanes``. Arrays of two dimensions are read as flat ones from a place that is
+given: a view of one of their rows would be counted as an owner of the memory, which takes time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["put_in_lanes", "row_times_others", "squared_distances"]
 
 @compiled(error_model="numpy")
 def put_in_lanes(points, first, count, n_groups, out):
-    """Write ``points[first : first + count]`` in lanes, groups behind the last filled with zeros."""
+    """Write ``points[first : first + count]`` in lanes, filled up with zeros."""
     d = points.shape[1]
     for group in range(n_groups):
         for lane in range(LANES):
@@ -59,7 +59,7 @@ def row_times_others(
         The others, so many groups from this place on, of ``d`` features.
     differences : flat lanes, ``size`` groups of scratch
     products, place, stride : flat lanes, int, int
-        Group ``r`` from ``place + v * stride`` on becomes ``(F x)[r]`` of the others in group ``v``.
+        Group ``r`` from ``place + v * stride`` on becomes ``(F x)[r]`` of group ``v``.
     quadratics, total : array, int
         Becomes ``x'Fx``, from this place on.
     """
