@@ -40,7 +40,6 @@ def factor(
     any_range=False,
     first=0,
     vector=None,
-    corner=None,
 ):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
@@ -63,20 +62,16 @@ def factor(
     any_range : bool
         Whether pivots may lie outside 1e-75 to 1e75; costs an extraction of the exponent a pivot.
     first : int
-    vector, corner : flat lanes, lanes
-        Eight vectors ``y``, overwritten, and where to start from.
-
-    Returns
-    -------
-    lanes
-        ``corner - y' inv(M) y``; zero without vectors.
+    vector : flat lanes, ``size + 1`` groups
+        Eight vectors ``y``, overwritten, and behind them a number, of which ``y' inv(M) y`` is
+        subtracted.
     """
     one = splat8(1.0)
     total = splat8(0.0)
     y0 = total
     y1 = total
-    if corner is not None:
-        total = corner
+    if vector is not None:
+        total = load8(vector, size * LANES)
     mantissa = one
     exponent = splat8(0.0)
     step = size * LANES
@@ -189,7 +184,8 @@ def factor(
             mantissa = mantissa8(mantissa)
     store8(determinant, 0, mantissa)
     store8(determinant, LANES, exponent)
-    return total
+    if vector is not None:
+        store8(vector, size * LANES, total)
 
 
 @compiled(error_model="numpy")

@@ -11,7 +11,7 @@ from absentia.engine.elimination import factor
 from absentia.engine.em import small_patterns
 from absentia.engine.em.principal import factor_principal
 from absentia.engine.gram.overlap_parts import MOST_IN_LANES
-from absentia.engine.lanes import LANES, aligned_empty, splat8
+from absentia.engine.lanes import LANES, aligned_empty
 from absentia.engine.small import two_roads
 
 __all__ = ["log_determinants_and_lengths", "principal_log_determinants"]
@@ -41,7 +41,7 @@ def principal_log_determinants(matrix, masks):
     index = np.empty((LANES, d), dtype=np.intp)
     patterns = np.empty(LANES, dtype=np.intp)
     sizes = np.empty(LANES, dtype=np.intp)
-    vector = np.zeros(most * LANES)
+    vector = np.zeros((most + 1) * LANES)
     everything = np.arange(most).reshape(1, most)
     # Zero, which the compiler does not know: one compiled version serves all callers.
     first = len(everything) - 1
@@ -85,11 +85,12 @@ def principal_log_determinants(matrix, masks):
             False,
             first,
             vector,
-            splat8(0.0),
         )
         for lane in range(waiting):
-            exponent = determinant[LANES + lane]
-            out[patterns[lane]] = np.log(determinant[lane]) + exponent * _LOG_2
+            # Into [1/2, 1), however often the exponent was taken out before.
+            mantissa, exponent = math.frexp(determinant[lane])
+            exponent += determinant[LANES + lane]
+            out[patterns[lane]] = np.log(mantissa) + exponent * _LOG_2
             for r in range(padded):
                 if not pivots[r * LANES + lane] < 0.0:  # minus one over the pivot
                     out[patterns[lane]] = np.nan

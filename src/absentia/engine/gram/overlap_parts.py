@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, sweep
-from absentia.engine.lanes import LANES, aligned_empty, splat8
+from absentia.engine.lanes import LANES, aligned_empty
 
 __all__ = ["MOST_IN_LANES", "overlap_parts_in_lanes", "overlap_parts_one_by_one"]
 
@@ -47,7 +47,7 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
     work = aligned_empty(most * most * LANES)
     pivots = aligned_empty(most * LANES)
     determinant = aligned_empty(2 * LANES)
-    vector = np.zeros(most * LANES)
+    vector = np.zeros((most + 1) * LANES)
     everything = np.arange(most).reshape(1, most)
     # Zero, which the compiler does not know: one compiled version serves all callers.
     at = len(everything) - 1
@@ -91,7 +91,6 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
             False,
             at,
             vector,
-            splat8(0.0),
         )
         for lane in range(n_lanes):
             # Into [1/2, 1), however often the exponent was taken out before.

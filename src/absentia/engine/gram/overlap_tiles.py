@@ -319,7 +319,8 @@ def overlap_rows(
                             load8(other_pivots, r * LANES), negate8(load8(inverses, r * LANES))
                         )
                         mantissa = multiply8(mantissa, ratio)
-                        if r % 4 == 3:
+                        # Behind the last too: into [1, 2), however large the overlap is padded.
+                        if r % 4 == 3 or r == padded - 1:
                             exponent = add8(exponent8(mantissa), exponent)
                             mantissa = mantissa8(mantissa)
                     store8(determinant, 0, mantissa)

@@ -60,7 +60,7 @@ def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
 
 @compiled(error_model="numpy")
 def _uncertain_products(
-    means, columns_by_feature, tile, index, d, size, blocks, differences, products, quadratics, lane
+    means, columns_in_lanes, tile, index, d, size, blocks, differences, products, quadratics, lane
 ):
     """Multiply ``V = U - base * I`` of one row with its differences to a tile of columns.
 
@@ -70,11 +70,10 @@ def _uncertain_products(
     """
     own = lane * d
     block = lane * d * d
-    width = columns_by_feature.shape[1]
     for v in range(0, TILE, LANES):
         for r in range(size):
             feature = integer_at(index, own + r)
-            column = load8(columns_by_feature, feature * width + tile + v)
+            column = load8(columns_in_lanes, (tile + v) * d + feature * LANES)
             centre = repeat8(means, feature * LANES + lane)
             store8(differences, r * LANES, subtract8(centre, column))
         r = 0
@@ -133,7 +132,7 @@ def gram_rows(
     row_precision,
     row_information,
     columns,
-    columns_by_feature,
+    columns_in_lanes,
     column_constants,
     run_starts,
     run_index,
@@ -169,7 +168,8 @@ def gram_rows(
     row_information : array of shape (n_groups, d, d), or empty
         ``inv(C0 + S)`` of each group, where the metric or the covariance is a general one.
     columns : array of shape (m - first_column, d), relative to the mean of their density
-    columns_by_feature : array of shape (d, m + TILE), its transpose, padded
+    columns_in_lanes : flat lanes, the same as ``row_products.in_lanes`` has it
+        Filled up with zeros to a multiple of ``TILE`` columns.
     column_constants : array of shape (m,), added to the logarithm
     run_starts : int array of shape (n_runs + 1,)
         Neighbouring columns with one pattern form a run; each run is factored once.
@@ -300,7 +300,7 @@ def gram_rows(
                 for lane in range(LANES):
                     _uncertain_products(
                         means,
-                        columns_by_feature,
+                        columns_in_lanes,
                         tile,
                         block_index,
                         d,
@@ -354,19 +354,10 @@ def gram_rows(
                 if factored == run:
                     quadratic = solve(work, pivots, size, vector, corner)
                 else:
-                    quadratic = factor(
-                        inverse if observed else matrix,
-                        d,
-                        run_index,
-                        size,
-                        work,
-                        pivots,
-                        determinant,
-                        False,
-                        at,
-                        vector,
-                        corner,
-                    )
+                    source = inverse if observed else matrix
+                    store8(vector, size * LANES, corner)
+                    factor(source, d, run_index, size, work, pivots, determinant, False, at, vector)
+                    quadratic = load8(vector, size * LANES)
                     factored = run
                 if observed:
                     # What comes back is minus the squared length that the observed side adds.

@@ -132,7 +132,7 @@ def width_rows(
     row_masks,
     row_precision,
     columns,
-    columns_by_feature,
+    columns_in_lanes,
     column_constants,
     run_starts,
     run_index,
@@ -168,10 +168,10 @@ def width_rows(
     vector = aligned_empty((d + 1) * LANES)
     solution = aligned_empty(d * LANES)
     work = aligned_empty(d * d * LANES)
-    products = aligned_empty(LANES * d * TILE).reshape(LANES, d * TILE)
+    products = aligned_empty(LANES * d * TILE)
     quadratics = aligned_empty(TILE * LANES)
-    differences = aligned_empty(d * TILE)
-    blocks = np.empty((LANES, d * d))
+    differences = aligned_empty(d * LANES)
+    blocks = np.empty(LANES * d * d)
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
     block_masks = np.zeros((LANES, d), dtype=np.bool_)
@@ -215,7 +215,7 @@ def width_rows(
                     block_index[lane, size] = k
                     size += 1
             block_sizes[lane] = size
-            _lanes_to_matrix(matrix, lane, block_index[lane], size, base, blocks[lane])
+            _lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
         if any_observed:
             observed_parts(
                 matrix, precision, means, inverse, scratch, determinant, vector, shrunk, constant
@@ -253,11 +253,12 @@ def width_rows(
                 for lane in range(LANES):
                     _uncertain_products(
                         means,
-                        columns_by_feature,
+                        columns_in_lanes,
                         tile,
-                        block_index[lane],
+                        block_index,
+                        d,
                         block_sizes[lane],
-                        blocks[lane],
+                        blocks,
                         differences,
                         products,
                         quadratics,
@@ -374,7 +375,7 @@ def width_rows(
                 block_index[lane],
                 block_sizes[lane],
                 block_masks[lane],
-                blocks[lane],
+                blocks[lane * d * d : (lane + 1) * d * d],
                 base,
                 scaled,
             )
