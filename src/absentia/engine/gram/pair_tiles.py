@@ -60,20 +60,22 @@ def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
 
 @compiled(error_model="numpy")
 def _uncertain_products(
-    means, columns_in_lanes, tile, index, d, size, blocks, differences, products, quadratics, lane
+    means, columns_in_lanes, first, index, d, sizes, blocks, differences, products, quadratics
 ):
-    """Multiply ``V = U - base * I`` of one row with its differences to a tile of columns.
+    """Multiply ``V = U - base * I`` of eight rows with their differences to eight columns.
 
-    ``products[(lane * d + feature) * TILE + j]`` receives ``(V d)[feature]`` for the features that
-    the row misses, and ``quadratics[lane * TILE + j]`` receives ``d'Vd``, for the ``TILE`` columns
-    from ``tile`` on. The lanes are columns here, so that nothing need be gathered.
+    ``products[(lane * d + feature) * LANES + j]`` receives ``(V d)[feature]`` for the features
+    that the row of a lane misses, and ``quadratics[lane * LANES + j]`` receives ``d'Vd``, for the
+    columns from ``first`` on. The lanes are columns here, so that nothing need be gathered; and
+    they are no more than eight, so that the products stay in the first-level cache.
     """
-    own = lane * d
-    block = lane * d * d
-    for v in range(0, TILE, LANES):
+    for lane in range(LANES):
+        own = lane * d
+        block = lane * d * d
+        size = sizes[lane]
         for r in range(size):
             feature = integer_at(index, own + r)
-            column = load8(columns_in_lanes, (tile + v) * d + feature * LANES)
+            column = load8(columns_in_lanes, first * d + feature * LANES)
             centre = repeat8(means, feature * LANES + lane)
             store8(differences, r * LANES, subtract8(centre, column))
         r = 0
@@ -93,11 +95,11 @@ def _uncertain_products(
                 t2 = multiply_add8(repeat8(blocks, place + 2 * size + c), difference, t2)
                 t3 = multiply_add8(repeat8(blocks, place + 3 * size + c), difference, t3)
                 t4 = multiply_add8(repeat8(blocks, place + 4 * size + c), difference, t4)
-            store8(products, (own + integer_at(index, own + r)) * TILE + v, t0)
-            store8(products, (own + integer_at(index, own + r + 1)) * TILE + v, t1)
-            store8(products, (own + integer_at(index, own + r + 2)) * TILE + v, t2)
-            store8(products, (own + integer_at(index, own + r + 3)) * TILE + v, t3)
-            store8(products, (own + integer_at(index, own + r + 4)) * TILE + v, t4)
+            store8(products, (own + integer_at(index, own + r)) * LANES, t0)
+            store8(products, (own + integer_at(index, own + r + 1)) * LANES, t1)
+            store8(products, (own + integer_at(index, own + r + 2)) * LANES, t2)
+            store8(products, (own + integer_at(index, own + r + 3)) * LANES, t3)
+            store8(products, (own + integer_at(index, own + r + 4)) * LANES, t4)
             r += 5
         while r < size:
             t0 = splat8(0.0)
@@ -105,13 +107,13 @@ def _uncertain_products(
             for c in range(size):
                 difference = load8(differences, c * LANES)
                 t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
-            store8(products, (own + integer_at(index, own + r)) * TILE + v, t0)
+            store8(products, (own + integer_at(index, own + r)) * LANES, t0)
             r += 1
         quadratic = splat8(0.0)
         for r in range(size):
-            product = load8(products, (own + integer_at(index, own + r)) * TILE + v)
+            product = load8(products, (own + integer_at(index, own + r)) * LANES)
             quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
-        store8(quadratics, lane * TILE + v, quadratic)
+        store8(quadratics, lane * LANES, quadratic)
 
 
 @compiled(error_model="numpy")
@@ -205,8 +207,8 @@ def gram_rows(
     vector = aligned_empty((d + 1) * LANES)
     work = aligned_empty(d * d * LANES)
     pivots = aligned_empty(d * LANES)
-    products = aligned_empty(LANES * d * TILE)
-    quadratics = aligned_empty(TILE * LANES)
+    products = aligned_empty(LANES * d * LANES)
+    quadratics = aligned_empty(LANES * LANES)
     differences = aligned_empty(d * LANES)
     blocks = np.empty(LANES * d * d)
     block_index = np.zeros((LANES, d), dtype=np.intp)
@@ -296,22 +298,20 @@ def gram_rows(
                 if not run_observed[look]:
                     needs_products = True
                 look += 1
-            if needs_products:
-                for lane in range(LANES):
+            for j in range(tile, tile_stop):
+                if needs_products and (j - tile) % LANES == 0:
                     _uncertain_products(
                         means,
                         columns_in_lanes,
-                        tile,
+                        j,
                         block_index,
                         d,
-                        block_sizes[lane],
+                        block_sizes,
                         blocks,
                         differences,
                         products,
                         quadratics,
-                        lane,
                     )
-            for j in range(tile, tile_stop):
                 while j >= run_starts[run + 1]:
                     run += 1
                 if not counts[j - tile]:
@@ -327,7 +327,7 @@ def gram_rows(
                         target = repeat8(columns, j * d + feature)
                         store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target))
                 else:
-                    corner = gather8(quadratics, j - tile, TILE)
+                    corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     if base > 0.0:
                         s0 = splat8(0.0)
                         s1 = splat8(0.0)
@@ -349,7 +349,8 @@ def gram_rows(
                         feature = integer_at(run_index, at + r)
                         target = repeat8(columns, j * d + feature)
                         difference = subtract8(load8(means, feature * LANES), target)
-                        product = gather8(products, feature * TILE + j - tile, d * TILE)
+                        place = feature * LANES + (j - tile) % LANES
+                        product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
                 if factored == run:
                     quadratic = solve(work, pivots, size, vector, corner)
