@@ -104,6 +104,56 @@ def gather8(
 
 
 @intrinsic
+def gather_at8(
+    typingctx: TypingContext, array: types.Array, places: types.Array, offset: types.Type
+) -> Typed:
+    """Return ``array[places[offset + lane]]`` for each lane; no place counts from the end."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        places = context.make_array(signature.args[1])(context, builder, args[1]).data
+        places = builder.gep(places, [args[2]])
+        vector = ir.Constant(_vector, ir.Undefined)
+        for number in range(LANES):
+            lane = ir.Constant(ir.IntType(32), number)
+            place = builder.load(builder.gep(places, [lane]))
+            vector = builder.insert_element(vector, builder.load(builder.gep(data, [place])), lane)
+        return vector
+
+    return vec8(array, places, types.intp), codegen
+
+
+@intrinsic
+def gather_sum8(
+    typingctx: TypingContext,
+    array: types.Array,
+    rows: types.Array,
+    row: types.Type,
+    places: types.Array,
+    place: types.Type,
+) -> Typed:
+    """Return ``array[rows[row + lane] + places[place + lane]]`` for each lane.
+
+    Eight loads, not the processor's gather: on Zen 4 that takes a third longer.
+    """
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        rows = context.make_array(signature.args[1])(context, builder, args[1]).data
+        places = context.make_array(signature.args[3])(context, builder, args[3]).data
+        rows, places = builder.gep(rows, [args[2]]), builder.gep(places, [args[4]])
+        vector = ir.Constant(_vector, ir.Undefined)
+        for number in range(LANES):
+            lane = ir.Constant(ir.IntType(32), number)
+            start = builder.load(builder.gep(rows, [lane]))
+            offset = builder.add(start, builder.load(builder.gep(places, [lane])))
+            vector = builder.insert_element(vector, builder.load(builder.gep(data, [offset])), lane)
+        return vector
+
+    return vec8(array, rows, types.intp, places, types.intp), codegen
+
+
+@intrinsic
 def gather_rows8(
     typingctx: TypingContext,
     array: types.Array,
