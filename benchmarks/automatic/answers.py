@@ -118,7 +118,7 @@ def compute_catboost(trial: Trial, store: Path) -> str:
     def fitted(some: LearningRows) -> FittedMember:
         model = kind(
             random_state=trial.seed, verbose=False, allow_writing_files=False, thread_count=1
-        ).fit(some.table, some.y)
+        ).fit(np.asarray(some.table), some.y)
         return FittedMember("catboost", model, True, rows.n_classes)
 
     out_of_fold = np.full((1 + len(LEVELS), len(rows.y), rows.n_classes or 1), np.nan)

@@ -37,6 +37,16 @@ def main(only: str = "") -> None:
             )
             for n in (512, 1024, 2048)
         },
+        "LargeScaleRidge, 2048 Fourier features, learned metric": LargeScaleRidge(
+            "fourier",
+            2048,
+            gamma=0.02,
+            alpha=0.1,
+            metric="learned",
+            cache_size=0,
+            n_jobs=2,
+            random_state=0,
+        ),
         "HistGradientBoostingRegressor": HistGradientBoostingRegressor(random_state=0),
         "HistGradientBoostingRegressor, 1000 iterations": HistGradientBoostingRegressor(
             max_iter=1000, random_state=0

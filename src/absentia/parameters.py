@@ -207,8 +207,9 @@ FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)
 COUNT_OR_ZERO = count_from(0)
 #: Of features, and of draws: one row of so many takes 128 MB, and a loop over them ends.
-MANY = count_from(1, 2**24)
-DRAWS = count_from(2, 2**24)
+MOST_DRAWS = 2**24
+MANY = count_from(1, MOST_DRAWS)
+DRAWS = count_from(2, MOST_DRAWS)
 #: How much to print; True is 1.
 VERBOSITY = FLAG | COUNT_OR_ZERO
 #: A model that something is wrapped around, not its class.

@@ -263,3 +263,10 @@ def test_words_about_itself():
 def test_pickles():
     beliefs, _ = example()
     assert_same(pickle.loads(pickle.dumps(beliefs)), beliefs)
+
+
+@pytest.mark.parametrize("column", ["town", 0.0, None, True])
+def test_a_column_of_categories_is_asked_for_by_its_number(column):
+    beliefs = Beliefs.from_moments(np.zeros((2, 1)), variances=0.1)
+    with pytest.raises(TypeError, match="column must be a number, 0 for the first of the 0"):
+        beliefs.probabilities(column)

@@ -45,7 +45,8 @@ def no_training(monkeypatch):
         (["describe", "t.csv", "--plot", "old.png"], "old.png exists already"),
         (["describe", "t.csv", "--plot", "holes.gif"], "one of .png, .svg, .pdf"),
         (["compare", "t.csv", "-t", "y", "--report", "t.csv"], "t.csv is a file"),
-        (["compare", "t.csv", "-t", "y", "--report", "site"], "holds other pages"),
+        (["compare", "t.csv", "-t", "y", "--report", "site"], "holds files of others"),
+        (["compare", "t.csv", "-t", "y", "--report", "mine"], "holds files of others"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -53,8 +54,9 @@ def test_what_is_there_stays(table, no_training, capsys, tmp_path, command, sent
     os.symlink("t.csv", "link.csv")
     for name in ("old", "old.csv", "old.png"):
         (tmp_path / name).write_text("precious")
-    for name in ("folder", "site"):
+    for name in ("folder", "site", "mine"):
         (tmp_path / name).mkdir()
+    (tmp_path / "mine" / "scores.csv").write_text("precious")
     (tmp_path / "site" / "index.html").write_text("precious")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert main(command) == 1
@@ -106,3 +108,42 @@ def test_the_standard_input_is_no_file_to_protect(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "-").write_text("a file of that name")
     check_output("out.csv", inputs=["-"])
+
+
+def test_a_report_replaces_a_report_and_nothing_else(tmp_path, monkeypatch, capsys):
+    from absentia.cli import files
+    from absentia.reports.report_page import Page
+
+    mine, ours = tmp_path / "mine", tmp_path / "ours"
+    for folder in (mine, ours):
+        folder.mkdir()
+        (folder / "scores.csv").write_text("1")
+    with pytest.raises(ValueError, match="holds files of others"):
+        files.check_folder(mine)
+    files.check_folder(mine, force=True)
+    (mine / "index.html").write_text("<html>absentia</html>")
+    with pytest.raises(ValueError, match="holds files of others"):
+        files.check_folder(mine)
+    (ours / "index.html").write_text(Page("Results").render())
+    files.check_folder(ours)
+    (mine / "index.html").unlink()
+    (mine / "results.sqlite").touch()  # a contest that was stopped goes on
+    files.check_folder(mine)
+    files.check_folder(tmp_path / "new" / "one")
+
+
+def test_the_folder_of_a_report_is_checked_before_anything_is_written(
+    tmp_path, monkeypatch, capsys
+):
+    from absentia.evaluation.running.store import Results
+
+    monkeypatch.chdir(tmp_path)
+    Results("r.sqlite").close()
+    held = [("mesquita", "smoke", 0, 1), ("mesquita", "smoke", 1, 1)]
+    monkeypatch.setattr(Results, "protocols", lambda self: held)
+    for name in ("mesquita-smoke-0", "mesquita-smoke-1"):
+        (tmp_path / "out" / name).mkdir(parents=True)
+    (tmp_path / "out" / "mesquita-smoke-1" / "scores.csv").write_text("precious")
+    assert main(["bench", "report", "r.sqlite", "-o", "out"]) == 1
+    assert "mesquita-smoke-1 holds files of others" in capsys.readouterr().err
+    assert not list((tmp_path / "out" / "mesquita-smoke-0").iterdir())

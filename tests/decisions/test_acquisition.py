@@ -348,3 +348,23 @@ def test_bad_input(machine):
         measure_next(machine, ROWS[:, :3])
     with pytest.raises(ValueError, match="must have the shape of X"):
         AcquisitionPolicy(machine).run(ROWS, np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"n_draws": 10**12}, "n_draws must be an integer from 16 to 16777216"),
+        ({"n_draws": 3}, "n_draws must be an integer from 16"),
+        ({"stop_below": float("nan")}, "stop_below must be a finite number"),
+        ({"worth_share": 2}, "worth_share must be a number from 0 to 1"),
+        ({"worth_share": float("nan")}, "worth_share must be a number from 0 to 1"),
+        ({"loss": lambda answers: 1.0}, "loss must return one number per row"),
+        ({"loss": lambda answers: answers}, "loss must return one number per row"),
+    ],
+)
+def test_numbers_and_losses_that_make_no_sense_are_refused(wrong, sentence):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    machine = LogisticRegression().fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match=sentence):
+        measure_next(machine, [[np.nan, np.nan, 0.3]], **wrong)

@@ -7,6 +7,7 @@ from absentia import AutoClassifier, GaussianDensity, LowRankDensity
 from absentia.densities.believing import fit_density
 from absentia.densities.shared_fits import shared_fits
 from absentia.engine.threads import map_on_threads
+from absentia.persistence.contents import inner_objects
 from absentia.tables import Table
 
 
@@ -86,3 +87,35 @@ def test_members_of_the_automatic_machine_share_the_densities_of_folds(fits):
     # Of the whole table and three folds as they are (draws for trees) and standardised, and of
     # the three folds of the search, which are in the units of the whole.
     assert len(fits) == 11
+
+
+@pytest.mark.parametrize("density", ["gaussian", "mixture", "low-rank"])
+def test_writing_to_one_density_leaves_the_other_as_it_was(density):
+    X = _rows()
+    with shared_fits():
+        first, second = (fit_density(density, Table(X), None, 0) for _ in range(2))
+    before = [array.copy() for array in _arrays(second)]
+    for array in _arrays(first):
+        array[...] = 0
+    for array, expected in zip(_arrays(second), before, strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_members_share_no_array_that_can_be_written_to():
+    X = _rows(n=60)
+    y = (np.nan_to_num(X[:, 0]) > 0).astype(int)
+    members = ["linear", "beliefs", "forest"]
+    machine = AutoClassifier(members=members, n_splits=2, n_repeats=1, random_state=0).fit(X, y)
+    owners = {}
+    parts = [*machine.committee_.members, machine.committee_.density]
+    for owner, part in enumerate(parts):
+        for array in _arrays(part):
+            if array.flags.writeable:
+                owners.setdefault(array.__array_interface__["data"][0], set()).add(owner)
+    assert owners
+    assert all(len(sharing) == 1 for sharing in owners.values())
+
+
+def _arrays(model):
+    found = [value for value in inner_objects(model) if isinstance(value, np.ndarray)]
+    return [array for array in found if array.size]

@@ -55,6 +55,27 @@ def test_factor_and_solve_match_lapack(size):
     np.testing.assert_allclose(out, expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 13])
+def test_a_vector_is_solved_for_on_the_way_to_the_same_bits(size):
+    rng = np.random.default_rng(size)
+    d = size + 2
+    flat = _lanes(_positive_definite(rng, d))
+    index = np.zeros((2, d), dtype=np.intp)
+    index[1, :size] = np.sort(rng.choice(d, size, replace=False))
+    work, pivots = aligned_empty(size**2 * LANES), aligned_empty(size * LANES)
+    determinant, out = np.empty(2 * LANES), np.empty(LANES)
+    vector = aligned_empty((size + 1) * LANES)
+    vector[:] = rng.normal(size=vector.size)
+    y, vector[size * LANES :] = vector[: size * LANES].copy(), 3.0
+    # The row of the index begins at entry d of it.
+    factor(flat, d, index, size, work, pivots, determinant, False, d, vector)
+    again, pivots_again = aligned_empty(size**2 * LANES), aligned_empty(size * LANES)
+    factor(flat, d, index[1].copy(), size, again, pivots_again, determinant)
+    _solve(again, pivots_again, size, y, 3.0, out)
+    np.testing.assert_array_equal(vector[size * LANES :], out)
+    np.testing.assert_array_equal(pivots, pivots_again)
+
+
 def test_determinant_neither_overflows_nor_underflows():
     size = 200
     for scale in (1e-30, 1e30):

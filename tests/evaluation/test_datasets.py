@@ -140,6 +140,15 @@ def test_a_digest_beside_a_file_counts_in_the_cache_only(folder, tmp_path):
     assert datasets.load("iris").X.shape == (2, 1)
 
 
+@pytest.mark.parametrize("digest", [b"", b"\n", b"\xff\xfe", b"0" * 63, b"A" * 64])
+def test_a_digest_that_is_none_does_not_turn_the_check_off(folder, tmp_path, digest):
+    (tmp_path / "cache").mkdir(exist_ok=True)
+    (tmp_path / "cache" / "iris.csv").write_text("a,target\n1,0\n2,1\n")
+    (tmp_path / "cache" / "iris.csv.sha256").write_bytes(digest)
+    with pytest.raises(ValueError, match="not the file that was recorded for 'iris'"):
+        datasets.load("iris", folder)
+
+
 def test_openml_is_asked_once_then_the_cache_answers(folder, openml):
     first = datasets.load("haberman", folder)
     assert first.task == "classification"

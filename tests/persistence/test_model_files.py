@@ -21,7 +21,12 @@ from sklearn import calibration, svm
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import IsolationForest, StackingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    IsolationForest,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -762,3 +767,26 @@ def test_loading_leaves_random_numbers_as_they_are(tmp_path):
     np.random.seed(7)
     assert drawn == np.random.rand()
     assert again.random_state.rand() == features.random_state.rand()
+
+
+@pytest.mark.parametrize("verbose", [1, 100])
+def test_loading_prints_nothing(tmp_path, capfd, verbose):
+    forest = RandomForestClassifier(3, random_state=0, n_jobs=2)
+    model = make_pipeline(SimpleImputer(), forest).fit(table(), targets_of("classes"))
+    forest.verbose = verbose
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert capfd.readouterr() == ("", "")
+    assert again[-1].verbose == verbose
+    again.predict(table())
+    assert capfd.readouterr() != ("", "")
+
+
+@pytest.mark.parametrize(
+    "model", [RandomForestClassifier(3, random_state=0), SVC(), absentia.LogisticRegression()]
+)
+def test_classes_that_are_not_those_of_the_scores_are_refused(model, tmp_path):
+    model.fit(np.nan_to_num(table()), targets_of("classes"))
+    model.classes_ = np.append(model.classes_, 9)
+    with pytest.raises(TypeError, match=r"load would refuse this model"):
+        save(model, tmp_path / "model")

@@ -343,3 +343,15 @@ def test_scores_that_differ_by_rounding_are_ties():
     sets = ConformalClassifier(FrozenEstimator(Shares().fit(X, y))).fit(X, y)
     for n in range(1, 8):  # 40 of 100 rows are of the rarer class, so that 0.9 needs both
         assert sets.predict_set(X[:n]).members.all()
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+@pytest.mark.parametrize("method", ["nested*", "cross"])
+def test_a_class_that_only_calibrates_is_named_as_the_reason(method):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.r_[np.zeros(39), 1]
+    # With seed 0 a single split holds the only row of the class out; folds always do.
+    model = ConformalClassifier(
+        LogisticRegression(), method=method, calibration_size=0.9, random_state=0
+    )
+    with pytest.raises(ValueError, match="rows to train on are all of one class"):
+        model.fit(X, y)

@@ -101,6 +101,14 @@ def test_files_that_are_too_large_or_no_tables_are_refused(client, monkeypatch):
     assert client.post("api/open?example=nothing").status == 400
 
 
+def test_what_a_page_never_sends_gets_a_sentence(client):
+    space = client.post("api/open", b"a,b\n1,2\n3,4\n").json()["workspace"]
+    for content in (b"[" * 100_000, b"[1]", b"{", b'{"kinds": [1]}', b'{"kinds": {"a": []}}'):
+        response = client.post(f"api/{space}/read", content)
+        assert response.status == 400
+        assert response.json()["error"]
+
+
 def finished(client, space, seconds=240.0):
     """Wait for the work of a workspace."""
     end = time.monotonic() + seconds

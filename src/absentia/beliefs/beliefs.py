@@ -277,15 +277,21 @@ class Beliefs(Stored, ShownBeliefs):
         Parameters
         ----------
         column : int
-            Which of the columns of categories.
+            Which of the columns of categories, in their order: 0 is the first. Beliefs know no
+            names.
 
         Returns
         -------
         ndarray of shape (n_samples, n_categories)
             One for a category that was observed.
         """
-        if self.codes is None or not 0 <= column < self.codes.shape[1]:
-            n_columns = 0 if self.codes is None else self.codes.shape[1]
+        n_columns = 0 if self.codes is None else self.codes.shape[1]
+        if isinstance(column, bool) or not isinstance(column, int | np.integer):
+            raise TypeError(
+                f"column must be a number, 0 for the first of the {n_columns} columns of "
+                f"categories, found {column!r}. Beliefs know no names of columns."
+            )
+        if self.codes is None or not 0 <= column < n_columns:
             raise IndexError(f"category column {column} of beliefs that have {n_columns}")
         return row_probabilities(self.prior, self.codes, self.weights(), column)
 

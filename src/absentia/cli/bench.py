@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from absentia.cli.terminal import JobsOption, QuietOption, stop, words_of
+from absentia.cli.terminal import ForceOption, JobsOption, QuietOption, stop, words_of
 
 __all__ = ["bench"]
 
@@ -110,13 +110,17 @@ def report_results(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the report goes.")
     ] = Path("report"),
+    force: ForceOption = False,
 ) -> None:
     """Write a page with pictures and tables, and the same as PNG and CSV."""
-    from absentia.evaluation.reporting.report import write_reports
+    from absentia.cli.files import check_folder
+    from absentia.evaluation.reporting.report import report_folders, write_reports
     from absentia.evaluation.running.store import Results
 
     if not results.is_file():
         raise ValueError(f"There is no file {results}.")
     with Results(results, read_only=True) as store:
+        for folder in report_folders(store, output):
+            check_folder(folder, force=force)
         for page in write_reports(store, output):
             print(page)

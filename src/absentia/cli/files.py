@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from absentia.reports.report_page import is_page_of_ours
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import read_delimited
 from absentia.tables.files.whole_files import replaced
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["check_folder", "check_output", "read_table", "table_name", "write_table"]
+
+#: What a report consists of.
+_REPORT_ENDINGS = (".html", ".csv", ".png")
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -101,11 +105,24 @@ def check_output(
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
-    """Raise where a report could not be written into a folder, or would replace other pages."""
+    """Raise where a report could not be written into a folder, or would replace other files.
+
+    A report may replace a report: its page says who made it. A contest that was stopped has left
+    its results and no page.
+    """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give the name of a folder.")
-    if (folder / "index.html").exists() and not (folder / "results.sqlite").exists() and not force:
-        raise ValueError(f"{folder} holds other pages: give another name, or --force.")
+    page = folder / "index.html"
+    if page.exists():
+        ours = is_page_of_ours(page)
+    else:
+        written = [path for path in folder.glob("*.*") if path.suffix in _REPORT_ENDINGS]
+        ours = not written or (folder / "results.sqlite").exists()
+    if not ours and not force:
+        raise ValueError(
+            f"{folder} holds files of others, which a report would replace: give another name, or "
+            "--force."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder)
 

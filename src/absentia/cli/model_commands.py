@@ -43,7 +43,7 @@ def train(
         str,
         typer.Option(
             help="automatic (an average of different models), or one machine: genrbf, genrbf-mask "
-            "(uses missingness), genrbf-mixture, expected-rbf, esd or egk."
+            "(uses missingness), genrbf-mixture, genrbf-low-rank, expected-rbf, esd or egk."
         ),
     ] = "automatic",
     time_budget: Annotated[

@@ -15,6 +15,7 @@ from absentia.decisions.expected_gains import Gains, gains_of_one, gains_of_two,
 from absentia.decisions.gains_from_draws import gains_from_draws
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
 from absentia.densities.unknowns import Unknowns
+from absentia.parameters import FINITE, MOST_DRAWS, SHARE, count_from
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ def measure_next(
     risk = _read_loss(loss, questions.classifies)
     if lookahead not in (1, 2, "auto"):
         raise ValueError(f"lookahead must be 1, 2 or 'auto', found {lookahead!r}.")
+    SHARE.check("worth_share", worth_share)
+    FINITE.check("stop_below", stop_below)
     table = rows if isinstance(rows, Table) else rows.table
     candidates = unknowns.missing(table.array) & _wanted(among, names)
     if budget is not None:
@@ -274,8 +277,6 @@ def measure_next(
         ).gain
     if worth is not None:
         known = read_costs(worth, names, "worth", missing=0.0)
-        if not 0 <= worth_share <= 1:
-            raise ValueError(f"worth_share must be a number from 0 to 1, found {worth_share!r}.")
         gain = blended_gain(gain, known, candidates[first], worth_share)
     after = found.after
     if loss == "variance" or (loss is None and not questions.classifies):
@@ -326,7 +327,7 @@ def _read_loss(loss: Any, classifies: bool) -> Loss:
     if loss is None:
         loss = "log" if classifies else "variance"
     if callable(loss):
-        return loss
+        return _checked_loss(loss)
     fitting = ("log", "brier", "size") if classifies else ("variance", "width")
     if loss not in LOSSES:
         raise ValueError(
@@ -342,14 +343,28 @@ def _read_loss(loss: Any, classifies: bool) -> Loss:
     return LOSSES[loss]
 
 
+def _checked_loss(loss: Loss) -> Loss:
+    """Return a user's loss, what it returns checked."""
+
+    def checked(answers: FloatArray) -> FloatArray:
+        losses = np.asarray(loss(answers), dtype=np.float64)
+        if losses.shape != (len(answers),):
+            raise ValueError(
+                f"loss must return one number per row, an array of shape ({len(answers)},) for "
+                f"answers of shape {answers.shape}, found shape {losses.shape}."
+            )
+        return losses
+
+    return checked
+
+
 def _check_draws(n_draws: int, questions: Questions) -> None:
     if questions.region is not None:
         raise ValueError(
             f"n_draws averages answers, and a region is no average of regions: leave n_draws out "
             f"for loss={questions.region!r}."
         )
-    if not isinstance(n_draws, int | np.integer) or n_draws < 16:
-        raise ValueError(f"n_draws must be a whole number of at least 16, found {n_draws!r}.")
+    count_from(16, MOST_DRAWS).check("n_draws", n_draws)
 
 
 def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:

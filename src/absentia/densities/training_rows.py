@@ -115,7 +115,7 @@ class TrainingRows:
         scaling = Scaling.of(table, weights, limits)
         scaling.check_units([names[j] for j in columns])
         if limits is not None:
-            limits = scaling.forward(limits[0]), scaling.forward(limits[1])
+            limits = scaling.forward_limits(*limits)
         return cls(
             scaling.forward(table),
             weights,

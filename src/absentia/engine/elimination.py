@@ -12,6 +12,7 @@ from absentia.engine.lanes import (
     add8,
     divide8,
     exponent8,
+    integer_at,
     load8,
     mantissa8,
     multiply8,
@@ -28,16 +29,31 @@ _PIVOTS_PER_EXTRACTION = 4
 
 
 @compiled(error_model="numpy")
-def factor(matrix, stride, index, size, work, pivots, determinant, any_range=False):
+def factor(
+    matrix,
+    stride,
+    index,
+    size,
+    work,
+    pivots,
+    determinant,
+    any_range=False,
+    first=0,
+    vector=None,
+    start=0,
+):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
     Left-looking ``L D L'``, two columns at a time and in blocks of two by two: one division a
-    pivot, no square root, as many loads as multiply-adds, and each entry is stored once.
+    pivot, no square root, as many loads as multiply-adds, and each entry is stored once. Where
+    eight vectors are given they are solved for on the way, to the same bits as by :func:`solve`:
+    alone that waits for every entry in turn.
 
     Parameters
     ----------
     matrix : flat lanes of eight matrices of ``stride`` columns; the lower triangle is read
-    index : int array, ascending
+        From entry ``start`` on.
+    index : int array, ascending from entry ``first`` on
     size : int, how many entries of ``index`` to use
     work : flat lanes, at least ``size ** 2`` groups
         On return group ``c * size + r`` holds ``(L D)[r, c]``, for ``r > c``.
@@ -47,8 +63,18 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
         On return mantissa and exponent (base two) of the determinants.
     any_range : bool
         Whether pivots may lie outside 1e-75 to 1e75; costs an extraction of the exponent a pivot.
+    first : int
+    vector : flat lanes, ``size + 1`` groups
+        Eight vectors ``y``, overwritten, and behind them a number, of which ``y' inv(M) y`` is
+        subtracted.
+    start : int
     """
     one = splat8(1.0)
+    total = splat8(0.0)
+    y0 = total
+    y1 = total
+    if vector is not None:
+        total = load8(vector, size * LANES)
     mantissa = one
     exponent = splat8(0.0)
     step = size * LANES
@@ -56,19 +82,28 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
     for c in range(0, size - 1, 2):
         left = c * step
         right = left + step
-        left_column = index[c]
-        right_column = index[c + 1]
+        left_column = integer_at(index, first + c)
+        right_column = integer_at(index, first + c + 1)
+        if vector is not None:
+            y0 = load8(vector, c * LANES)
+            y1 = load8(vector, (c + 1) * LANES)
         # -L of these two rows, where the upper triangle of the two columns would be.
         for k in range(c):
             pivot = load8(pivots, k * LANES)
             place = k * step + c * LANES
-            store8(work, left + k * LANES, multiply8(load8(work, place), pivot))
-            store8(work, right + k * LANES, multiply8(load8(work, place + LANES), pivot))
+            z0 = load8(work, place)
+            z1 = load8(work, place + LANES)
+            store8(work, left + k * LANES, multiply8(z0, pivot))
+            store8(work, right + k * LANES, multiply8(z1, pivot))
+            if vector is not None:
+                scaled = load8(vector, k * LANES)
+                y0 = multiply_add8(scaled, z0, y0)
+                y1 = multiply_add8(scaled, z1, y1)
         # The diagonal block
-        row = index[c + 1] * stride
-        d0 = load8(matrix, (left_column * stride + left_column) * LANES)
-        coupling = load8(matrix, (row + left_column) * LANES)
-        d1 = load8(matrix, (row + right_column) * LANES)
+        row = right_column * stride
+        d0 = load8(matrix, start + (left_column * stride + left_column) * LANES)
+        coupling = load8(matrix, start + (row + left_column) * LANES)
+        d1 = load8(matrix, start + (row + right_column) * LANES)
         for k in range(c):
             u0 = load8(work, left + k * LANES)
             z0 = load8(work, k * step + c * LANES)
@@ -79,8 +114,17 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
         inverse = negate8(divide8(one, d0))
         ratio = multiply8(coupling, inverse)
         d1 = multiply_add8(coupling, ratio, d1)
+        next_inverse = negate8(divide8(one, d1))
         store8(pivots, c * LANES, inverse)
-        store8(pivots, (c + 1) * LANES, negate8(divide8(one, d1)))
+        store8(pivots, (c + 1) * LANES, next_inverse)
+        if vector is not None:
+            scaled = multiply8(y0, inverse)
+            store8(vector, c * LANES, scaled)
+            total = multiply_add8(scaled, y0, total)
+            y1 = multiply_add8(scaled, coupling, y1)
+            scaled = multiply8(y1, next_inverse)
+            store8(vector, (c + 1) * LANES, scaled)
+            total = multiply_add8(scaled, y1, total)
         store8(work, left + (c + 1) * LANES, coupling)
         mantissa = multiply8(mantissa, d0)
         if any_range:
@@ -93,12 +137,12 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
             mantissa = mantissa8(mantissa)
             since_extraction = 0
         for r in range(c + 2, size - 1, 2):
-            row = index[r] * stride
-            m00 = load8(matrix, (row + left_column) * LANES)
-            m01 = load8(matrix, (row + right_column) * LANES)
-            row = index[r + 1] * stride
-            m10 = load8(matrix, (row + left_column) * LANES)
-            m11 = load8(matrix, (row + right_column) * LANES)
+            row = integer_at(index, first + r) * stride
+            m00 = load8(matrix, start + (row + left_column) * LANES)
+            m01 = load8(matrix, start + (row + right_column) * LANES)
+            row = integer_at(index, first + r + 1) * stride
+            m10 = load8(matrix, start + (row + left_column) * LANES)
+            m11 = load8(matrix, start + (row + right_column) * LANES)
             for k in range(c):
                 z0 = load8(work, k * step + r * LANES)
                 z1 = load8(work, k * step + (r + 1) * LANES)
@@ -114,9 +158,9 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
             store8(work, right + (r + 1) * LANES, multiply_add8(m10, ratio, m11))
         if size % 2:
             r = size - 1
-            row = index[r] * stride
-            m00 = load8(matrix, (row + left_column) * LANES)
-            m01 = load8(matrix, (row + right_column) * LANES)
+            row = integer_at(index, first + r) * stride
+            m00 = load8(matrix, start + (row + left_column) * LANES)
+            m01 = load8(matrix, start + (row + right_column) * LANES)
             for k in range(c):
                 z0 = load8(work, k * step + r * LANES)
                 m00 = multiply_add8(z0, load8(work, left + k * LANES), m00)
@@ -125,17 +169,26 @@ def factor(matrix, stride, index, size, work, pivots, determinant, any_range=Fal
             store8(work, right + r * LANES, multiply_add8(m00, ratio, m01))
     if size % 2:
         c = size - 1
-        d0 = load8(matrix, (index[c] * stride + index[c]) * LANES)
+        d0 = load8(matrix, start + integer_at(index, first + c) * (stride + 1) * LANES)
+        if vector is not None:
+            y0 = load8(vector, c * LANES)
         for k in range(c):
             z0 = load8(work, k * step + c * LANES)
             d0 = multiply_add8(z0, multiply8(z0, load8(pivots, k * LANES)), d0)
-        store8(pivots, c * LANES, negate8(divide8(one, d0)))
+            if vector is not None:
+                y0 = multiply_add8(load8(vector, k * LANES), z0, y0)
+        inverse = negate8(divide8(one, d0))
+        store8(pivots, c * LANES, inverse)
+        if vector is not None:
+            total = multiply_add8(multiply8(y0, inverse), y0, total)
         mantissa = multiply8(mantissa, d0)
         if any_range:
             exponent = add8(exponent8(mantissa), exponent)
             mantissa = mantissa8(mantissa)
     store8(determinant, 0, mantissa)
     store8(determinant, LANES, exponent)
+    if vector is not None:
+        store8(vector, size * LANES, total)
 
 
 @compiled(error_model="numpy")

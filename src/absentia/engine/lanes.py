@@ -154,6 +154,70 @@ def gather_sum8(
 
 
 @intrinsic
+def gather_rows8(
+    typingctx: TypingContext,
+    array: types.Array,
+    start0: types.Type,
+    start1: types.Type,
+    start2: types.Type,
+    start3: types.Type,
+    start4: types.Type,
+    start5: types.Type,
+    start6: types.Type,
+    start7: types.Type,
+    places: types.Array,
+    offset: types.Type,
+) -> Typed:
+    """Return ``array[start + places[offset + lane]]``, with a start to each lane.
+
+    Eight loads, not the processor's gather: on Zen 4 that takes a third longer. The starts are
+    values, so that a loop over places keeps them in registers.
+    """
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        places = context.make_array(signature.args[LANES + 1])(context, builder, args[LANES + 1])
+        first = builder.gep(places.data, [args[LANES + 2]])
+        vector = ir.Constant(_vector, ir.Undefined)
+        for number in range(LANES):
+            lane = ir.Constant(ir.IntType(32), number)
+            row = builder.gep(data, [args[1 + number]])
+            place = builder.load(builder.gep(first, [lane]))
+            vector = builder.insert_element(vector, builder.load(builder.gep(row, [place])), lane)
+        return vector
+
+    return vec8(array, *[types.intp] * LANES, places, types.intp), codegen
+
+
+@intrinsic
+def gather_behind8(
+    typingctx: TypingContext,
+    array: types.Array,
+    starts: types.Array,
+    places: types.Array,
+    offset: types.Type,
+) -> Typed:
+    """Return ``array[starts[lane] + LANES * places[offset + lane]]`` for each lane."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        starts = context.make_array(signature.args[1])(context, builder, args[1]).data
+        places = context.make_array(signature.args[2])(context, builder, args[2]).data
+        places = builder.gep(places, [args[3]])
+        vector = ir.Constant(_vector, ir.Undefined)
+        for number in range(LANES):
+            lane = ir.Constant(ir.IntType(32), number)
+            start = builder.gep(data, [builder.load(builder.gep(starts, [lane]))])
+            place = builder.load(builder.gep(places, [lane]))
+            groups = builder.mul(place, ir.Constant(place.type, LANES))
+            value = builder.load(builder.gep(start, [groups]))
+            vector = builder.insert_element(vector, value, lane)
+        return vector
+
+    return vec8(array, starts, places, types.intp), codegen
+
+
+@intrinsic
 def integer_at(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
     """Return ``array[offset]`` of signed integers, an offset that does not count from the end."""
 
@@ -346,16 +410,19 @@ def _power_of_two8(typingctx: TypingContext, shifted: types.Type) -> Typed:
 
 
 @intrinsic
-def _zero_below8(
-    typingctx: TypingContext, value: types.Type, argument: types.Type, bound: types.Type
+def where_at_least8(
+    typingctx: TypingContext,
+    argument: types.Type,
+    bound: types.Type,
+    value: types.Type,
+    otherwise: types.Type,
 ) -> Typed:
-    """Return ``value`` where ``argument >= bound``, elsewhere zero."""
+    """Return ``value`` where ``argument >= bound``, elsewhere ``otherwise``."""
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        keep = builder.fcmp_ordered(">=", args[1], args[2])
-        return builder.select(keep, args[0], _repeated(0.0))
+        return builder.select(builder.fcmp_ordered(">=", args[0], args[1]), args[2], args[3])
 
-    return vec8(vec8, vec8, vec8), codegen
+    return vec8(vec8, vec8, vec8, vec8), codegen
 
 
 @intrinsic
@@ -364,16 +431,6 @@ def count_ones(typingctx: TypingContext, word: types.Type) -> Typed:
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         return builder.ctpop(args[0])
-
-    return types.intp(types.uint64), codegen
-
-
-@intrinsic
-def lowest_one(typingctx: TypingContext, word: types.Type) -> Typed:
-    """Return the place of the lowest set bit of an unsigned integer of 64 bits, not zero."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.intp(types.uint64), codegen
 
@@ -404,7 +461,8 @@ def exp8(x):
     p = multiply_add8(p, r, splat8(0.5))
     p = multiply_add8(p, r, splat8(1.0))
     p = multiply_add8(p, r, splat8(1.0))
-    return _zero_below8(multiply8(p, _power_of_two8(shifted)), x, splat8(-708.0))
+    value = multiply8(p, _power_of_two8(shifted))
+    return where_at_least8(x, splat8(-708.0), value, splat8(0.0))
 
 
 @compiled()

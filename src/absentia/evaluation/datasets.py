@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
+import re
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
+from absentia.tables.files.whole_files import replaced
 
 __all__ = ["Dataset", "Record", "available", "best_constant", "guess_task", "load", "records"]
 
@@ -340,7 +342,8 @@ def _download(record: Record) -> Path:
     # Written under another name first: a download that is cut off leaves nothing behind.
     unfinished = folder / f"{record.name}.{os.getpid()}.part"
     frame.to_csv(unfinished, index=False)
-    _digest_file(path).write_text(_sha256(unfinished) + "\n", encoding="ascii")
+    with replaced(_digest_file(path)) as draft:
+        draft.write_text(_sha256(unfinished) + "\n", encoding="ascii")
     unfinished.replace(path)
     return path
 
@@ -356,7 +359,10 @@ def _expected_digest(path: Path, record: Record | None) -> str:
     """
     beside = _digest_file(path)
     if path.resolve().parent == cache_folder().resolve() and beside.is_file():
-        return beside.read_text(encoding="ascii").strip()
+        digest = beside.read_bytes().strip()
+        # A disk that was full leaves an empty file, which says nothing about the data.
+        if re.fullmatch(rb"[0-9a-f]{64}", digest):
+            return digest.decode("ascii")
     return record.sha256 if record else ""
 
 

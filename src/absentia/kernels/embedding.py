@@ -9,6 +9,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
 from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.linear import centred_at
 from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
@@ -83,7 +84,9 @@ class EmbeddingRBF(Kernel):
         return EmbeddingRBF(inner, theta)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        inner = _with_diagonal(self.kernel, "independent")
+        # Distances do not depend on where inner products are counted from, their digits do.
+        centre = (P if Q is None else Q).mean().mean(axis=0)
+        inner = centred_at(_with_diagonal(self.kernel, "independent"), centre)
         left = inner._diag(P)
         right = left if Q is None else inner._diag(Q)
         K = inner._gram(P, Q, n_jobs)
@@ -119,6 +122,7 @@ def _one_over_feature_variance(kernel: Kernel, prior: Prior) -> float:
         patterns=Patterns.of_mask(np.ones((1, prior.n_features), dtype=bool)),
         prior=prior,
     )
+    kernel = centred_at(kernel, prior.mean())
     same = _with_diagonal(kernel, "same")._diag(anything)[0]
     variance = float(same - _with_diagonal(kernel, "independent")._diag(anything)[0])
     return 1.0 / variance if variance > 0 else 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from absentia.beliefs import Beliefs
@@ -39,7 +41,8 @@ def kernel_variance(
     independent rows with means ``a``, ``b`` and covariances ``A``, ``B``:
 
     - :class:`ExpectedLinear`: ``var(x'y) = tr(AB) + a'Ba + b'Ab``, Eq. (6) of [Anderson2011]_,
-      for mixtures through their overall moments, which is exact;
+      for mixtures through their overall moments, which is exact; ``a`` and ``b`` are counted from
+      the centre of the kernel, where it has one;
     - :class:`ExpectedRBF`: ``E[k with 2 gamma] - E[k]²``, since the square of an RBF is an RBF of
       twice the gamma, Eq. (7) of [Anderson2011]_; for mixtures both terms are the mixture's.
 
@@ -80,7 +83,7 @@ def kernel_variance(
     resolved = _supported(kernel)._resolved_for(P, Q)
     DIAGONAL.check("diagonal", diagonal)
     if isinstance(resolved, ExpectedLinear):
-        V = _linear(P, Q, n_jobs)
+        V = _linear(P, Q, resolved.centre, n_jobs)
     else:
         V = with_params(resolved, gamma=2 * resolved.gamma)(P, Q, n_jobs=n_jobs)
         K = resolved(P, Q, n_jobs=n_jobs)
@@ -114,7 +117,8 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
     resolved = _supported(kernel)._resolved_for(P, None)
     DIAGONAL.check("diagonal", diagonal)
     if isinstance(resolved, ExpectedLinear):
-        return _linear_same(P) if diagonal == "same" else _linear_independent(P)
+        linear = _linear_same if diagonal == "same" else _linear_independent
+        return linear(P, resolved.centre)
     if diagonal == "same":
         return np.zeros(len(P))
     apart = with_params(resolved, diagonal="independent")
@@ -163,11 +167,11 @@ def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:
     return kernel
 
 
-def _linear(P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+def _linear(P: Beliefs, Q: Beliefs | None, centre: Any, n_jobs: int | None) -> FloatArray:
     R = P if Q is None else Q
     columns = uncertain_columns(P, R)
-    x = BeliefMoments(P, columns=columns)
-    y = x if Q is None else BeliefMoments(Q, columns=columns)
+    x = BeliefMoments(P, columns=columns, centre=centre)
+    y = x if Q is None else BeliefMoments(Q, columns=columns, centre=centre)
     return assembled(
         lambda rows, others: inner_product_variance(x, y, rows, others),
         (len(P), len(R)),
@@ -177,16 +181,16 @@ def _linear(P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
     )
 
 
-def _linear_independent(P: Beliefs) -> FloatArray:
-    x = BeliefMoments(P, columns=uncertain_columns(P))
+def _linear_independent(P: Beliefs, centre: Any) -> FloatArray:
+    x = BeliefMoments(P, columns=uncertain_columns(P), centre=centre)
     return paired_inner_product_variance(x, x)
 
 
-def _linear_same(P: Beliefs) -> FloatArray:
+def _linear_same(P: Beliefs, centre: Any) -> FloatArray:
     """Return ``var(x'x)``: within the components, and between them."""
     means, variances = np.empty((2, len(P), P.n_components))
     for c in range(P.n_components):
-        x = BeliefMoments(P, component=c)
+        x = BeliefMoments(P, component=c, centre=centre)
         means[:, c] = np.einsum("ij,ij->i", x.means, x.means) + x.traces()
         # var(x'x) = 2 tr(AA) + 4 a'Aa, and for two independent draws half of each.
         variances[:, c] = 2 * paired_inner_product_variance(x, x)

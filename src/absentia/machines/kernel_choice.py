@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from absentia.beliefs import Beliefs
 from absentia.densities.named_densities import DensityEstimator
 from absentia.kernels.base import Kernel
+from absentia.kernels.linear import centred_at
 from absentia.kernels.metric import Widths, resolve_gamma
 from absentia.kernels.named_kernels import CategoryWeight, MaskWeight, make_kernel
 from absentia.machines.relevance import RelevantColumns
@@ -48,9 +49,23 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
 
     def _make_kernel(self, gamma: Widths) -> Kernel:
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
-        return make_kernel(
-            self.kernel, gamma, self._first_mask_weight(), self._first_category_weight()
+        return self._settled(
+            make_kernel(
+                self.kernel, gamma, self._first_mask_weight(), self._first_category_weight()
+            )
         )
+
+    def _ignores_offsets(self) -> bool:
+        """Return whether answers are the same for the kernels ``k(x, y) + g(x) + g(y)``.
+
+        They are where coefficients sum to zero (an intercept that is not penalised), and where the
+        machine centres the matrix for itself.
+        """
+        return False
+
+    def _settled(self, kernel: Kernel) -> Kernel:
+        """Return the kernel as the machine uses it: far from zero, linear ones need a centre."""
+        return centred_at(kernel, "auto") if self._ignores_offsets() else kernel
 
     def _kernel_before_fit(self) -> Kernel:
         own_gamma = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused

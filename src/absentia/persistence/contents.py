@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.isotonic import IsotonicRegression
 
+from absentia.persistence.stored_encoders import check_encoder
 from absentia.persistence.stored_trees import check_trees
+from absentia.persistence.trust import trusted_types
 from absentia.tables.stored import Stored
 
 __all__ = ["check_contents", "inner_objects"]
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
+#: Attributes that hold a function: of scorers, and of selections of columns.
+_FUNCTIONS = ("_score_func", "score_func")
 
 
 def check_contents(model: BaseEstimator) -> None:
@@ -24,6 +30,7 @@ def check_contents(model: BaseEstimator) -> None:
     (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to.
     """
     for value in inner_objects(model):
+        _check_functions(value)
         if isinstance(value, Stored):
             type(value).validate(value)
         elif isinstance(value, np.random.RandomState):
@@ -34,6 +41,7 @@ def check_contents(model: BaseEstimator) -> None:
             _check_methods(value)
             if isinstance(value, BaseEstimator):
                 _check_parameters(value)
+                check_encoder(value)
 
 
 def inner_objects(model: BaseEstimator) -> Iterator[Any]:
@@ -59,6 +67,25 @@ def _inner_values(value: object) -> list[Any]:
         return []
     checked = check_trees(value)
     return [v for name, v in getattr(value, "__dict__", {}).items() if name not in checked]
+
+
+def _check_functions(value: object) -> None:
+    """Refuse functions but metrics in scorers and scores of columns: predictions call neither."""
+    if isinstance(value, dict):
+        held = {"": [*value.keys(), *value.values()]}
+    elif isinstance(value, list | tuple | set):
+        held = {"": list(value)}
+    elif isinstance(value, np.ndarray):
+        held = {"": list(value.flat) if value.dtype == object else []}
+    elif type(value) not in trusted_types():
+        return  # what an object of a trusted type made of its state, no part of a file
+    else:
+        held = {name: [inner] for name, inner in getattr(value, "__dict__", {}).items()}
+        if isinstance(value, IsotonicRegression) and hasattr(value, "X_thresholds_"):
+            held.pop("f_", None)  # made anew from the thresholds, whatever a file says
+    for name, inner in held.items():
+        if name not in _FUNCTIONS and any(isinstance(one, FunctionType) for one in inner):
+            raise ValueError(f"a function in a {type(value).__name__}, which might call it")
 
 
 def _check_methods(value: object) -> None:

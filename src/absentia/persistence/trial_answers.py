@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.tables.plan.column_plan import ColumnPlan
 
 __all__ = ["check_answers"]
 
@@ -93,7 +94,22 @@ def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:
         raise ValueError(_sentence(model, name, error)) from error
     if isinstance(answer, np.ndarray) and answer.shape[:1] != (1,):
         raise ValueError(f"{type(model).__name__}.{name} answers one row by {answer.shape}")
+    _check_classes(model, name, answer)
     return True
+
+
+def _check_classes(model: BaseEstimator, name: str, answer: Any) -> None:
+    """Raise ValueError where a model scores more or fewer classes than it knows."""
+    classes = getattr(model, "classes_", None)
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
+        return
+    if name not in ("predict_proba", "decision_function") or not isinstance(answer, np.ndarray):
+        return
+    n = len(classes)
+    fitting = {n} if name == "predict_proba" else {n, n * (n - 1) // 2}  # or one per pair
+    found = 1 if answer.ndim == 1 else answer.shape[1]
+    if found not in fitting:
+        raise ValueError(f"{type(model).__name__}.{name} of {n} classes has {found} columns")
 
 
 def _said_on_purpose(error: Exception) -> bool:
@@ -132,6 +148,9 @@ def _trial_tables(model: BaseEstimator) -> list[Any]:
         return [np.full((1, 1), np.nan)]
     unknown = np.full((1, int(n_features)), np.nan)
     names = getattr(model, "feature_names_in_", None)
+    plan = getattr(model, "plan_", None)
+    if names is None and isinstance(plan, ColumnPlan) and len(plan.names) == n_features:
+        names = plan.names  # of an encoder, which finds its columns by their names
     if names is None:
         return [unknown, np.zeros_like(unknown)]
     try:
@@ -145,17 +164,25 @@ def _trial_tables(model: BaseEstimator) -> list[Any]:
 
 @contextmanager
 def _undisturbed(inner: list[Any]) -> Iterator[None]:
-    """Leave warnings and the states of random numbers as they were."""
+    """Leave warnings and the states of random numbers as they were, and print nothing."""
+    # A forest tells of its progress when it predicts, too. Its own word for it is taken away, since
+    # the standard output belongs to all threads of a program.
+    talkative = [v for v in inner if isinstance(v, BaseEstimator) and "verbose" in vars(v)]
+    wordings = [v.verbose for v in talkative]
     legacy = [v for v in inner if isinstance(v, np.random.RandomState)]
     states = [v.get_state(legacy=False) for v in legacy]
     generators = [v for v in inner if isinstance(v, np.random.Generator)]
     positions = [v.bit_generator.state for v in generators]
     common = np.random.get_state(legacy=False)
     try:
+        for talker in talkative:
+            talker.verbose = 0
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
+        for wording, talker in zip(wordings, talkative, strict=True):
+            talker.verbose = wording
         np.random.set_state(common)
         for state, twister in zip(states, legacy, strict=True):
             twister.set_state(state)

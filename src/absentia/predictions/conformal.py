@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import Tags, get_tags
@@ -97,7 +97,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
     ) -> dict[str, object]:
         return {
             "estimator_": model[0] if len(model) == 1 else model,
-            "calibration_": Calibration(table, tuple(models), which),
+            "calibration_": Calibration(table.kept(), tuple(models), which),
             "calibration_targets_": y,
         }
 
@@ -139,6 +139,13 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
 
 
 def _fitted(templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray) -> Fitted:
+    if is_classifier(templates[0]) and len(np.unique(y[rows])) < 2 <= len(np.unique(y)):
+        raise ValueError(
+            f"The {len(rows)} rows to train on are all of one class: of the others there are so "
+            "few that the split put all of them among the rows that calibrate. Give more rows of "
+            "the rare classes, another random_state, or a model that is fitted already "
+            "(FrozenEstimator)."
+        )
     some = table.take(rows)
     return tuple(clone(template).fit(some, y[rows]) for template in templates)
 

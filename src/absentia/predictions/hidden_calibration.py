@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,13 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.missingness import Patterns
 from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
+from absentia.tables.kept_frames import KeptFrame
 from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns
 from absentia.tables.reading import is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
-__all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "rank_of_quantile"]
+__all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "KeptTable", "rank_of_quantile"]
 
 #: From a fitted model and rows to what scores are computed from, (n_samples, width).
 Answer = Callable[[Fitted, Any], FloatArray]
@@ -59,8 +61,8 @@ class HidingTable(Stored, Rows):
 
     Attributes
     ----------
-    kind : array or frame
-        What the user passed, whose kind every table of hidden rows has.
+    kind : frame or None
+        The frame that the user passed, whose kind every table of hidden rows has.
     values : ndarray of shape (n_samples, n_features), or a pandas frame
     mask : ndarray of bool, shape (n_samples, n_features)
     """
@@ -77,7 +79,7 @@ class HidingTable(Stored, Rows):
     def of(cls, X: Any) -> HidingTable:
         """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
         if isinstance(X, Table) and X.lower is not None and X.upper is not None:
-            return LimitedHidingTable(X.array, X.array, X.unknown, X.lower, X.upper)
+            return LimitedHidingTable(None, X.array, X.unknown, X.lower, X.upper)
         X = X.as_given() if isinstance(X, Table) else X
         if hasattr(X, "iloc"):
             if not len(X):
@@ -87,7 +89,20 @@ class HidingTable(Stored, Rows):
                 )
             return cls(X, X, X.isna().to_numpy())
         values = as_table(X)
-        return cls(X, values, np.isnan(values))
+        return cls(X if is_frame(X) else None, values, np.isnan(values))
+
+    def kept(self) -> HidingTable | KeptTable:
+        """Return the same rows in a form that a fitted model can keep, and write to a file."""
+        if self.kind is None:
+            return self
+        names = tuple(self.kind.columns)
+        if hasattr(self.values, "iloc"):
+            return KeptTable("pandas", names, KeptFrame.of(self.values), self.mask)
+        return KeptTable("polars", names, self.values, self.mask)
+
+    def opened(self) -> HidingTable:
+        """Return the table itself."""
+        return self
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -100,7 +115,7 @@ class HidingTable(Stored, Rows):
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns of a frame."""
-        names = list(self.kind.columns) if is_frame(self.kind) else []
+        names = [] if self.kind is None else list(self.kind.columns)
         return names if names and all(isinstance(name, str) for name in names) else None
 
     @property
@@ -126,7 +141,7 @@ class HidingTable(Stored, Rows):
         if absent and hasattr(self.values, "iloc"):
             warn_of_absent_columns(absent)
             return HidingTable.of(self.values.reindex(columns=names)).checked(estimator)
-        named = self.kind if is_frame(self.kind) else self.values
+        named = self.values if self.kind is None else self.kind
         _check_feature_names(estimator, named, reset=False)
         _check_n_features(estimator, self.mask, reset=False)
         return self
@@ -140,6 +155,50 @@ class HidingTable(Stored, Rows):
         if hidden is not None:
             taken = np.where(hidden, np.nan, taken)
         return table_as(self.kind, taken)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptTable(Stored):
+    """A frame with rows to hide in, kept as arrays.
+
+    Attributes
+    ----------
+    library : {"pandas", "polars"}
+    names : tuple
+        The names of the columns.
+    values : KeptFrame, or ndarray of shape (n_samples, n_features) for polars
+    mask : ndarray of bool, shape (n_samples, n_features)
+    """
+
+    library: str
+    names: tuple[Any, ...]
+    values: KeptFrame | FloatArray
+    mask: BoolArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless names, values and mask are about the same columns."""
+        self._require_type("names", tuple)
+        if self.library == "pandas":
+            self._require_type("values", KeptFrame)
+            self.values.validate()  # type: ignore[union-attr]
+            n_rows = {len(column) for column in self.values.columns}  # type: ignore[union-attr]
+            self._require_array("mask", bool, (*n_rows, len(self.names)))
+        elif self.library == "polars":
+            self._require_array("values", np.float64, (None, len(self.names)))
+            self._require_array("mask", bool, self.values.shape)  # type: ignore[union-attr]
+        else:
+            raise ValueError(f"KeptTable of {self.library!r}.")
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def opened(self) -> HidingTable:
+        """Return the table as it was when the model was fitted, the index of a frame apart."""
+        if isinstance(self.values, KeptFrame):
+            frame = self.values.frame()
+            return HidingTable(frame, frame, self.mask)
+        polars = import_module("polars")
+        return HidingTable(polars.DataFrame(schema=list(self.names)), self.values, self.mask)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,20 +259,21 @@ class Calibration(Stored):
 
     Attributes
     ----------
-    table : HidingTable
+    table : HidingTable or KeptTable
     models : tuple of Fitted
         One model, or one per fold.
     model_of_row : ndarray of int
         Which model did not learn from each row.
     """
 
-    table: HidingTable
+    table: HidingTable | KeptTable
     models: tuple[Fitted, ...]
     model_of_row: IntArray
 
     def validate(self) -> None:
         """Raise ValueError unless every row of the table has one of the models."""
-        self._require_type("table", HidingTable)
+        if not isinstance(self.table, HidingTable | KeptTable):
+            raise ValueError(f"Calibration with a {type(self.table).__name__} for rows.")
         self._require_array("model_of_row", np.intp, (len(self.table),))
         self._require_indices("model_of_row", len(self.models))
 
@@ -224,9 +284,9 @@ class Calibration(Stored):
         self, new: HidingTable, method: str, subsample: int, answer: Answer
     ) -> Iterator[Comparison]:
         """Yield comparisons that together have every new row once."""
-        everything = np.arange(len(self))
+        everything, known = np.arange(len(self)), self.table.opened()
         if method in ("split", "cross"):
-            calibration = self._answers(self.table, everything, self.model_of_row, None, answer)
+            calibration = self._answers(known, everything, self.model_of_row, None, answer)
             models, which = np.unique(self.model_of_row, return_inverse=True)
             for start in range(0, len(new), _BATCH):
                 rows = np.arange(start, min(start + _BATCH, len(new)))
@@ -240,9 +300,9 @@ class Calibration(Stored):
                 nothing = np.empty((len(rows), 0, 0))
                 yield Comparison(rows, kept, nothing[0], nothing, kept)
                 continue
-            hidden = self.table.mask[kept] | mask
+            hidden = known.mask[kept] | mask
             models = self.model_of_row[kept]
-            calibration = self._answers(self.table, kept, models, hidden, answer)
+            calibration = self._answers(known, kept, models, hidden, answer)
             keys = np.column_stack([models, hidden])
             distinct, which = np.unique(keys, axis=0, return_inverse=True)
             which, n_distinct = which.reshape(-1), len(distinct)

@@ -7,8 +7,8 @@ them from rows of numbers and codes.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from absentia.predictions.row_format import nearest
 from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading
 from absentia.tables.columns.words import Words
+from absentia.tables.kept_frames import KeptObjects
 from absentia.tables.plan.column_plan import ColumnPlan, fill_columns
 from absentia.tables.plan.frames import as_frame
 from absentia.tables.stored import Stored
@@ -67,23 +68,23 @@ class PlannedFormat(Stored):
     plan : ColumnPlan
     dtypes : tuple of str
         The type of each column of the frame.
-    levels : tuple of tuple
+    levels : tuple of KeptObjects
         The categories of a column of categorical type, in their order; empty for other types.
     ordered : tuple of bool
         Whether these have an order.
-    words : tuple of tuple
+    words : tuple of KeptObjects
         For a column of words, the user's own value for each category of the plan.
-    constants : tuple
-        The only value of a column that is left out because it has no other; None elsewhere.
+    constants : KeptObjects
+        The only value of each column that is left out because it has no other; None elsewhere.
     """
 
     kind: str
     plan: ColumnPlan
     dtypes: tuple[str, ...]
-    levels: tuple[tuple[Any, ...], ...]
+    levels: tuple[KeptObjects, ...]
     ordered: tuple[bool, ...]
-    words: tuple[tuple[Any, ...], ...]
-    constants: tuple[Any, ...]
+    words: tuple[KeptObjects, ...]
+    constants: KeptObjects
 
     def validate(self) -> None:
         """Raise ValueError unless there is one entry per column everywhere."""
@@ -91,11 +92,15 @@ class PlannedFormat(Stored):
         self.plan.validate()
         n = len(self.plan.names)
         for name in ("dtypes", "levels", "ordered", "words", "constants"):
-            self._require_type(name, tuple)
+            self._require_type(name, KeptObjects if name == "constants" else tuple)
             if len(getattr(self, name)) != n:
                 raise ValueError(f"PlannedFormat.{name} must have one entry per column.")
+        for kept in (*self.levels, *self.words, self.constants):
+            if not isinstance(kept, KeptObjects):
+                raise ValueError(f"PlannedFormat with a {type(kept).__name__} for values.")
+            kept.validate()
         for reading, words in zip(self.plan.readings, self.words, strict=True):
-            if words and len(words) != len(reading.categories):
+            if len(words) and len(words) != len(reading.categories):
                 raise ValueError("PlannedFormat.words must be one per category.")
 
     @classmethod
@@ -109,15 +114,12 @@ class PlannedFormat(Stored):
             dtype = given.get(name, np.dtype(object))
             known = getattr(dtype, "categories", None)
             dtypes.append(type(dtype).__name__ if kind == "polars" else str(dtype))
-            levels.append(() if known is None else tuple(known))
+            levels.append(KeptObjects.of_cells([] if known is None else list(known)))
             ordered.append(bool(getattr(dtype, "ordered", False)))
-            words.append(_own_words(frame, name, reading))
+            words.append(KeptObjects.of_cells(_own_words(frame, name, reading)))
             constants.append(_only_value(frame, name) if reading.left_out else None)
-        return cls(
-            kind,
-            plan,
-            *map(tuple, (dtypes, levels, ordered, words, constants)),  # type: ignore[arg-type]
-        )
+        per_column = map(tuple, (dtypes, levels, ordered, words))
+        return cls(kind, plan, *per_column, KeptObjects.of_cells(constants))  # type: ignore[arg-type]
 
     def rows(
         self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
@@ -150,7 +152,7 @@ class PlannedFormat(Stored):
             else:
                 columns[name] = self._left_out(j, name, given, origin, len(values))
         if self.kind == "polars":
-            polars = sys.modules["polars"]
+            polars = import_module("polars")
             made = [
                 self._polars_column(j, name, cells)
                 for j, (name, cells) in enumerate(columns.items())
@@ -171,7 +173,7 @@ class PlannedFormat(Stored):
                 last = len(reading.categories) - 1
                 codes = np.clip(np.round(np.nan_to_num(numbers[:, 0])), 0, last).astype(np.intp)
             own = np.empty(len(reading.categories) + 1, dtype=object)
-            own[:-1] = self.words[j]
+            own[:-1] = self.words[j].cells()
             own[-1] = None
             cells: np.ndarray = own[np.where(missing, len(own) - 1, codes)]
             return cells
@@ -185,8 +187,9 @@ class PlannedFormat(Stored):
         cells = np.full(n_rows, None, dtype=object)
         if given is not None and origin is not None and name in given.frame:
             cells = given.frame[name].to_numpy(dtype=object)[origin]
-        gone = np.asarray(pd.isna(cells))
-        cells[gone] = self.constants[j]  # None where there is no such value
+        (constant,) = self.constants.cells()[j : j + 1]  # None where there is no such value
+        for row in np.flatnonzero(pd.isna(cells)):
+            cells[row] = constant
         return cells
 
     def _pandas_column(self, j: int, cells: np.ndarray) -> pd.Series:
@@ -194,7 +197,7 @@ class PlannedFormat(Stored):
 
         name = self.dtypes[j]
         if name == "category":
-            levels = None if not self.levels[j] else list(self.levels[j])
+            levels = self.levels[j].cells().tolist() or None
             if cells.dtype.kind == "f" and levels is not None:  # categories that are numbers
                 return pd.Categorical.from_codes(
                     _nearest_level(cells, levels), categories=levels, ordered=self.ordered[j]
@@ -214,10 +217,12 @@ class PlannedFormat(Stored):
         return pd.Series(cells, dtype=dtype if kind == "f" else np.float64)
 
     def _polars_column(self, j: int, name: str, cells: np.ndarray) -> Any:
-        polars = sys.modules["polars"]
+        polars = import_module("polars")
         dtype = self.dtypes[j]
         if dtype == "Enum":
-            return polars.Series(name, list(cells), dtype=polars.Enum(list(self.levels[j])))
+            return polars.Series(
+                name, list(cells), dtype=polars.Enum(self.levels[j].cells().tolist())
+            )
         wanted = getattr(polars, dtype, None)
         if cells.dtype.kind != "f":
             series = polars.Series(name, list(cells))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,19 +26,22 @@ class RowFormat(Stored):
     kind : {"array", "pandas", "polars"}
     names : tuple
         Of the columns of a frame, else empty.
-    dtypes : tuple
+    dtypes : tuple of str
         One per column of a frame; the one type of an array.
     """
 
     kind: str
     names: tuple[Any, ...]
-    dtypes: tuple[Any, ...]
+    dtypes: tuple[str, ...]
 
     def validate(self) -> None:
         """Raise ValueError unless there is one type per column of a frame, or one for an array."""
         known = self.kind in ("array", "pandas", "polars")
         self._require_type("names", tuple)
         self._require_type("dtypes", tuple)
+        for name in self.dtypes:
+            if not isinstance(name, str):
+                raise ValueError(f"RowFormat with a {type(name).__name__} for the name of a type.")
         if not known or len(self.dtypes) != (1 if self.kind == "array" else len(self.names)):
             raise ValueError(f"RowFormat of {self.kind!r} with {len(self.dtypes)} types.")
 
@@ -47,15 +50,17 @@ class RowFormat(Stored):
         """Return the format of a table, or of some of its columns."""
         if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
             single = getattr(X, "dtype", None) == np.float32
-            return cls("array", (), (np.dtype(np.float32 if single else np.float64),))
-        names, dtypes = list(X.columns), list(X.dtypes)
-        kept = range(len(names)) if columns is None else columns
+            return cls("array", (), ("float32" if single else "float64",))
         kind = "polars" if type(X).__module__.startswith("polars") else "pandas"
+        # Names and not the types themselves, which a model file could not hold.
+        written = str if kind == "polars" else _pandas_name
+        names, dtypes = list(X.columns), [written(dtype) for dtype in X.dtypes]
+        kept = range(len(names)) if columns is None else columns
         return cls(kind, tuple(names[j] for j in kept), tuple(dtypes[j] for j in kept))
 
     def as_array(self) -> RowFormat:
         """Return the format of the same rows as a plain array."""
-        return RowFormat("array", (), (np.dtype(np.float64),))
+        return RowFormat("array", (), ("float64",))
 
     def rows(
         self, values: FloatArray, given: object = None, origin: object = None
@@ -71,9 +76,11 @@ class RowFormat(Stored):
             return values.astype(self.dtypes[0], copy=False)
         if self.kind == "polars":
             return self._polars_rows(values)
-        frame = sys.modules["pandas"].DataFrame(values, columns=list(self.names))
+        pandas = import_module("pandas")
+        frame = pandas.DataFrame(values, columns=list(self.names))
         casts = {}
-        for j, (name, dtype) in enumerate(zip(self.names, self.dtypes, strict=True)):
+        for j, (name, dtype_name) in enumerate(zip(self.names, self.dtypes, strict=True)):
+            dtype = pandas.api.types.pandas_dtype(dtype_name)
             kind = getattr(dtype, "kind", "O")
             nullable = not isinstance(dtype, np.dtype)
             absent = np.isnan(values[:, j]) if kind in "iub" else None
@@ -85,11 +92,13 @@ class RowFormat(Stored):
         return frame.astype(casts) if casts else frame
 
     def _polars_rows(self, values: FloatArray) -> Any:
-        polars = sys.modules["polars"]
+        polars = import_module("polars")
         frame = polars.DataFrame(values, schema=list(self.names)).fill_nan(None)
         casts = []
-        for name, dtype in zip(self.names, self.dtypes, strict=True):
-            column = polars.col(name)
+        for name, dtype_name in zip(self.names, self.dtypes, strict=True):
+            column, dtype = polars.col(name), getattr(polars, dtype_name, None)
+            if dtype is None:
+                continue
             if dtype == polars.Boolean:
                 casts.append(column.clip(0.0, 1.0).round() > 0)
             elif dtype.is_integer():
@@ -98,6 +107,16 @@ class RowFormat(Stored):
             elif dtype.is_numeric():
                 casts.append(column.cast(dtype))
         return frame.with_columns(casts)
+
+
+def _pandas_name(dtype: Any) -> str:
+    """Return the name of a type of pandas; "float64" for one that its name does not bring back."""
+    name = str(dtype)
+    try:
+        same = import_module("pandas").api.types.pandas_dtype(name) == dtype
+    except TypeError:
+        same = False
+    return name if same or name == "category" else "float64"
 
 
 def nearest(column: FloatArray, kind: str) -> FloatArray:

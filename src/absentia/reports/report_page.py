@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Page"]
+__all__ = ["Page", "is_page_of_ours"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
+#: What every page says of itself near its beginning.
+_MARK = b'<meta name="generator" content="absentia">'
+
+
+def is_page_of_ours(path: Path) -> bool:
+    """Return whether a file is a page that was made here."""
+    with open(path, "rb") as stream:
+        return _MARK in stream.read(1000)
 
 
 class Page:

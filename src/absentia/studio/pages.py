@@ -208,7 +208,10 @@ async def _body(request: Request) -> bytes:
 async def _json(request: Request) -> Json:
     import json
 
-    found = json.loads(await _body(request) or b"{}")
+    try:
+        found = json.loads(await _body(request) or b"{}")
+    except RecursionError:
+        raise ValueError("The page sent something that is nested too deeply.") from None
     if not isinstance(found, dict):
         raise ValueError("The page sent something that is no object.")
     return found

@@ -165,6 +165,33 @@ def test_rows_of_the_acquisition_experiment_are_of_all_classes():
     assert np.isnan(trained.X).mean() == pytest.approx(0.45, abs=0.15)
 
 
+def test_an_acquisition_run_that_is_stopped_has_as_many_splits_of_every_table():
+    for size in SIZES:
+        cells = PROTOCOLS["acquisition"].cells(Context(size=size))
+        splits = [(cell.sample, cell.fold) for cell in cells]
+        assert splits == sorted(splits)
+        of_one = [(cell.dataset, cell.variant, cell.method) for cell in cells]
+        per_split = len(of_one) // len(set(splits))
+        assert of_one == of_one[:per_split] * len(set(splits))
+
+
+def test_outcomes_of_the_acquisition_experiment_are_those_of_the_model():
+    rng = np.random.default_rng(1)
+    y = np.repeat(["a", "b", "c"], 40)
+    X = rng.normal(size=(120, 3)) + np.repeat([0.0, 1.0, 2.0], 40)[:, None]
+    data = Dataset("letters", "classification", X, y, ("a", "b", "c"))
+    cell = Cell("acquisition", "letters", "random", "mcar", 0.45, 0, 0, "nothing known")
+    trained = _train(_Key(cell, Context(size="smoke"), data))
+    table = np.where(rng.random(trained.X_test.shape) < 0.5, np.nan, trained.X_test)
+    losses, hits = trained.outcomes(table)
+    chances = trained.model.predict_proba(table)
+    for row, label in enumerate(trained.y_test):
+        place = trained.model.classes_.tolist().index(label)
+        assert losses[row] == pytest.approx(-np.log(chances[row, place]))
+    np.testing.assert_array_equal(hits, trained.model.predict(table) == trained.y_test)
+    assert 0 < hits.sum() < len(hits)
+
+
 def test_area_under_loss_counts_cost_and_not_steps():
     losses = [np.array([2.0, 2.0]), np.array([1.0, 1.0]), np.array([0.0, 0.5])]
     spent = [np.zeros(2), np.array([1.0, 3.0]), np.array([3.0, 4.0])]

@@ -235,6 +235,16 @@ def test_keys_that_are_no_text_any_more_are_damage(tmp_path):
         results.scores("toy", "smoke", 0)
 
 
+def test_names_of_columns_in_another_case_are_the_same_names(tmp_path):
+    """One bit of a letter is its case, and SQLite finds it all the same."""
+    path = written(tmp_path / "r.sqlite")
+    content = path.read_bytes()
+    assert content.count(b"metric TEXT NOT NULL") == 1
+    path.write_bytes(content.replace(b"metric TEXT NOT NULL", b"metrIc TEXT NOT NULL"))
+    with Results(path, read_only=True) as results:
+        assert "metric" in results.scores("toy", "smoke", 0)
+
+
 def test_names_that_are_no_text_any_more_are_damage():
     with pytest.raises(ValueError, match="results is damaged"), database_errors("results"):
         b"\xff".decode()

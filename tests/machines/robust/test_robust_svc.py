@@ -401,3 +401,14 @@ def test_a_bound_from_a_loose_tolerance_is_one(unit, tol):
 def test_a_solution_is_what_its_gap_says(gap, expected):
     assert robust_cone.checked_ending(Ending.CONVERGED, gap, 1e-8) == expected
     assert robust_cone.checked_ending(Ending.EXHAUSTED, gap, 1e-8) is Ending.EXHAUSTED
+
+
+@pytest.mark.parametrize(("name", "value"), [("C", 1e308), ("tau", 1e308), ("C", 1e-300)])
+@pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
+def test_numbers_beyond_all_range_are_refused_by_name(name, value, uncertainty):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    X[::4, 1] = np.nan
+    machine = RobustSVC(uncertainty=uncertainty, **{name: value})
+    with pytest.raises(ValueError, match=f"{name} times the kernel is"):
+        machine.fit(X, y)

@@ -179,3 +179,18 @@ def test_what_has_no_solution_gets_a_sentence():
         NuSVC(kernel="poly", coef0=1e100, nu=0.3).fit(X, y)
     with pytest.raises(ValueError, match="C must be a positive number, found inf"):
         NuSVR(C=float("inf")).fit(X, y)
+
+
+@pytest.mark.parametrize("C", [1e16, 1e308])
+def test_nu_svr_refuses_a_penalty_whose_rounding_hides_the_targets(C):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match="is too large for 30 rows"):
+        NuSVR(C=C).fit(X, X[:, 0] > 0)
+
+
+def test_nu_svr_ends_where_rounding_is_near_its_tolerance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = X[:, 0] + 0.3 * rng.normal(size=30)
+    expected, found = (NuSVR(C=C).fit(X, y).predict(X) for C in (1e8, 1e11))
+    np.testing.assert_allclose(found, expected, atol=0.05)

@@ -181,3 +181,12 @@ def test_components_reproduce_the_centred_matrix():
     expected = theirs.fit_transform(rbf_kernel(complete, gamma=gamma))
     got = KernelPCA(2, kernel="rbf", gamma=gamma).fit_transform(complete)
     np.testing.assert_allclose(np.abs(got), np.abs(expected), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_init": 2**63}, {"n_init": 10**400}, {"eigen_tol": 10**400}, {"n_components": 0}]
+)
+def test_parameters_of_spectral_clustering_are_checked(wrong):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        SpectralClustering(n_clusters=2, **wrong).fit(X)

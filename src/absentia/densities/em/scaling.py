@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from absentia.beliefs import Prior
+from absentia.beliefs.limits.truncated_normal import truncated_moments
 from absentia.tables import FloatArray
 
 __all__ = ["Scaling"]
 
 _SMALLEST, _LARGEST = 1e-140, 1e140  # the square of a scale, and its inverse, are numbers too
+#: A scale need not be known to more digits, and converges slowly where most values are limits.
+_ENOUGH, _MOST_STEPS = 1e-5, 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +24,9 @@ class Scaling:
     The scale is the standard deviation. A column whose observed values are all equal has none; it
     gets ``sqrt(eps)`` times its value (or times one, where the value is all but zero), which is
     small beside any other column of its size and yet not zero. A column that has intervals instead
-    of values is measured by their middles, as if values were uniform within them.
+    of values is measured by their middles, as if values were uniform within them; one that has
+    limits beside values by the normal distribution that fits both (the values alone would be those
+    above a limit of detection).
     """
 
     centres: FloatArray
@@ -35,6 +40,28 @@ class Scaling:
         limits: tuple[FloatArray, FloatArray] | None = None,
     ) -> Scaling:
         """Measure the columns of a table in which each has at least one value, or an interval."""
+        found = cls._of_values(X, weights, limits)
+        if limits is None:
+            return found
+        centres, scales = found.centres.copy(), found.scales.copy()
+        known = np.isfinite(limits[0]) | np.isfinite(limits[1])
+        for j in np.flatnonzero((known & np.isnan(X)).any(axis=0)):
+            rows = np.flatnonzero(known[:, j] | ~np.isnan(X[:, j]))
+            shares = np.ones(len(rows)) if weights is None else weights[rows]
+            mean, deviation = _censored_moments(
+                *((ends[rows, j] - centres[j]) / scales[j] for ends in (X, *limits)), shares
+            )
+            if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
+                centres[j], scales[j] = centres[j] + scales[j] * mean, scales[j] * deviation
+        return cls(centres, scales)
+
+    @classmethod
+    def _of_values(
+        cls,
+        X: FloatArray,
+        weights: FloatArray | None,
+        limits: tuple[FloatArray, FloatArray] | None,
+    ) -> Scaling:
         observed = ~np.isnan(X)
         unseen = np.logical_not(observed.any(axis=0))
         if limits is not None and unseen.any():
@@ -83,6 +110,12 @@ class Scaling:
         """Return a table in standard units."""
         return (X - self.centres) / self.scales
 
+    def forward_limits(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return limits in standard units, still apart where they were."""
+        below, above = self.forward(lower), self.forward(upper)
+        together = np.isfinite(below) & (below >= above)
+        return below, np.where(together, np.nextafter(below, np.inf), above)
+
     def backward(self, prior: Prior) -> Prior:
         """Return a prior of standard units in the units of the table."""
         outer = self.scales[:, None] * self.scales
@@ -106,3 +139,36 @@ class Scaling:
         observed = ~np.isnan(X)
         totals = observed.sum(axis=0) if weights is None else weights @ observed
         return -float(totals @ np.log(self.scales))
+
+
+def _censored_moments(
+    z: FloatArray, lower: FloatArray, upper: FloatArray, weights: FloatArray
+) -> tuple[float, float]:
+    """Return mean and deviation of the normal distribution that fits values and limits best.
+
+    EM for one column: a value between limits ``a`` and ``b`` counts with the mean and the variance
+    of ``N(mean, deviation^2)`` within them.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n,)
+        In units in which a first guess is zero and one; NaN where there are limits instead.
+    lower, upper : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+    """
+    between = np.isnan(z)
+    a, b = lower[between], upper[between]
+    apart = np.maximum(b, np.nextafter(a, np.inf))
+    values, variances = z.copy(), np.zeros(len(z))
+    mean, deviation = 0.0, 1.0
+    for _ in range(_MOST_STEPS):
+        _, inner, spread = truncated_moments((a - mean) / deviation, (apart - mean) / deviation)
+        values[between] = mean + deviation * inner
+        variances[between] = deviation**2 * spread
+        new = float(np.average(values, weights=weights))
+        size = float(np.average((values - new) ** 2 + variances, weights=weights)) ** 0.5
+        change = max(abs(new - mean), abs(size - deviation)) / max(deviation, size)
+        mean, deviation = new, size
+        if not change > _ENOUGH:
+            break
+    return mean, deviation

@@ -47,7 +47,10 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
     work = aligned_empty(most * most * LANES)
     pivots = aligned_empty(most * LANES)
     determinant = aligned_empty(2 * LANES)
-    everything = np.arange(most)
+    vector = np.zeros((most + 1) * LANES)
+    everything = np.arange(most).reshape(1, most)
+    # Zero, which the compiler does not know: one compiled version serves all callers.
+    at = len(everything) - 1
     for first in range(start, stop, LANES):
         n_lanes = min(LANES, stop - first)
         padded = sizes[order[first + n_lanes - 1]]
@@ -77,7 +80,19 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
                 else:
                     matrix[row + r * LANES] = 1.0
         # inv(I + E) = I - F
-        factor(matrix, padded, everything, padded, work, pivots, determinant)
+        factor(
+            matrix,
+            padded,
+            everything,
+            padded,
+            work,
+            pivots,
+            determinant,
+            False,
+            at,
+            vector,
+            at,
+        )
         for lane in range(n_lanes):
             # Into [1/2, 1), however often the exponent was taken out before.
             mantissa, exponent = math.frexp(determinant[lane])

@@ -1,7 +1,9 @@
 """One row against a tile of others: products of its matrix with the differences, and distances.
 
 For ``overlap_tiles.py``. The lanes are the others, so that nothing need be gathered, and no sum
-depends on how many they are.
+depends on how many they are. They come in groups of lanes, feature by feature: see
+``row_products.in_lanes``. Arrays of two dimensions are read as flat ones from a place that is
+given: a view of one of their rows would be counted as an owner of the memory, which takes time.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
     add8,
+    integer_at,
     load8,
     multiply_add8,
     repeat8,
@@ -18,95 +21,109 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["row_times_others", "squared_distances", "transposed"]
+__all__ = ["put_in_lanes", "row_times_others", "squared_distances"]
 
 
 @compiled(error_model="numpy")
-def transposed(points, first, count, width, out):
-    """Write ``points[first : first + count].T`` to ``out``, in rows of ``width``."""
-    for k in range(points.shape[1]):
-        for i in range(count):
-            out[k * width + i] = points[first + i, k]
-        for i in range(count, width):
-            out[k * width + i] = 0.0
-
-
-@compiled(error_model="numpy")
-def _six_times_eight(F, place, size, differences, products, r, width, v):
-    """Multiply six rows of a matrix with the differences to eight others."""
-    t0 = splat8(0.0)
-    t1 = splat8(0.0)
-    t2 = splat8(0.0)
-    t3 = splat8(0.0)
-    t4 = splat8(0.0)
-    t5 = splat8(0.0)
-    for c in range(size):
-        difference = load8(differences, c * width + v)
-        t0 = multiply_add8(repeat8(F, place + c), difference, t0)
-        t1 = multiply_add8(repeat8(F, place + size + c), difference, t1)
-        t2 = multiply_add8(repeat8(F, place + 2 * size + c), difference, t2)
-        t3 = multiply_add8(repeat8(F, place + 3 * size + c), difference, t3)
-        t4 = multiply_add8(repeat8(F, place + 4 * size + c), difference, t4)
-        t5 = multiply_add8(repeat8(F, place + 5 * size + c), difference, t5)
-    store8(products, r * width + v, t0)
-    store8(products, (r + 1) * width + v, t1)
-    store8(products, (r + 2) * width + v, t2)
-    store8(products, (r + 3) * width + v, t3)
-    store8(products, (r + 4) * width + v, t4)
-    store8(products, (r + 5) * width + v, t5)
+def put_in_lanes(points, first, count, n_groups, out):
+    """Write ``points[first : first + count]`` in lanes, filled up with zeros."""
+    d = points.shape[1]
+    for group in range(n_groups):
+        for lane in range(LANES):
+            point = group * LANES + lane
+            place = group * d * LANES + lane
+            if point < count:
+                for k in range(d):
+                    out[place + k * LANES] = points[first + point, k]
+            else:
+                for k in range(d):
+                    out[place + k * LANES] = 0.0
 
 
 @compiled(error_model="numpy")
 def row_times_others(
-    F, start, size, index, centre, others, width, used, differences, products, quadratics
-):
-    """Multiply ``F`` of one row with its differences ``d`` to a tile of others.
+    F, start, size, index, own_index, centres, own, others, first, n_groups, d, differences,
+    products, place, stride, quadratics, total,
+):  # fmt: skip
+    """Multiply ``F`` of one row with its differences ``x`` to groups of others.
 
-    ``products[r * width + j]`` becomes ``(F d)[r]`` and ``quadratics[j]`` becomes ``d'Fd``, for
-    the first ``used`` of ``width`` others.
+    Parameters
+    ----------
+    F, start, size : flat array, int, int
+        The matrix of the row, from ``F[start]`` on.
+    index, own_index : int array, int
+        What the row misses, from this place on.
+    centres, own : array, int
+        The row itself, from this place on.
+    others, first, n_groups, d : flat lanes, int, int, int
+        The others, so many groups from this place on, of ``d`` features.
+    differences : flat lanes, ``size`` groups of scratch
+    products, place, stride : flat lanes, int, int
+        Group ``r`` from ``place + v * stride`` on becomes ``(F x)[r]`` of group ``v``.
+    quadratics, total : array, int
+        Becomes ``x'Fx``, from this place on.
     """
-    for r in range(size):
-        own = repeat8(centre, index[r])
-        place = index[r] * width
-        for v in range(0, used, LANES):
-            store8(differences, r * width + v, subtract8(own, load8(others, place + v)))
-    for v in range(0, used, LANES):
+    for v in range(n_groups):
+        for r in range(size):
+            feature = integer_at(index, own_index + r)
+            other = load8(others, first + (v * d + feature) * LANES)
+            store8(differences, r * LANES, subtract8(repeat8(centres, own + feature), other))
+        out = place + v * stride
         r = 0
         while r < size and size > 5:
             # The last six may overlap the ones before: computed again, to the same bits.
             r = min(r, size - 6)
-            _six_times_eight(F, start + r * size, size, differences, products, r, width, v)
+            row = start + r * size
+            t0 = splat8(0.0)
+            t1 = splat8(0.0)
+            t2 = splat8(0.0)
+            t3 = splat8(0.0)
+            t4 = splat8(0.0)
+            t5 = splat8(0.0)
+            for c in range(size):
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(F, row + c), difference, t0)
+                t1 = multiply_add8(repeat8(F, row + size + c), difference, t1)
+                t2 = multiply_add8(repeat8(F, row + 2 * size + c), difference, t2)
+                t3 = multiply_add8(repeat8(F, row + 3 * size + c), difference, t3)
+                t4 = multiply_add8(repeat8(F, row + 4 * size + c), difference, t4)
+                t5 = multiply_add8(repeat8(F, row + 5 * size + c), difference, t5)
+            store8(products, out + r * LANES, t0)
+            store8(products, out + (r + 1) * LANES, t1)
+            store8(products, out + (r + 2) * LANES, t2)
+            store8(products, out + (r + 3) * LANES, t3)
+            store8(products, out + (r + 4) * LANES, t4)
+            store8(products, out + (r + 5) * LANES, t5)
             r += 6
         while r < size:
             t0 = splat8(0.0)
-            place = start + r * size
+            row = start + r * size
             for c in range(size):
-                t0 = multiply_add8(repeat8(F, place + c), load8(differences, c * width + v), t0)
-            store8(products, r * width + v, t0)
+                t0 = multiply_add8(repeat8(F, row + c), load8(differences, c * LANES), t0)
+            store8(products, out + r * LANES, t0)
             r += 1
-    for v in range(0, used, LANES):
         quadratic = splat8(0.0)
         for r in range(size):
-            product = load8(products, r * width + v)
-            quadratic = multiply_add8(product, load8(differences, r * width + v), quadratic)
-        store8(quadratics, v, quadratic)
+            product = load8(products, out + r * LANES)
+            quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
+        store8(quadratics, total + v * LANES, quadratic)
 
 
 @compiled(error_model="numpy")
-def squared_distances(centre, others, width, used, distances):
-    """Write the squared distances of one row to a tile of others."""
-    d = len(centre)
-    for v in range(0, used, LANES):
+def squared_distances(centres, own, others, first, n_groups, d, distances, total):
+    """Write the squared distances of one row to groups of others: ``row_times_others``."""
+    for v in range(n_groups):
         s0 = splat8(0.0)
         s1 = splat8(0.0)
+        place = first + v * d * LANES
         k = 0
         while k + 1 < d:
-            d0 = subtract8(repeat8(centre, k), load8(others, k * width + v))
-            d1 = subtract8(repeat8(centre, k + 1), load8(others, (k + 1) * width + v))
+            d0 = subtract8(repeat8(centres, own + k), load8(others, place + k * LANES))
+            d1 = subtract8(repeat8(centres, own + k + 1), load8(others, place + (k + 1) * LANES))
             s0 = multiply_add8(d0, d0, s0)
             s1 = multiply_add8(d1, d1, s1)
             k += 2
         if k < d:
-            d0 = subtract8(repeat8(centre, k), load8(others, k * width + v))
+            d0 = subtract8(repeat8(centres, own + k), load8(others, place + k * LANES))
             s0 = multiply_add8(d0, d0, s0)
-        store8(distances, v, add8(s0, s1))
+        store8(distances, total + v * LANES, add8(s0, s1))

@@ -26,7 +26,7 @@ from absentia.engine.compiling import compiled
 from absentia.engine.gram.output import over_root_of_determinant
 from absentia.engine.gram.overlap_elimination import eliminate, overlap_matrix
 from absentia.engine.gram.overlap_loading import list_overlaps, load_overlaps, overlap_sizes
-from absentia.engine.gram.overlap_products import row_times_others, squared_distances, transposed
+from absentia.engine.gram.overlap_products import put_in_lanes, row_times_others, squared_distances
 from absentia.engine.lanes import (
     LANES,
     add8,
@@ -68,16 +68,15 @@ def overlap_rows(
     row_starts,
     row_index,
     row_sizes,
-    row_rank,
     row_words,
     columns,
+    columns_in_lanes,
     column_constants,
     column_groups,
     column_F,
     column_starts,
     column_index,
     column_sizes,
-    column_rank,
     column_words,
     row_bounds,
     column_bounds,
@@ -101,8 +100,7 @@ def overlap_rows(
         What a group misses, ascending, in the first entries.
     columns, column_constants, column_groups, column_F, column_starts, column_index, column_sizes
         The same of the columns.
-    row_rank, column_rank : int arrays of shape (n_groups, d)
-        Where in ``index`` a column of the table stands that is missing.
+    columns_in_lanes : flat lanes, the columns as ``row_products.in_lanes`` has them
     row_words, column_words : uint64 arrays of shape (n_groups, n_words)
         The masks as bits.
     row_bounds, column_bounds, negligible
@@ -118,29 +116,32 @@ def overlap_rows(
         most_column = max(most_column, column_sizes[g])
     most = min(most_row, most_column) + 1
     n_pairs_most = tile_rows * tile_columns
-    # Behind zeros, to which groups behind the end of an overlap point.
-    own_stride = most_row * tile_columns
-    other_stride = most_column * tile_rows
-    own_products = aligned_empty(LANES + tile_rows * own_stride)
-    own_products[:LANES] = 0.0
-    other_products = aligned_empty(LANES + tile_columns * other_stride)
-    other_products[:LANES] = 0.0
-    own_quadratics = np.empty((tile_rows, tile_columns))
-    other_quadratics = np.empty((tile_columns, tile_rows))
-    distances = np.empty((tile_rows, tile_columns))
-    differences = aligned_empty(max(most_row * tile_columns, most_column * tile_rows))
-    rows_by_feature = aligned_empty(d * tile_rows)
-    columns_by_feature = aligned_empty(d * tile_columns)
+    row_lanes = tile_rows // LANES
+    column_lanes = tile_columns // LANES
+    # Products of a row, or a column, with the groups of the others one after the other.
+    own_group = most_row * LANES
+    other_group = most_column * LANES
+    own_stride = column_lanes * own_group
+    other_stride = row_lanes * other_group
+    own_products = aligned_empty(tile_rows * own_stride)
+    other_products = aligned_empty(tile_columns * other_stride)
+    own_quadratics = aligned_empty(n_pairs_most)
+    other_quadratics = aligned_empty(n_pairs_most)
+    distances = aligned_empty(n_pairs_most)
+    differences = aligned_empty(max(most_row, most_column) * LANES)
+    n_row_groups = -(-(stop - start) // LANES)
+    rows_in_lanes = aligned_empty(d * n_row_groups * LANES)
+    put_in_lanes(row_means, start, stop - start, n_row_groups, rows_in_lanes)
     sizes = np.empty(tile_columns, dtype=np.int64)
-    lists = np.empty(6 * most * LANES, dtype=np.int64)
+    lists = np.empty(4 * most * LANES, dtype=np.int64)
     lane_groups = np.empty(LANES, dtype=np.int64)
     lane_others = np.empty(LANES, dtype=np.int64)
     lane_overlaps = np.empty(LANES, dtype=np.int64)
+    counts = np.empty(LANES)
     own_at = np.empty(LANES, dtype=np.int64)
     other_at = np.empty(LANES, dtype=np.int64)
     overlaps = np.empty(n_pairs_most, dtype=np.int64)
-    pair_rows = np.empty(n_pairs_most, dtype=np.int64)
-    pair_columns = np.empty(n_pairs_most, dtype=np.int64)
+    pairs = np.empty(n_pairs_most, dtype=np.int64)
     ordered = np.empty(n_pairs_most, dtype=np.int64)
     ends = np.empty(most_row + 2, dtype=np.int64)
     matrix = aligned_empty(most * most * LANES)
@@ -150,6 +151,8 @@ def overlap_rows(
     right_side = aligned_empty(most * LANES)
     pivots = aligned_empty(most * LANES)
     inverses = aligned_empty(most * LANES)
+    other_pivots = aligned_empty(most * LANES)
+    other_inverses = aligned_empty(most * LANES)
     panel = aligned_empty(2 * most * LANES)
     determinant = aligned_empty(2 * LANES)
     corner = np.empty(LANES)
@@ -157,12 +160,12 @@ def overlap_rows(
     values = np.empty(LANES)
     for top in range(start, stop, tile_rows):
         n_rows = min(tile_rows, stop - top)
-        used_rows = -(-n_rows // LANES) * LANES
-        transposed(row_means, top, n_rows, tile_rows, rows_by_feature)
+        used_rows = -(-n_rows // LANES)
         last_column = min(m, top + n_rows - first_column) if symmetric else m
         for left in range(0, last_column, tile_columns):
             n_columns = min(tile_columns, last_column - left)
-            used_columns = -(-n_columns // LANES) * LANES
+            used_columns = -(-n_columns // LANES)
+            first_other = left * d
             n_pairs = 0
             for i in range(n_rows):
                 row = top + i
@@ -176,27 +179,39 @@ def overlap_rows(
                         if not bound > negligible * out[row, first_column + left + j]:
                             continue
                     overlaps[n_pairs] = sizes[j]
-                    pair_rows[n_pairs] = i
-                    pair_columns[n_pairs] = j
+                    pairs[n_pairs] = (i << 32) | j
                     n_pairs += 1
-            if n_pairs > 0:
-                transposed(columns, left, n_columns, tile_columns, columns_by_feature)
             for i in range(n_rows if n_pairs > 0 else 0):
                 g = row_groups[top + i]
-                own = row_means[top + i]
-                squared_distances(own, columns_by_feature, tile_columns, used_columns, distances[i])
+                own = (top + i) * d
+                squared_distances(
+                    row_means,
+                    own,
+                    columns_in_lanes,
+                    first_other,
+                    used_columns,
+                    d,
+                    distances,
+                    i * tile_columns,
+                )
                 row_times_others(
                     row_F,
                     row_starts[g],
                     row_sizes[g],
-                    row_index[g],
+                    row_index,
+                    g * d,
+                    row_means,
                     own,
-                    columns_by_feature,
-                    tile_columns,
+                    columns_in_lanes,
+                    first_other,
                     used_columns,
+                    d,
                     differences,
-                    own_products[LANES + i * own_stride :],
-                    own_quadratics[i],
+                    own_products,
+                    i * own_stride,
+                    own_group,
+                    own_quadratics,
+                    i * tile_columns,
                 )
             for j in range(n_columns if n_pairs > 0 else 0):
                 g = column_groups[left + j]
@@ -204,14 +219,20 @@ def overlap_rows(
                     column_F,
                     column_starts[g],
                     column_sizes[g],
-                    column_index[g],
-                    columns[left + j],
-                    rows_by_feature,
-                    tile_rows,
+                    column_index,
+                    g * d,
+                    columns,
+                    (left + j) * d,
+                    rows_in_lanes,
+                    (top - start) * d,
                     used_rows,
+                    d,
                     differences,
-                    other_products[LANES + j * other_stride :],
-                    other_quadratics[j],
+                    other_products,
+                    j * other_stride,
+                    other_group,
+                    other_quadratics,
+                    j * tile_rows,
                 )
             # By counting: where the pairs of each size of the overlap end.
             ends[:] = 0
@@ -228,62 +249,78 @@ def overlap_rows(
                 padded = largest + largest % 2
                 for lane in range(LANES):
                     t = ordered[first + min(lane, n_lanes - 1)]
-                    i = pair_rows[t]
-                    j = pair_columns[t]
-                    corner[lane] = distances[i, j] - own_quadratics[i, j] - other_quadratics[j, i]
+                    i = pairs[t] >> 32
+                    j = pairs[t] & 0xFFFFFFFF
+                    pair = i * tile_columns + j
+                    corner[lane] = (
+                        distances[pair] - own_quadratics[pair] - other_quadratics[j * tile_rows + i]
+                    )
                     logs[lane] = row_constants[top + i] + column_constants[left + j]
                     lane_groups[lane] = row_groups[top + i]
                     lane_others[lane] = column_groups[left + j]
                     lane_overlaps[lane] = overlaps[t]
-                    own_at[lane] = LANES + i * own_stride + j
-                    other_at[lane] = LANES + j * other_stride + i
-                list_overlaps(
-                    row_words,
-                    row_rank,
-                    row_starts,
-                    row_sizes,
-                    lane_groups,
-                    own_at,
-                    tile_columns,
-                    column_words,
-                    column_rank,
-                    column_starts,
-                    column_sizes,
-                    lane_others,
-                    other_at,
-                    tile_rows,
-                    lane_overlaps,
-                    padded,
-                    lists,
-                )
-                load_overlaps(row_F, own_products, lists, 0, padded, False, matrix, vector)
-                half = 3 * padded * LANES
-                load_overlaps(
-                    column_F, other_products, lists, half, padded, True, other, right_side
-                )
-                for lane in range(LANES):
-                    # Behind the end of an overlap A is the identity and B is zero.
-                    for r in range(lane_overlaps[lane], padded):
-                        matrix[r * (padded + 1) * LANES + lane] = 1.0
+                    counts[lane] = overlaps[t]
+                    own_at[lane] = i * own_stride + (j // LANES) * own_group + j % LANES
+                    other_at[lane] = j * other_stride + (i // LANES) * other_group + i % LANES
                 quadratic = load8(corner, 0)
                 store8(determinant, 0, splat8(1.0))
                 store8(determinant, LANES, splat8(0.0))
                 if largest > 0:
+                    list_overlaps(
+                        row_words,
+                        row_starts,
+                        row_sizes,
+                        lane_groups,
+                        column_words,
+                        column_starts,
+                        column_sizes,
+                        lane_others,
+                        lane_overlaps,
+                        padded,
+                        lists,
+                    )
+                    # Behind the end of an overlap A is the identity and B is zero.
+                    load_overlaps(
+                        row_F,
+                        own_products,
+                        own_at,
+                        lists,
+                        0,
+                        padded,
+                        counts,
+                        1.0,
+                        matrix,
+                        vector,
+                    )
+                    load_overlaps(
+                        column_F,
+                        other_products,
+                        other_at,
+                        lists,
+                        2 * padded * LANES,
+                        padded,
+                        counts,
+                        0.0,
+                        other,
+                        right_side,
+                    )
                     added = eliminate(matrix, padded, vector, pivots, inverses, panel, _LEAST)
                     quadratic = add8(quadratic, added)
                     overlap_matrix(matrix, pivots, other, padded, product, vector, right_side)
+                    added = eliminate(
+                        other, padded, vector, other_pivots, other_inverses, panel, 1e-40
+                    )
+                    quadratic = subtract8(quadratic, added)
                     mantissa = splat8(1.0)
                     exponent = splat8(0.0)
                     for r in range(padded):
-                        mantissa = multiply8(mantissa, negate8(load8(inverses, r * LANES)))
-                        if r % 2:
-                            exponent = add8(exponent8(mantissa), exponent)
-                            mantissa = mantissa8(mantissa)
-                    added = eliminate(other, padded, vector, pivots, inverses, panel, 1e-40)
-                    quadratic = subtract8(quadratic, added)
-                    for r in range(padded):
-                        mantissa = multiply8(mantissa, load8(pivots, r * LANES))
-                        if r % 2:
+                        # Of the pivots of S over those of A, each of which is at most one.
+                        ratio = multiply8(
+                            load8(other_pivots, r * LANES), negate8(load8(inverses, r * LANES))
+                        )
+                        mantissa = multiply8(mantissa, ratio)
+                        # Behind the last too: into [1, 2), however large the overlap is padded.
+                        if r % 4 == 3 or r == padded - 1:
                             exponent = add8(exponent8(mantissa), exponent)
                             mantissa = mantissa8(mantissa)
                     store8(determinant, 0, mantissa)
@@ -291,9 +328,9 @@ def overlap_rows(
                 log_value = multiply_add8(splat8(-0.5 * base), quadratic, load8(logs, 0))
                 store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
                 for lane in range(n_lanes):
-                    t = ordered[first + lane]
-                    row = top + pair_rows[t]
-                    column = first_column + left + pair_columns[t]
+                    pair = pairs[ordered[first + lane]]
+                    row = top + (pair >> 32)
+                    column = first_column + left + (pair & 0xFFFFFFFF)
                     if accumulate:
                         out[row, column] += values[lane]
                     else:

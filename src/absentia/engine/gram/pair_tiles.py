@@ -32,9 +32,11 @@ from absentia.engine.lanes import (
     add8,
     aligned_empty,
     gather8,
+    integer_at,
     load8,
     multiply8,
     multiply_add8,
+    repeat8,
     splat8,
     store8,
     subtract8,
@@ -44,64 +46,74 @@ __all__ = ["TILE", "gram_rows"]
 
 
 @compiled(error_model="numpy")
-def _lanes_to_matrix(lanes, lane, index, size, base, block):
-    """Copy ``(U - base * I)[index, index]`` of one lane into a contiguous block."""
-    d = len(index)
+def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
+    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
+    own = lane * d
+    block = lane * d * d
     for r in range(size):
+        row = integer_at(index, own + r) * d
         for c in range(size):
-            block[r * size + c] = lanes[(index[r] * d + index[c]) * LANES + lane]
-        block[r * size + r] -= base
+            place = row + integer_at(index, own + c)
+            blocks[block + r * size + c] = lanes[place * LANES + lane]
+        blocks[block + r * size + r] -= base
 
 
 @compiled(error_model="numpy")
 def _uncertain_products(
-    means, columns_by_feature, tile, index, size, block, differences, products, quadratics, lane
+    means, columns_in_lanes, first, index, d, sizes, blocks, differences, products, quadratics
 ):
-    """Multiply ``V = U - base * I`` of one row with its differences to a tile of columns.
+    """Multiply ``V = U - base * I`` of eight rows with their differences to eight columns.
 
-    ``products[lane, feature * TILE + j]`` receives ``(V d)[feature]`` for the features that the
-    row misses, and ``quadratics[lane * TILE + j]`` receives ``d'Vd``, for the ``TILE`` columns
-    from ``tile`` on. The lanes are columns here, so that nothing need be gathered.
+    ``products[(lane * d + feature) * LANES + j]`` receives ``(V d)[feature]`` for the features
+    that the row of a lane misses, and ``quadratics[lane * LANES + j]`` receives ``d'Vd``, for the
+    columns from ``first`` on. The lanes are columns here, so that nothing need be gathered; and
+    they are no more than eight, so that the products stay in the first-level cache.
     """
-    own = products[lane]
-    for r in range(size):
-        centre = splat8(means[index[r] * LANES + lane])
-        for v in range(0, TILE, LANES):
-            column = load8(columns_by_feature[index[r]], tile + v)
-            store8(differences, r * TILE + v, subtract8(centre, column))
-    for v in range(0, TILE, LANES):
-        quadratic = splat8(0.0)
+    for lane in range(LANES):
+        own = lane * d
+        block = lane * d * d
+        size = sizes[lane]
+        for r in range(size):
+            feature = integer_at(index, own + r)
+            column = load8(columns_in_lanes, first * d + feature * LANES)
+            centre = repeat8(means, feature * LANES + lane)
+            store8(differences, r * LANES, subtract8(centre, column))
         r = 0
-        while r + 3 < size:
+        while r < size and size > 4:
+            # The last five may overlap the ones before: computed again, to the same bits.
+            r = min(r, size - 5)
             t0 = splat8(0.0)
             t1 = splat8(0.0)
             t2 = splat8(0.0)
             t3 = splat8(0.0)
-            place = r * size
+            t4 = splat8(0.0)
+            place = block + r * size
             for c in range(size):
-                difference = load8(differences, c * TILE + v)
-                t0 = multiply_add8(splat8(block[place + c]), difference, t0)
-                t1 = multiply_add8(splat8(block[place + size + c]), difference, t1)
-                t2 = multiply_add8(splat8(block[place + 2 * size + c]), difference, t2)
-                t3 = multiply_add8(splat8(block[place + 3 * size + c]), difference, t3)
-            store8(own, index[r] * TILE + v, t0)
-            store8(own, index[r + 1] * TILE + v, t1)
-            store8(own, index[r + 2] * TILE + v, t2)
-            store8(own, index[r + 3] * TILE + v, t3)
-            quadratic = multiply_add8(t0, load8(differences, r * TILE + v), quadratic)
-            quadratic = multiply_add8(t1, load8(differences, (r + 1) * TILE + v), quadratic)
-            quadratic = multiply_add8(t2, load8(differences, (r + 2) * TILE + v), quadratic)
-            quadratic = multiply_add8(t3, load8(differences, (r + 3) * TILE + v), quadratic)
-            r += 4
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
+                t1 = multiply_add8(repeat8(blocks, place + size + c), difference, t1)
+                t2 = multiply_add8(repeat8(blocks, place + 2 * size + c), difference, t2)
+                t3 = multiply_add8(repeat8(blocks, place + 3 * size + c), difference, t3)
+                t4 = multiply_add8(repeat8(blocks, place + 4 * size + c), difference, t4)
+            store8(products, (own + integer_at(index, own + r)) * LANES, t0)
+            store8(products, (own + integer_at(index, own + r + 1)) * LANES, t1)
+            store8(products, (own + integer_at(index, own + r + 2)) * LANES, t2)
+            store8(products, (own + integer_at(index, own + r + 3)) * LANES, t3)
+            store8(products, (own + integer_at(index, own + r + 4)) * LANES, t4)
+            r += 5
         while r < size:
             t0 = splat8(0.0)
+            place = block + r * size
             for c in range(size):
-                difference = load8(differences, c * TILE + v)
-                t0 = multiply_add8(splat8(block[r * size + c]), difference, t0)
-            store8(own, index[r] * TILE + v, t0)
-            quadratic = multiply_add8(t0, load8(differences, r * TILE + v), quadratic)
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
+            store8(products, (own + integer_at(index, own + r)) * LANES, t0)
             r += 1
-        store8(quadratics, lane * TILE + v, quadratic)
+        quadratic = splat8(0.0)
+        for r in range(size):
+            product = load8(products, (own + integer_at(index, own + r)) * LANES)
+            quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
+        store8(quadratics, lane * LANES, quadratic)
 
 
 @compiled(error_model="numpy")
@@ -122,7 +134,7 @@ def gram_rows(
     row_precision,
     row_information,
     columns,
-    columns_by_feature,
+    columns_in_lanes,
     column_constants,
     run_starts,
     run_index,
@@ -158,7 +170,8 @@ def gram_rows(
     row_information : array of shape (n_groups, d, d), or empty
         ``inv(C0 + S)`` of each group, where the metric or the covariance is a general one.
     columns : array of shape (m - first_column, d), relative to the mean of their density
-    columns_by_feature : array of shape (d, m + TILE), its transpose, padded
+    columns_in_lanes : flat lanes, the same as ``row_products.in_lanes`` has it
+        Filled up with zeros to a multiple of ``TILE`` columns.
     column_constants : array of shape (m,), added to the logarithm
     run_starts : int array of shape (n_runs + 1,)
         Neighbouring columns with one pattern form a run; each run is factored once.
@@ -182,8 +195,11 @@ def gram_rows(
             any_observed = True
         else:
             any_missing = True
-    matrix = aligned_empty(d * d * LANES)
-    inverse = aligned_empty(d * d * LANES if any_observed else 0)
+    # H and J in one array: a choice between two would be counted as an owner, for every pair.
+    half = d * d * LANES
+    both = aligned_empty(2 * half if any_observed else half)
+    matrix = both[:half]
+    inverse = both[half:]
     index_scratch = np.empty(d, dtype=np.intp)
     scratch = aligned_empty(d * LANES)
     determinant = aligned_empty(2 * LANES)
@@ -194,10 +210,10 @@ def gram_rows(
     vector = aligned_empty((d + 1) * LANES)
     work = aligned_empty(d * d * LANES)
     pivots = aligned_empty(d * LANES)
-    products = aligned_empty(LANES * d * TILE).reshape(LANES, d * TILE)
-    quadratics = aligned_empty(TILE * LANES)
-    differences = aligned_empty(d * TILE)
-    blocks = np.empty((LANES, d * d))
+    products = aligned_empty(LANES * d * LANES)
+    quadratics = aligned_empty(LANES * LANES)
+    differences = aligned_empty(d * LANES)
+    blocks = np.empty(LANES * d * d)
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
     block_masks = np.zeros((LANES, d), dtype=np.bool_)
@@ -243,7 +259,7 @@ def gram_rows(
                     size += 1
             block_sizes[lane] = size
             if any_missing:
-                _lanes_to_matrix(matrix, lane, block_index[lane], size, base, blocks[lane])
+                _lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
         if any_observed:
             observed_parts(
                 matrix,
@@ -285,69 +301,85 @@ def gram_rows(
                 if not run_observed[look]:
                     needs_products = True
                 look += 1
-            if needs_products:
-                for lane in range(LANES):
+            for j in range(tile, tile_stop):
+                if needs_products and (j - tile) % LANES == 0:
                     _uncertain_products(
                         means,
-                        columns_by_feature,
-                        tile,
-                        block_index[lane],
-                        block_sizes[lane],
-                        blocks[lane],
+                        columns_in_lanes,
+                        j,
+                        block_index,
+                        d,
+                        block_sizes,
+                        blocks,
                         differences,
                         products,
                         quadratics,
-                        lane,
                     )
-            for j in range(tile, tile_stop):
                 while j >= run_starts[run + 1]:
                     run += 1
                 if not counts[j - tile]:
                     store8(values, (j - tile) * LANES, splat8(0.0))
                     continue
-                index = run_index[run]
+                at = run * d
                 size = run_sizes[run]
                 observed = run_observed[run]
-                if factored != run:
-                    if observed:
-                        factor(inverse, d, index, size, work, pivots, determinant)
-                    else:
-                        factor(matrix, d, index, size, work, pivots, determinant)
-                    factored = run
                 if observed:
+                    corner = splat8(0.0)
                     for r in range(size):
-                        feature = index[r]
-                        target = splat8(columns[j, feature])
+                        feature = integer_at(run_index, at + r)
+                        target = repeat8(columns, j * d + feature)
                         store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target))
-                    # solve() returns minus the squared length that the observed side adds.
-                    quadratic = multiply8(
-                        splat8(-1.0), solve(work, pivots, size, vector, splat8(0.0))
-                    )
-                    log_value = load8(observed_part, 0)
                 else:
-                    corner = gather8(quadratics, j - tile, TILE)
+                    corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     if base > 0.0:
                         s0 = splat8(0.0)
                         s1 = splat8(0.0)
+                        own = j * d
                         k = 0
                         while k + 1 < d:
-                            d0 = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
-                            d1 = subtract8(load8(means, (k + 1) * LANES), splat8(columns[j, k + 1]))
+                            d0 = subtract8(load8(means, k * LANES), repeat8(columns, own + k))
+                            d1 = subtract8(
+                                load8(means, (k + 1) * LANES), repeat8(columns, own + k + 1)
+                            )
                             s0 = multiply_add8(d0, d0, s0)
                             s1 = multiply_add8(d1, d1, s1)
                             k += 2
                         if k < d:
-                            d0 = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
+                            d0 = subtract8(load8(means, k * LANES), repeat8(columns, own + k))
                             s0 = multiply_add8(d0, d0, s0)
                         corner = multiply_add8(base_lanes, add8(s0, s1), corner)
                     for r in range(size):
-                        feature = index[r]
-                        difference = subtract8(
-                            load8(means, feature * LANES), splat8(columns[j, feature])
-                        )
-                        product = gather8(products, feature * TILE + j - tile, d * TILE)
+                        feature = integer_at(run_index, at + r)
+                        target = repeat8(columns, j * d + feature)
+                        difference = subtract8(load8(means, feature * LANES), target)
+                        place = feature * LANES + (j - tile) % LANES
+                        product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
+                if factored == run:
                     quadratic = solve(work, pivots, size, vector, corner)
+                else:
+                    store8(vector, size * LANES, corner)
+                    begin = half if observed else 0
+                    factor(
+                        both,
+                        d,
+                        run_index,
+                        size,
+                        work,
+                        pivots,
+                        determinant,
+                        False,
+                        at,
+                        vector,
+                        begin,
+                    )
+                    quadratic = load8(vector, size * LANES)
+                    factored = run
+                if observed:
+                    # What comes back is minus the squared length that the observed side adds.
+                    quadratic = multiply8(splat8(-1.0), quadratic)
+                    log_value = load8(observed_part, 0)
+                else:
                     log_value = load8(row_part, 0)
                 log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
                 log_value = add8(log_value, splat8(column_constants[j]))

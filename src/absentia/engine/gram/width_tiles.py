@@ -132,7 +132,7 @@ def width_rows(
     row_masks,
     row_precision,
     columns,
-    columns_by_feature,
+    columns_in_lanes,
     column_constants,
     run_starts,
     run_index,
@@ -168,10 +168,10 @@ def width_rows(
     vector = aligned_empty((d + 1) * LANES)
     solution = aligned_empty(d * LANES)
     work = aligned_empty(d * d * LANES)
-    products = aligned_empty(LANES * d * TILE).reshape(LANES, d * TILE)
-    quadratics = aligned_empty(TILE * LANES)
-    differences = aligned_empty(d * TILE)
-    blocks = np.empty((LANES, d * d))
+    products = aligned_empty(LANES * d * LANES)
+    quadratics = aligned_empty(LANES * LANES)
+    differences = aligned_empty(d * LANES)
+    blocks = np.empty(LANES * d * d)
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
     block_masks = np.zeros((LANES, d), dtype=np.bool_)
@@ -215,7 +215,7 @@ def width_rows(
                     block_index[lane, size] = k
                     size += 1
             block_sizes[lane] = size
-            _lanes_to_matrix(matrix, lane, block_index[lane], size, base, blocks[lane])
+            _lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
         if any_observed:
             observed_parts(
                 matrix, precision, means, inverse, scratch, determinant, vector, shrunk, constant
@@ -249,22 +249,21 @@ def width_rows(
                 if not run_observed[look]:
                     needs_products = True
                 look += 1
-            if needs_products:
-                for lane in range(LANES):
+            n_vectors = 0
+            for j in range(tile, tile_stop):
+                if needs_products and (j - tile) % LANES == 0:
                     _uncertain_products(
                         means,
-                        columns_by_feature,
-                        tile,
-                        block_index[lane],
-                        block_sizes[lane],
-                        blocks[lane],
+                        columns_in_lanes,
+                        j,
+                        block_index,
+                        d,
+                        block_sizes,
+                        blocks,
                         differences,
                         products,
                         quadratics,
-                        lane,
                     )
-            n_vectors = 0
-            for j in range(tile, tile_stop):
                 while j >= run_starts[run + 1]:
                     run += 1
                 if factored != run:
@@ -323,10 +322,11 @@ def width_rows(
                     for r in range(size):
                         feature = index[r]
                         difference = load8(vectors, feature * TILE * LANES + own)
-                        product = gather8(products, feature * TILE + j - tile, d * TILE)
+                        place = feature * LANES + (j - tile) % LANES
+                        product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
                     quadratic = solved(work, size, vector, solution)
-                    corner = gather8(quadratics, j - tile, TILE)
+                    corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     corner = multiply_add8(base_lanes, square, corner)
                     log_value = multiply_add8(
                         splat8(-0.5), subtract8(corner, quadratic), load8(row_part, 0)
@@ -374,7 +374,7 @@ def width_rows(
                 block_index[lane],
                 block_sizes[lane],
                 block_masks[lane],
-                blocks[lane],
+                blocks[lane * d * d : (lane + 1) * d * d],
                 base,
                 scaled,
             )

@@ -25,10 +25,9 @@ from absentia.tables import BoolArray, FloatArray
 __all__ = ["ACQUISITION", "area_under_loss", "cube"]
 
 _METHODS = ("random", "mutual-information", "permutation-importance", "measure-next")
-#: What ours is made of, in the first samples only: gains alone, one and two steps ahead, and the
-#: order of held-out worth without gains.
+#: What ours is made of: gains alone, one and two steps ahead, and the order of held-out worth
+#: without gains. In the full size only, a small run has better use for its hour: more splits.
 _PARTS = ("one-step", "two-steps", "held-out-worth")
-_SAMPLES_OF_PARTS = 2
 _SETS = (
     "wine",
     "breast_cancer",
@@ -105,11 +104,12 @@ class _Trained:
                 )
         return self._worth[key]
 
-    def log_losses(self, X: FloatArray, y: np.ndarray) -> FloatArray:
-        """Return the log loss of each row."""
-        p = self.model.predict_proba(X)[np.arange(len(y)), np.searchsorted(self.model.classes_, y)]
-        losses: FloatArray = -np.log(np.maximum(p, 1e-12))
-        return losses
+    def outcomes(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return the log loss of each test row, as far as it is known, and whether it is a hit."""
+        chances = self.model.predict_proba(X)
+        right = np.searchsorted(self.model.classes_, self.y_test)
+        p = chances[np.arange(len(right)), right]
+        return -np.log(np.maximum(p, 1e-12)), chances.argmax(axis=1) == right
 
 
 def _cells(context: Context) -> list[Cell]:
@@ -127,10 +127,9 @@ def _cells(context: Context) -> list[Cell]:
     return [
         Cell("acquisition", data, method, "mcar", _RATE, sample, fold, variant)
         for sample in range(samples)
+        for fold in range(folds)  # all tables have as many splits, wherever a run is stopped
         for data, variant in settings
-        for fold in range(folds)
-        for method in (*methods, *(_PARTS if sample < _SAMPLES_OF_PARTS else ()))
-        if context.size != "smoke" or method in methods
+        for method in (*methods, *(_PARTS if context.size == "full" else ()))
     ]
 
 
@@ -270,10 +269,10 @@ def _measured_one_by_one(
 
     And the column that most rows measured in each step.
     """
-    table, truth, y = start.copy(), trained.X_test, trained.y_test
-    spent = [np.zeros(len(y))]
-    losses = [trained.log_losses(table, y)]
-    hits = [trained.model.predict(table) == y]
+    table, truth = start.copy(), trained.X_test
+    spent = [np.zeros(len(truth))]
+    loss, hit = trained.outcomes(table)
+    losses, hits = [loss], [hit]
     usual: list[int] = []
     while True:
         candidates = np.isnan(table) & ~np.isnan(truth) & (spent[-1][:, None] + costs <= budget)
@@ -286,11 +285,12 @@ def _measured_one_by_one(
         columns = np.where(np.isinf(score.max(axis=1)), candidates[rows].argmax(axis=1), columns)
         usual.append(int(np.bincount(columns).argmax()))
         table[rows, columns] = truth[rows, columns]
-        cost = np.zeros(len(y))
+        cost = np.zeros(len(truth))
         cost[rows] = costs[columns]
         spent.append(spent[-1] + cost)
-        losses.append(trained.log_losses(table, y))
-        hits.append(trained.model.predict(table) == y)
+        loss, hit = trained.outcomes(table)
+        losses.append(loss)
+        hits.append(hit)
 
 
 def area_under_loss(losses: list[FloatArray], spent: list[FloatArray], budget: float) -> float:

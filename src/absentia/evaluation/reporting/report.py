@@ -40,7 +40,7 @@ from absentia.tables.files.whole_files import replaced
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["write_report", "write_reports"]
+__all__ = ["report_folders", "write_report", "write_reports"]
 
 #: Scores that are about probabilities, and whether less is better.
 _PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
@@ -49,15 +49,21 @@ _PNG_DPI = 144
 
 def write_reports(results: Results, folder: str | Path) -> list[Path]:
     """Write a report for each protocol, size and seed in the results; return the pages."""
+    folders = report_folders(results, folder)
+    return [
+        write_report(results, protocol_named(name), size, seed, own)
+        for (name, size, seed, _), own in zip(results.protocols(), folders, strict=True)
+    ]
+
+
+def report_folders(results: Results, folder: str | Path) -> list[Path]:
+    """Return where :func:`write_reports` writes: the folder, or one inside it for each report."""
     held = results.protocols()
     if not held:
         raise ValueError(f"{results.path} holds no results yet: run a protocol first.")
-    several = len(held) > 1
-    pages = []
-    for name, size, seed, _ in held:
-        own = Path(folder) / file_name(f"{name}-{size}-{seed}") if several else Path(folder)
-        pages.append(write_report(results, protocol_named(name), size, seed, own))
-    return pages
+    if len(held) == 1:
+        return [Path(folder)]
+    return [Path(folder) / file_name(f"{name}-{size}-{seed}") for name, size, seed, _ in held]
 
 
 def write_report(

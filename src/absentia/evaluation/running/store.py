@@ -329,7 +329,8 @@ class Results:
 
         with database_errors(self.path):
             cursor = self._connection.execute(query, tuple(parameters))
-            names = [column[0] for column in cursor.description]
+            # SQLite finds names in any case, and returns them as a damaged file may spell them.
+            names = [column[0].lower() for column in cursor.description]
             return pd.DataFrame(cursor.fetchall(), columns=names)
 
     def close(self) -> None:

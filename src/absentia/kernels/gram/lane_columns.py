@@ -32,7 +32,7 @@ class LaneColumns:
     Attributes
     ----------
     means : ndarray of shape (m, d), relative to the mean of their density
-    by_feature : ndarray of shape (d, m + TILE), its transpose, padded
+    lanes : flat ndarray, the means in lanes, filled up to whole tiles with zeros
     constants : ndarray of shape (m,)
         What the sides add to the logarithm of an entry, without the constants of the columns.
     run_starts, index, sizes, observed
@@ -41,7 +41,7 @@ class LaneColumns:
     """
 
     means: FloatArray
-    by_feature: FloatArray
+    lanes: FloatArray
     constants: FloatArray
     run_starts: IntArray
     index: IntArray
@@ -55,7 +55,7 @@ class LaneColumns:
     ) -> LaneColumns:
         """Prepare the columns from ``first_column`` on."""
         prior = columns.beliefs.prior
-        means = np.array(columns.means[first_column:])
+        means = np.array(columns.means[first_column:], order="C")
         means -= prior.means[columns.component]
         d = means.shape[1]
         run_starts, run_groups = columns.ordering.runs(first_column)
@@ -78,15 +78,16 @@ class LaneColumns:
             images = row_products(means, in_lanes(precision), d)
             lengths = np.einsum("ij,ij->i", images, means)
             constants += np.where(np.repeat(observed, run_lengths), 0.5 * lengths, 0.0)
-        by_feature = np.zeros((d, len(means) + TILE))
-        by_feature[:, : len(means)] = means.T
-        return cls(means, by_feature, constants, run_starts, index, sizes, observed, precision)
+        whole_tiles = np.zeros((-(-len(means) // TILE) * TILE, d))
+        whole_tiles[: len(means)] = means
+        lanes = in_lanes(whole_tiles)
+        return cls(means, lanes, constants, run_starts, index, sizes, observed, precision)
 
     def arguments(self, constants: FloatArray) -> tuple[Any, ...]:
         """Return the arguments of the compiled loop; ``constants`` are added to the columns'."""
         return (
             self.means,
-            self.by_feature,
+            self.lanes,
             self.constants + constants,
             self.run_starts,
             self.index,

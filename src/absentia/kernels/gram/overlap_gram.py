@@ -20,6 +20,7 @@ from absentia.engine.gram.overlap_parts import (
     overlap_parts_one_by_one,
 )
 from absentia.engine.gram.overlap_tiles import overlap_rows
+from absentia.engine.gram.row_products import in_lanes
 from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import (
@@ -42,8 +43,9 @@ __all__ = ["fill_overlaps", "works_in_overlaps"]
 
 # Rows and columns of a tile: many enough that overlaps of one size fill the lanes, few enough that
 # the matrices of both stay in the second-level cache; so fewer of rows that miss more than this.
-_TILE_ROWS = 16
-_TILE_COLUMNS = 32
+# The matrices of the columns come anew for every tile of rows, hence more rows than columns.
+_TILE_ROWS = 32
+_TILE_COLUMNS = 16
 _MUCH_MISSING = 60
 
 # Floats of a block's matrices: 64 MB.
@@ -63,7 +65,7 @@ class _Parts:
     groups : ndarray of int, shape (n,)
         Which of the following each row of the side has; zero outside the places.
     F, starts : matrices of the groups one after the other, and where each begins
-    index, sizes, rank : what a group misses, how much, and where each column stands in the list
+    index, sizes : what a group misses, ascending, and how much
     words : ndarray of uint64, shape (n_groups, n_words)
         The masks as bits.
     log_ratios : ndarray of shape (n_groups,)
@@ -75,7 +77,6 @@ class _Parts:
     starts: IntArray
     index: IntArray
     sizes: IntArray
-    rank: IntArray
     words: NDArray[np.uint64]
     log_ratios: FloatArray
 
@@ -85,14 +86,13 @@ class _Parts:
         masks: BoolArray = np.array(side.beliefs.patterns.masks[kept])
         n_groups, d = masks.shape
         sizes = masks.sum(axis=1)
-        # Behind as many zeros as a row may have, for lanes with less to compare than others.
-        ends = d + np.cumsum(sizes**2)
-        F = np.zeros(int(ends[-1]))
+        ends = np.cumsum(sizes**2)
+        F = np.empty(int(ends[-1]))
         starts = ends - sizes**2
-        # Short, because many patterns are looked up in turns.
-        rank = np.cumsum(masks, axis=1, dtype=np.int32) - np.int32(1)
         index = np.zeros((n_groups, d), dtype=np.intp)
-        index[np.nonzero(masks)[0], rank[masks]] = np.nonzero(masks)[1]
+        of_group, members = np.nonzero(masks)
+        first_of_group = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        index[of_group, np.arange(len(members)) - first_of_group] = members
         log_ratios = np.empty(n_groups)
         sums = side.beliefs.prior.precisions[side.component] / base
         sums[np.diag_indices(d)] += 1.0
@@ -107,7 +107,7 @@ class _Parts:
         run_tiles(overlap_parts_in_lanes, small, threads, *arguments)
         large = [(*tile, *arguments) for tile in row_tiles(n_small, n_groups, n_tiles, 1)]
         run_single_threaded_blas(overlap_parts_one_by_one, large, threads)
-        return cls(groups, F, starts, index, sizes, rank, words, log_ratios)
+        return cls(groups, F, starts, index, sizes, words, log_ratios)
 
     def arguments(self) -> tuple[Any, ...]:
         """Return what the compiled loop takes, from the groups on."""
@@ -117,7 +117,6 @@ class _Parts:
             self.starts,
             self.index,
             self.sizes,
-            self.rank,
             self.words,
         )
 
@@ -189,11 +188,11 @@ def fill_overlaps(
     threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
     n_tiles = 1 if threads == 1 else 8 * threads
     missed = columns.beliefs.whole.patterns.n_missing.mean()
-    tile_columns = _TILE_COLUMNS // 2 if missed > _MUCH_MISSING else _TILE_COLUMNS
+    tile_rows = _TILE_ROWS // 2 if missed > _MUCH_MISSING else _TILE_ROWS
     cut = triangle_tiles if symmetric else row_tiles
     # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
     # loops would be compiled once more.
-    row_means, column_means = np.array(rows.means), np.array(columns.means)
+    row_means, column_means = np.array(rows.means, order="C"), np.array(columns.means, order="C")
     row_bounds, column_bounds = rows.bounds, columns.bounds
     negligible = rows.negligible(columns)
     row_blocks = _blocks(rows, first_row, last_row)
@@ -208,6 +207,7 @@ def fill_overlaps(
         else:
             what = "overlaps", columns.component, first_column
             others = kept_for(columns.beliefs, smoothing, what, prepare)
+        columns_in_lanes = in_lanes(column_means[left:right])
         column_constants = columns.constants[left:right]
         if scaled:
             column_constants = column_constants - 0.5 * others.log_ratios[others.groups[left:right]]
@@ -222,7 +222,7 @@ def fill_overlaps(
                 row_constants[begin:end] -= 0.5 * own.log_ratios[own.groups[begin:end]]
             run_tiles(
                 overlap_rows,
-                cut(begin, end, n_tiles, 8),
+                cut(begin, end, n_tiles, LANES),
                 threads,
                 out,
                 left,
@@ -231,12 +231,13 @@ def fill_overlaps(
                 mirror,
                 scaled,
                 base,
-                _TILE_ROWS,
-                tile_columns,
+                tile_rows,
+                _TILE_COLUMNS,
                 row_means,
                 row_constants,
                 *own.arguments(),
                 column_means[left:right],
+                columns_in_lanes,
                 column_constants,
                 others.groups[left:right],
                 *others.arguments()[1:],

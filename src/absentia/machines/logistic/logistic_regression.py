@@ -162,6 +162,9 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
         coefficients[:, rows] = solution["dual_coef_"]
         return solution | {"dual_coef_": coefficients}
 
+    def _ignores_offsets(self) -> bool:
+        return bool(self.fit_intercept)
+
     def _loss_weights(self, y: np.ndarray, sample_weight: FloatArray | None) -> FloatArray:
         of_class: FloatArray = compute_sample_weight(self.class_weight, y)
         if sample_weight is None:

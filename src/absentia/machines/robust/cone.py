@@ -39,6 +39,9 @@ _ALMOST = 100
 _FALSE = 0.01
 
 
+#: Beyond it products of a few such numbers leave the range of numbers.
+_LARGEST = 1e100
+
 _CLARABEL_ENDINGS = {
     "Solved": Ending.CONVERGED,
     "AlmostSolved": Ending.ALMOST,
@@ -130,6 +133,7 @@ def solve_robust(
         counted = in_units > _NEGLIGIBLE
         roots = tau * np.sqrt(np.where(counted, in_units, 0.0))
     counted &= tau > 0
+    _check_sizes(penalties, unit, float(roots.max(initial=0.0)))
     report(
         "robust SVM: %d rows, %d cones with %d entries",
         len(signs),
@@ -159,6 +163,22 @@ def solve_robust(
         n_cones=int(counted.any(axis=1).sum()),
         n_entries=int(counted.sum()),
     )
+
+
+def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:
+    """Refuse numbers whose squares and products leave the range of numbers."""
+    advice = "standardise the columns (make_pipeline(StandardScaler(), machine))."
+    for name, size in (("C", float(penalties.max(initial=0.0)) * unit), ("tau", root)):
+        if not size < _LARGEST:
+            raise ValueError(
+                f"{name} times the kernel is {size:.3g}, beyond {_LARGEST:g}, so that this program "
+                f"cannot be solved. Use a smaller {name}, or {advice}"
+            )
+    if penalties.size and not float(penalties.min()) * unit > 1 / _LARGEST**2:
+        raise ValueError(
+            f"C times the kernel is {float(penalties.min()) * unit:.3g}, so small that this "
+            f"program cannot be solved. Use a larger C or larger weights, or {advice}"
+        )
 
 
 def checked_ending(ending: Ending, gap: float, tol: float) -> Ending:

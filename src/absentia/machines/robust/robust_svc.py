@@ -88,8 +88,10 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
         What the data could have been. It is cloned and fitted on the training rows only.
     kernel : {"expected-rbf", "expected-linear"} or Kernel, default="expected-rbf"
         :class:`~absentia.ExpectedRBF` or :class:`~absentia.ExpectedLinear`: the kernels whose
-        variance is known. With ``uncertainty="spherical"`` any kernel will do. The diagonal of
-        the variances is that of the same rows, or of independent draws, as the kernel's own is.
+        variance is known. Columns whose means are hundreds of deviations from zero are counted from
+        these means, in the inner products and in their variances. With
+        ``uncertainty="spherical"`` any kernel will do. The diagonal of the variances is that of
+        the same rows, or of independent draws, as the kernel's own is.
     gamma : float, "scale" or "loo", default="scale"
         Width of the kernel, as for :class:`SVC`.
     mask_weight : float, array-like of shape (n_features,) or None, default=None
@@ -247,6 +249,11 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
 
     def _believe(self, X: TableLike) -> Beliefs:
         return self._as_modelled(super()._believe(X))
+
+    def _ignores_offsets(self) -> bool:
+        # Between complete rows it does. Variances of inner products are those about the centre,
+        # without which what all rows share would count as uncertainty.
+        return True
 
     def _as_modelled(self, beliefs: Beliefs) -> Beliefs:
         return _imputed(beliefs) if self.uncertainty == "spherical" else beliefs

@@ -33,7 +33,7 @@ from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
 from absentia.kernels.metric import resolve_gamma
-from absentia.kernels.named_kernels import make_unmasked_kernel
+from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
 from absentia.machines.base import KernelMachine
 from absentia.machines.gross_values import warn_of_gross_values
 from absentia.machines.matrix_size import check_matrix_size
@@ -241,6 +241,13 @@ class GramSearch(SearchParameters, KernelMachine):
         solved_for = {n: grid[n] for n in grid if n not in (*of_kernel, "mask_weight")}
         threads = n_threads(self.n_jobs)
 
+        # In a product with the mask kernel a centre is not ignored.
+        masked = any(make_mask_kernel(weight) is not None for weight in grid.get("mask_weight", []))
+
+        def unmasked(*width: object) -> Kernel:
+            kernel = make_unmasked_kernel(*_with_width(plain, *width))
+            return kernel if masked else plain._settled(kernel)
+
         def prepare(train: IntArray, test: IntArray) -> BelievedFold:
             start = time.perf_counter()
             density, known = plain._believe_training(rows[train], _some(weights, train))
@@ -248,7 +255,7 @@ class GramSearch(SearchParameters, KernelMachine):
             return BelievedFold(
                 known,
                 new,
-                lambda width: make_unmasked_kernel(*_with_width(plain, *width)),
+                lambda width: unmasked(*width),
                 density,
                 seconds=time.perf_counter() - start,
             )

@@ -266,5 +266,18 @@ class NuSVR(PolynomialParameters, SupportVectorRegressor):
     # Its coefficients begin at C: there is no hard tube.
     _rules: ClassVar[dict[str, Rule]] = SupportVectorRegressor._rules | {"C": POSITIVE}
 
+    def _tolerance(self, unit: float, y: np.ndarray) -> float:
+        # The multipliers sum to C nu n, whatever the data. What their rounding leaves undecided, the
+        # solver would go on for ever to decide.
+        known = super()._tolerance(unit, y)
+        rounding = 1e-15 * float(self.C) * unit * len(y)
+        if not rounding <= max(known, 1e-2 * float(np.ptp(y))):
+            raise ValueError(
+                f"C={self.C:g} is too large for {len(y)} rows with this kernel: the multipliers of "
+                "NuSVR sum to C nu n, and the rounding of that is larger than what the targets "
+                "differ by. Use a smaller C; from some C on, the solution stays the same."
+            )
+        return max(known, rounding)
+
     def _solver(self) -> BaseEstimator:
         return sklearn.svm.NuSVR(**self._solver_parameters("nu", "C"))

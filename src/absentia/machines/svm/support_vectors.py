@@ -93,14 +93,20 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         self._solver()._validate_params()
 
     def _make_kernel(self, gamma: Widths) -> Kernel:
-        return make_kernel(
-            self.kernel,
-            gamma,
-            self._first_mask_weight(),
-            self._first_category_weight(),
-            degree=self.degree,
-            coef0=self.coef0,
+        return self._settled(
+            make_kernel(
+                self.kernel,
+                gamma,
+                self._first_mask_weight(),
+                self._first_category_weight(),
+                degree=self.degree,
+                coef0=self.coef0,
+            )
         )
+
+    def _ignores_offsets(self) -> bool:
+        # The coefficients of a one-class machine sum to a constant that is not zero.
+        return not self._one_number
 
     def _open_new(self, X: TableLike) -> MemoryRows:
         if issparse(X) and not vars(self).get("sparse_") and not self._is_precomputed():
@@ -129,7 +135,9 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         """The weights of the columns, for the linear kernel only; read-only.
 
         Shape (1, n_features), or (n_classes * (n_classes - 1) / 2, n_features) for several
-        classes, a row per pair of classes.
+        classes, a row per pair of classes. The decision function is ``X @ coef_.T + intercept_``;
+        where ``kernel_`` has a centre (columns whose means are hundreds of deviations from zero),
+        ``(X - kernel_.centre) @ coef_.T + intercept_``.
         """
         self._check_fitted()
         if not isinstance(self.kernel_, ExpectedLinear):
@@ -139,7 +147,11 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         return read_only(self._primal_coefficients())
 
     def _primal_coefficients(self) -> FloatArray:
-        return self.dual_coef_ @ self.support_vectors_
+        return self.dual_coef_ @ self._centred_support()
+
+    def _centred_support(self) -> FloatArray:
+        centre = getattr(self.kernel_, "centre", None)
+        return self.support_vectors_ if centre is None else self.support_vectors_ - centre
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
@@ -322,7 +334,7 @@ class SupportVectorClassifier(
     def _primal_coefficients(self) -> FloatArray:
         if len(self.classes_) == 2:
             return super()._primal_coefficients()
-        return pair_sums(self.support_vectors_.T, self.dual_coef_, self.n_support_).T
+        return pair_sums(self._centred_support().T, self.dual_coef_, self.n_support_).T
 
     def _decisions_of_pairs(self, X: TableLike) -> FloatArray:
         """Return the decision of each pair of classes, positive for the first of the two."""

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.parameters import COUNT, RandomState, Rule, declared
+from absentia.parameters import COUNT, NOT_NEGATIVE, RandomState, Rule, declared, words
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["KernelKMeans", "SpectralClustering"]
@@ -63,6 +63,13 @@ class SpectralClustering(WidthParameters, ClusterMixin, KernelMachine):
     >>> sorted(np.bincount(labels).tolist())
     [20, 20]
     """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": COUNT,
+        "n_init": COUNT,
+        "n_components": COUNT | words(None),
+        "eigen_tol": NOT_NEGATIVE | words("auto"),
+    }
 
     labels_: IntArray = field(init=False)
 
@@ -200,6 +207,9 @@ class KernelKMeans(WidthParameters, ClusterMixin, KernelMachine):
         """
         nearest: IntArray = self._relative_distances(X).argmin(axis=1)
         return nearest
+
+    def _ignores_offsets(self) -> bool:
+        return True  # distances between rows and means do
 
     def _relative_distances(self, X: TableLike) -> FloatArray:
         """Return squared distances to the means, less ``k(x, x)``, which all clusters share."""

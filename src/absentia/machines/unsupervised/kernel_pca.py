@@ -196,6 +196,10 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.fit_inverse_transform and self._is_precomputed():
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
 
+    def _ignores_offsets(self) -> bool:
+        # The components do; the way back to the rows is learned from the matrix as it is.
+        return not self.fit_inverse_transform
+
     def _make_kernel(self, gamma: Widths) -> Kernel:
         if callable(self.kernel) and not isinstance(self.kernel, Kernel):
             return FunctionKernel(self.kernel, of_pairs=True)  # as in scikit-learn's KernelPCA

@@ -24,7 +24,13 @@ def as_frame(X: TableLike) -> pd.DataFrame:
         ) from None
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
-    frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+    try:
+        frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+    except ValueError as error:
+        raise ValueError(
+            f"Expected a table (a frame, or an array of rows and columns), found a "
+            f"{type(X).__name__}: {error}"
+        ) from error
     frame.columns = [str(name) for name in frame.columns]
     return frame
 

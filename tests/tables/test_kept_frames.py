@@ -1,0 +1,104 @@
+"""Frames kept as arrays: the same types and cells come back, and broken ones are refused."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from absentia.tables.kept_frames import KeptFrame, KeptObjects
+
+pd = pytest.importorskip("pandas")
+
+DAYS = pd.to_datetime(["2020-03-29 01:30", None, "2021-10-31 00:00:00.000000001"], format="ISO8601")
+COLUMNS = {
+    "float64": pd.Series([1.5, np.nan, -0.0]),
+    "float32": pd.Series([0.1, np.nan, 3.0], dtype="float32"),
+    "int8": pd.Series([1, -2, 3], dtype="int8"),
+    "bool": pd.Series([True, False, True]),
+    "Int64": pd.Series([2**62 + 1, None, 3], dtype="Int64"),
+    "Float32": pd.Series([0.1, None, 3], dtype="Float32"),
+    "boolean": pd.Series([True, None, False], dtype="boolean"),
+    "text": pd.Series(["Rome", None, "<0.5"], dtype=object),
+    "str": pd.Series(["Rome", None, ""], dtype="str"),
+    "string": pd.Series(["Rome", None, "x"], dtype="string"),
+    "dates": pd.Series(DAYS),
+    "seconds": pd.Series(DAYS).astype("datetime64[s]"),
+    "zoned": pd.Series(DAYS).dt.tz_localize("UTC").dt.tz_convert("Europe/Rome"),
+    "durations": pd.Series(pd.to_timedelta([1, None, 3], unit="h")),
+    "ordered": pd.Series(pd.Categorical(["lo", None, "hi"], ["lo", "mid", "hi"], ordered=True)),
+    "numbered": pd.Series(pd.Categorical([3, None, 1])),
+    "cut": pd.Series(pd.cut([0.1, np.nan, 0.9], [0.0, 0.3, 1.0])),
+    "days": pd.Series([datetime.date(2020, 1, 2), None, datetime.date(1, 1, 1)], dtype=object),
+    "moments": pd.Series([datetime.datetime(2020, 1, 2, 3, 4, 5, 6), None, pd.NaT], dtype=object),
+    "money": pd.Series([decimal.Decimal("1.10"), decimal.Decimal("1.1"), None], dtype=object),
+    "months": pd.Series(pd.PeriodIndex(["2020-01", None, "2020-03"], freq="M")),
+    "anything": pd.Series(["1", 1, 1.0], dtype=object),
+    "truths": pd.Series([True, 1, np.nan], dtype=object),
+    "markers": pd.Series([None, np.nan, pd.NA], dtype=object),
+    "zero byte": pd.Series(["a\0", "a", None], dtype=object),
+    "lists": pd.Series([[1, 2], (3, 4), None], dtype=object),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_column_comes_back(name):
+    frame = COLUMNS[name].to_frame("c")
+    again = KeptFrame.of(frame).frame()
+    pd.testing.assert_frame_equal(again, frame)
+    for found, given in zip(again["c"], frame["c"], strict=True):
+        assert type(found) is type(given)
+        assert repr(found) == repr(given)
+
+
+def test_names_and_rows_of_any_kind_come_back():
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=[0, 5], index=[7, 9])
+    pd.testing.assert_frame_equal(KeptFrame.of(frame).frame(), frame.reset_index(drop=True))
+    pairs = frame.set_axis(pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]), axis=1)
+    assert KeptFrame.of(pairs).frame().columns.equals(pairs.columns)
+
+
+def test_a_frame_that_is_written_to_afterwards_does_not_change_what_was_kept():
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    kept = KeptFrame.of(frame)
+    frame.iloc[0, 0] = 9.0
+    assert kept.frame()["a"].tolist() == [1.0, 2.0]
+
+
+def test_text_is_kept_as_an_array_without_objects():
+    kept = KeptObjects.of_cells(["Rome", None, "Oslo", "Rome"])
+    (part,) = kept.parts
+    np.save(io.BytesIO(), part, allow_pickle=False)
+    np.testing.assert_array_equal(part, ["Rome", "Oslo"])
+    np.testing.assert_array_equal(kept.codes, [0, -1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("text", {"codes": np.array([0, -5, 1])}),
+        ("text", {"codes": np.array([0, 7, 1])}),
+        ("text", {"codes": np.array([0.0, 0.0, 1.0])}),
+        ("text", {"dtype": "no type"}),
+        ("text", {"kinds": ("code",)}),
+        ("text", {"parts": (np.arange(2),)}),
+        ("text", {"kinds": ()}),
+        ("ordered", {"codes": np.array([0, 3, 1])}),
+        ("ordered", {"categories": None}),
+        ("Int64", {"absent": np.zeros(2, dtype=bool)}),
+        ("Int64", {"values": np.zeros((3, 1))}),
+        ("float64", {"values": np.zeros(2)}),
+        ("float64", {"values": None}),
+    ],
+)
+def test_columns_that_do_not_fit_together_are_refused(column, change):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "c": COLUMNS[column]})
+    kept = KeptFrame.of(frame)
+    kept.validate()
+    first, second = kept.columns
+    with pytest.raises(ValueError, match=r"Kept|kept|type"):
+        replace(kept, columns=(first, replace(second, **change))).validate()
