@@ -216,7 +216,12 @@ class AutoMachine(ShowsColumns):
             rows = open_known(X, self)
             assert isinstance(rows, Table)
             return _numbers_with_limits(rows)
-        return as_rows(self.encoder_.transform(X))
+        table = as_rows(self.encoder_.transform(X))
+        if not len(table):
+            raise ValueError(
+                f"Found 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required."
+            )
+        return table
 
     def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self.committee_.answer(table)
