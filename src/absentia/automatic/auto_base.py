@@ -219,7 +219,8 @@ class AutoMachine(ShowsColumns):
         table = as_rows(self.encoder_.transform(X))
         if not len(table):
             raise ValueError(
-                f"Found 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required."
+                f"Found 0 sample(s) of {self.n_features_in_} columns while a minimum of 1 is "
+                "required."
             )
         return table
 
