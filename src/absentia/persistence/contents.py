@@ -117,7 +117,7 @@ def _check_parameters(value: BaseEstimator) -> None:
 def _check_jobs(value: BaseEstimator) -> None:
     """Refuse numbers of processes that no machine has the cores for."""
     n_jobs = vars(value).get("n_jobs")
-    if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(n_jobs) <= _MOST_JOBS):
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(
             f"{type(value).__name__} with n_jobs={n_jobs!r}, expected None or a number of at most "
             f"{_MOST_JOBS}"

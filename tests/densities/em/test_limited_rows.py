@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
@@ -240,3 +241,30 @@ def test_limits_that_other_units_bring_together_are_a_value(density):
     found = clone(density).fit(bounded(Z, lower, upper)).prior_
     expected = clone(density).fit(np.nan_to_num(Z)).prior_
     np.testing.assert_allclose(found.mean(), expected.mean(), atol=0.02)
+
+
+@pytest.mark.parametrize("limits", [(1e200, np.inf), (-np.inf, -1e200), (1e200, 2e200)])
+def test_limits_too_far_for_double_precision_are_refused_by_name(limits):
+    Z = np.random.default_rng(0).normal(size=(40, 2))
+    X = pd.DataFrame(Z, columns=["age", "dose"])
+    X.loc[3, "dose"] = np.nan
+    lower, upper = np.full(Z.shape, -np.inf), np.full(Z.shape, np.inf)
+    lower[3, 1], upper[3, 1] = limits
+    rows, density = bounded(X, lower, upper), GaussianDensity().fit(X)
+    sentence = r"Row 3 has a limit of -?1e\+200 in column dose, more than 1e\+130 standard dev"
+    for method in (density.score_samples, density.condition, density.impute):
+        with pytest.raises(ValueError, match=sentence):
+            method(rows)
+    for other in (GaussianDensity(), MixtureDensity(2, n_init=1, random_state=0)):
+        with pytest.raises(ValueError, match=rf"{sentence}|'dose' has a standard deviation of"):
+            other.fit(rows)
+
+
+def test_limits_that_say_nothing_change_nothing():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[0, 0] = np.nan
+    upper = np.full(X.shape, np.inf)
+    upper[0, 0] = 1e200
+    density = GaussianDensity().fit(X)
+    found, expected = density.score_samples(bounded(X, None, upper)), density.score_samples(X)
+    np.testing.assert_allclose(found, expected)

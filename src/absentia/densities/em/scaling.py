@@ -51,7 +51,8 @@ class Scaling:
             z, lower, upper = (
                 (numbers[rows, j] - centres[j]) / scales[j] for numbers in (X, *limits)
             )
-            mean, deviation = _censored_moments(z, lower, upper, shares)
+            with np.errstate(all="ignore"):  # what is too far is refused by name afterwards
+                mean, deviation = _censored_moments(z, lower, upper, shares)
             if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
                 centres[j], scales[j] = centres[j] + scales[j] * mean, scales[j] * deviation
         return cls(centres, scales)
