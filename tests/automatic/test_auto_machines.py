@@ -227,3 +227,23 @@ def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():
 def test_bad_parameters_get_a_sentence(parameters, sentence):
     with pytest.raises(ValueError, match=sentence):
         AutoClassifier(**parameters).fit(HOLES, CLASSES)
+
+
+def test_no_rows_get_a_sentence():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "w": rng.choice(["u", "v"], 40)})
+    quick = {"members": ["linear"], "n_splits": 2, "n_repeats": 1, "random_state": 0}
+    for X in (frame, frame[["a"]], frame[["a"]].to_numpy()):
+        model = AutoRegressor(**quick).fit(X, frame["a"])
+        with pytest.raises(ValueError, match=r"Found 0 sample\(s\)"):
+            model.predict(X[:0])
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200, 1e300])
+def test_targets_of_any_unit_are_learned(unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    quick = {"members": ["linear", "boosting"], "n_splits": 2, "n_repeats": 1, "random_state": 0}
+    expected = AutoRegressor(**quick).fit(X, X[:, 0]).predict(X)
+    found = AutoRegressor(**quick).fit(X, unit * X[:, 0]).predict(X)
+    np.testing.assert_allclose(found / unit, expected, rtol=1e-6, atol=1e-8)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from absentia import Beliefs, ExpectedDistanceRBF, ExpectedRBF, GammaRBF
+from absentia import Beliefs, ExpectedDistanceRBF, ExpectedRBF, GammaRBF, MixtureDensity
 from kernels.contract import HasATextbookForm, IgnoresTranslation, KernelContract
 from kernels.examples import METRIC, beliefs_about, example, random_prior, rows_of
 from oracles import kernels as oracles
@@ -150,3 +153,35 @@ def test_certain_and_identical_rows_are_one():
 def test_an_unknown_variance_is_refused():
     with pytest.raises(ValueError, match="variance must be 'exact' or 'independent'"):
         GammaRBF(variance="paper")(example("gaussian"))
+
+
+def test_egk_of_a_mixture_with_a_gross_outlier_is_its_formula():
+    """The variance of the distance is a difference of numbers near 1e36: in sixty digits."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(12, 2))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[0] = 1e9, 0.0
+    P = MixtureDensity(2, n_init=1, random_state=0).fit(X).condition(X)
+    spread = P.covariances.dense(P.group_of_row)
+    weights = P.weights()
+    K = GammaRBF(gamma=1.0)(P)
+    with localcontext() as context:
+        context.prec = 60
+        for i, j in combinations(range(len(P)), 2):
+            total = first = second = Decimal(0)
+            for a, b in product(range(2), repeat=2):
+                share = Decimal(weights[i, a]) * Decimal(weights[j, b])
+                d = [
+                    Decimal(x) - Decimal(y)
+                    for x, y in zip(P.means[i, a], P.means[j, b], strict=True)
+                ]
+                V = np.vectorize(Decimal)(spread[i, a]) + np.vectorize(Decimal)(spread[j, b])
+                mean = sum(x * x for x in d) + V.trace()
+                variance = 2 * (V * V.T).sum() + 4 * (np.outer(d, d) * V).sum()
+                total += share
+                first += share * mean
+                second += share * (variance + mean**2)
+            mean = first / total
+            r = (second / total - mean**2) / mean
+            wanted = (-mean * ((1 + r).ln() / r if r > Decimal("1e-30") else 1)).exp()
+            assert abs(float(wanted) - K[i, j]) < 1e-13

@@ -33,7 +33,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -790,3 +790,28 @@ def test_classes_that_are_not_those_of_the_scores_are_refused(model, tmp_path):
     model.classes_ = np.append(model.classes_, 9)
     with pytest.raises(TypeError, match=r"load would refuse this model"):
         save(model, tmp_path / "model")
+
+
+def test_loading_starts_no_processes(tmp_path):
+    union = FeatureUnion([(str(k), SimpleImputer()) for k in range(4)])
+    model = make_pipeline(union, LogisticRegression()).fit(table(), targets_of("classes"))
+    union.n_jobs = 4
+    save(model, tmp_path / "model")
+    code = (
+        "from joblib.externals.loky import reusable_executor; from absentia import load; "
+        f"model = load({str(tmp_path / 'model')!r}); "
+        "print(reusable_executor._executor, model[0].n_jobs)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", "4"]
+
+
+@pytest.mark.parametrize("n_jobs", [5000, -(10**6), "many", 2.5])
+def test_numbers_of_processes_that_no_machine_has_are_refused(tmp_path, n_jobs):
+    model = RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    model.n_jobs = n_jobs
+    with pytest.raises(TypeError, match="RandomForestClassifier with n_jobs="):
+        save(model, tmp_path / "model")
+    model.n_jobs = -1
+    save(model, tmp_path / "model")
+    assert load(tmp_path / "model").n_jobs == -1

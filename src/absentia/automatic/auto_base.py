@@ -216,7 +216,13 @@ class AutoMachine(ShowsColumns):
             rows = open_known(X, self)
             assert isinstance(rows, Table)
             return _numbers_with_limits(rows)
-        return as_rows(self.encoder_.transform(X))
+        table = as_rows(self.encoder_.transform(X))
+        if not len(table):
+            raise ValueError(
+                f"Found 0 sample(s) of {self.n_features_in_} columns while a minimum of 1 is "
+                "required."
+            )
+        return table
 
     def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self.committee_.answer(table)

@@ -286,8 +286,14 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     def _learning_rows(
         self, table: Table, y: np.ndarray, weights: FloatArray | None
     ) -> tuple[LearningRows, Learned]:
-        mean = float(np.average(y, weights=weights))
-        scale = float(np.sqrt(np.average((y - mean) ** 2, weights=weights))) or 1.0
+        # In a unit of their own, a power of two that changes no digit: squares of 1e200 have no
+        # number.
+        exponent = int(np.frexp(np.abs(y).max(initial=0.0))[1])
+        unit = np.ldexp(y, -exponent)
+        centre = float(np.average(unit, weights=weights))
+        spread = float(np.sqrt(np.average((unit - centre) ** 2, weights=weights)))
+        mean = float(np.ldexp(centre, exponent))
+        scale = float(np.ldexp(spread, exponent)) or 1.0
         codes = {"target_mean_": mean, "target_scale_": scale}
         return LearningRows(table, (y - mean) / scale, weights, None), codes
 

@@ -323,7 +323,9 @@ class Beliefs(Stored, ShownBeliefs):
         -------
         ndarray of shape (n_samples, n_features), or (size, n_samples, n_features)
             Observed entries are the same in every draw, to the last bit. Columns of categories
-            come after those of numbers, and hold the codes of categories.
+            come after those of numbers, and hold the codes of categories. Values with limits are
+            drawn from the Gaussian that stands for the truncated one (:meth:`within`), so that some
+            draws lie beyond a limit; clip them where that matters.
         """
         return sampled(self, size, random_state)
 

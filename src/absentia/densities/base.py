@@ -114,7 +114,8 @@ class Density(DensityMixin, ShowsColumns):
         Returns
         -------
         ndarray of shape (n_samples, len(columns_)), or (size, n_samples, len(columns_))
-            Observed values are the same in every draw, to the last bit.
+            Observed values are the same in every draw, to the last bit. Values with limits are
+            drawn as :meth:`Beliefs.sample` does, some of them beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]
@@ -282,6 +283,7 @@ class Density(DensityMixin, ShowsColumns):
             found = joint_log_densities(self.prior_, table, self._names(), patterns, codes)
         else:
             beliefs, totals = condition(self.prior_, table, self._names(), patterns, codes)
+            beliefs = beliefs.labelled(self._names())
             found = beliefs.log_weights + totals[:, None] + log_masses(beliefs, *limits)
         if self.margins_ is not None:
             found += self.margins_.log_slopes(self._known_columns(rows)[0])[:, None]

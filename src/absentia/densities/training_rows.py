@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.limits.bounds import FARTHEST, raise_too_far
 from absentia.beliefs.priors.categories import category_shares
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.penalty import TakesExpectations
@@ -116,6 +117,12 @@ class TrainingRows:
         scaling.check_units([names[j] for j in columns])
         if limits is not None:
             limits = scaling.forward_limits(*limits)
+            reach = np.maximum(limits[0], -limits[1])
+            if (reach > FARTHEST).any():
+                i, j = np.argwhere(reach > FARTHEST)[0]
+                end = limits[0 if limits[0][i, j] > 0 else 1][i, j]
+                limit = float(scaling.centres[j] + scaling.scales[j] * end)
+                raise_too_far(int(np.flatnonzero(used)[i]), limit, names[columns[j]])
         return cls(
             scaling.forward(table),
             weights,

@@ -123,7 +123,9 @@ class GammaRBF(Kernel):
 
     **Not positive definite**: in a search over some thousand small matrices the eigenvalues went
     down to -0.14 with ``diagonal="independent"``, and to -7e-7 with ``diagonal="same"``, which is
-    why that one is the default. See :func:`repair_psd`.
+    why that one is the default. A mixture with a component far away from the rest (100 rows, one
+    value of 1e9) has eigenvalues down to -15 with either: that is the formula, not rounding. See
+    :func:`repair_psd`.
 
     Parameters
     ----------

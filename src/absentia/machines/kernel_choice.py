@@ -47,6 +47,14 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
             f"{type(self).__name__} has none. Give a number, or gamma='scale'."
         )
 
+    def _own_ridges(self, y: Any) -> tuple[float, float] | None:
+        """Return the least and the most ridge beside which ``gamma="loo"`` may judge a width.
+
+        Those of the machine, for the target codes: a width that is good with a smaller ridge only
+        is not good here. None where the ridge is free.
+        """
+        return None
+
     def _make_kernel(self, gamma: Widths) -> Kernel:
         """Return the machine's kernel with that gamma, the mask kernel multiplied in."""
         return self._settled(
@@ -110,6 +118,7 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
                 # A user's own kernel, with another metric, is not searched by its name.
                 start=resolve_gamma("scale", beliefs.prior, "euclidean"),
                 sample_weight=weights,
+                ridges=self._own_ridges(targets),
             )
         kernel = machine._make_kernel(weight_of_kept(gamma, density)).resolve(beliefs.prior)
         if by_column:
@@ -124,6 +133,7 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
                     float(deviation),
                     sample_weight=weights,
                     free_mask_weight=is_free(self.mask_weight),
+                    ridges=self._own_ridges(targets),
                     n_jobs=self.n_jobs,
                 )
         return kernel

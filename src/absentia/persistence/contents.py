@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from types import FunctionType
 from typing import Any
 
@@ -19,6 +20,8 @@ __all__ = ["check_contents", "inner_objects"]
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
+#: Processes that a model may start when it predicts.
+_MOST_JOBS = 512
 #: Attributes that hold a function: of scorers, and of selections of columns.
 _FUNCTIONS = ("_score_func", "score_func")
 
@@ -41,6 +44,7 @@ def check_contents(model: BaseEstimator) -> None:
             _check_methods(value)
             if isinstance(value, BaseEstimator):
                 _check_parameters(value)
+                _check_jobs(value)
                 check_encoder(value)
 
 
@@ -108,6 +112,16 @@ def _check_parameters(value: BaseEstimator) -> None:
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
                 "library wrote it; train the model again with this one"
             )
+
+
+def _check_jobs(value: BaseEstimator) -> None:
+    """Refuse numbers of processes that no machine has the cores for."""
+    n_jobs = vars(value).get("n_jobs")
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
+        raise ValueError(
+            f"{type(value).__name__} with n_jobs={n_jobs!r}, expected None or a number of at most "
+            f"{_MOST_JOBS}"
+        )
 
 
 def _check_twister(generator: np.random.RandomState) -> None:

@@ -17,6 +17,7 @@ from dis import opmap
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -177,7 +178,9 @@ def _undisturbed(inner: list[Any]) -> Iterator[None]:
     try:
         for talker in talkative:
             talker.verbose = 0
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # One row needs no workers, of which a file may ask for any number.
+        one_by_one = parallel_config(backend="sequential", n_jobs=1)
+        with warnings.catch_warnings(), np.errstate(all="ignore"), one_by_one:
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -118,8 +118,15 @@ class PlannedFormat(Stored):
             ordered.append(bool(getattr(dtype, "ordered", False)))
             words.append(KeptObjects.of_cells(_own_words(frame, name, reading)))
             constants.append(_only_value(frame, name) if reading.left_out else None)
-        per_column = map(tuple, (dtypes, levels, ordered, words))
-        return cls(kind, plan, *per_column, KeptObjects.of_cells(constants))  # type: ignore[arg-type]
+        return cls(
+            kind,
+            plan,
+            tuple(dtypes),
+            tuple(levels),
+            tuple(ordered),
+            tuple(words),
+            KeptObjects.of_cells(constants),
+        )
 
     def rows(
         self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None

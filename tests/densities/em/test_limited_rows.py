@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+from sklearn.base import clone
 
 from absentia import GaussianDensity, MixedDensity, MixtureDensity, bounded
+from absentia.densities.em.scaling import Scaling
 from oracles.truncated import row_log_likelihood
 
 
@@ -183,3 +188,83 @@ def test_limits_of_collinear_columns(shrinkage):
     assert (imputed[hidden] <= np.broadcast_to(limit, X.shape)[hidden]).all()
     # What is known to be a line is imputed as one.
     np.testing.assert_allclose(imputed[:, 1], 2 * imputed[:, 0] + 1, atol=0.15)
+
+
+@pytest.mark.parametrize("n", [60, 1000])
+@pytest.mark.parametrize(
+    "density",
+    [GaussianDensity(), MixtureDensity(1), MixedDensity(1)],
+    ids=lambda d: type(d).__name__,
+)
+def test_limits_of_detection_do_not_shrink_a_column_to_the_values_above(density, n):
+    """Columns without correlation are shrunk most, towards variances that limits belong to."""
+    Z = np.random.default_rng(1).normal(size=(n, 3))
+    below = (Z < 0.0) & (np.arange(3) == 0)
+    X, upper = np.where(below, np.nan, Z), np.where(below, 0.0, np.inf)
+    prior = clone(density).fit(bounded(X, None, upper)).prior_
+    plain = GaussianDensity(shrinkage=0.0).fit(bounded(X, None, upper)).prior_
+    deviation, wanted = (p.covariance()[0, 0] ** 0.5 for p in (prior, plain))
+    assert abs(deviation - wanted) < 0.02 * wanted
+    assert abs(prior.mean()[0] - plain.mean()[0]) < 0.02 * wanted
+
+
+def test_the_scale_of_a_column_with_limits_maximises_the_likelihood_of_both():
+    rng = np.random.default_rng(0)
+    z = 3.0 + 2.0 * rng.normal(size=400)
+    weights = rng.integers(1, 4, 400).astype(float)
+    lower, upper = np.full(400, -np.inf), np.full(400, np.inf)
+    upper[z < 2.0] = 2.0
+    lower[z > 5.0] = 5.0
+    lower[:20], upper[:20] = np.floor(z[:20]), np.floor(z[:20]) + 1.0
+    values = np.where(np.isfinite(lower) | np.isfinite(upper), np.nan, z)
+    found = Scaling.of(values[:, None], weights, (lower[:, None], upper[:, None]))
+
+    def lost(theta):
+        mean, deviation = theta[0], np.exp(theta[1])
+        seen = norm.logpdf(values, mean, deviation)
+        mass = norm.cdf(upper, mean, deviation) - norm.cdf(lower, mean, deviation)
+        return -np.sum(weights * np.where(np.isnan(values), np.log(mass), seen))
+
+    best = minimize(lost, [3.0, 0.5], method="Nelder-Mead", options={"xatol": 1e-6}).x
+    # EM stops where a step changes less than a hundred thousandth.
+    np.testing.assert_allclose(found.centres, best[0], rtol=1e-3)
+    np.testing.assert_allclose(found.scales, np.exp(best[1]), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "density", [GaussianDensity(), MixtureDensity(2, n_init=1, random_state=0)]
+)
+def test_limits_that_other_units_bring_together_are_a_value(density):
+    Z = np.random.default_rng(0).normal([5.0, 0.0], 1.0, size=(40, 2))
+    lower, upper = np.full(Z.shape, -np.inf), np.full(Z.shape, np.inf)
+    Z[0, 0], lower[0, 0], upper[0, 0] = np.nan, 0.0, 1e-17
+    found = clone(density).fit(bounded(Z, lower, upper)).prior_
+    expected = clone(density).fit(np.nan_to_num(Z)).prior_
+    np.testing.assert_allclose(found.mean(), expected.mean(), atol=0.02)
+
+
+@pytest.mark.parametrize("limits", [(1e200, np.inf), (-np.inf, -1e200), (1e200, 2e200)])
+def test_limits_too_far_for_double_precision_are_refused_by_name(limits):
+    Z = np.random.default_rng(0).normal(size=(40, 2))
+    X = pd.DataFrame(Z, columns=["age", "dose"])
+    X.loc[3, "dose"] = np.nan
+    lower, upper = np.full(Z.shape, -np.inf), np.full(Z.shape, np.inf)
+    lower[3, 1], upper[3, 1] = limits
+    rows, density = bounded(X, lower, upper), GaussianDensity().fit(X)
+    sentence = r"Row 3 has a limit of -?1e\+200 in column dose, more than 1e\+130 standard dev"
+    for method in (density.score_samples, density.condition, density.impute):
+        with pytest.raises(ValueError, match=sentence):
+            method(rows)
+    for other in (GaussianDensity(), MixtureDensity(2, n_init=1, random_state=0)):
+        with pytest.raises(ValueError, match=rf"{sentence}|'dose' has a standard deviation of"):
+            other.fit(rows)
+
+
+def test_limits_that_say_nothing_change_nothing():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[0, 0] = np.nan
+    upper = np.full(X.shape, np.inf)
+    upper[0, 0] = 1e200
+    density = GaussianDensity().fit(X)
+    found, expected = density.score_samples(bounded(X, None, upper)), density.score_samples(X)
+    np.testing.assert_allclose(found, expected)

@@ -109,3 +109,11 @@ def test_bad_parameters_are_refused():
     ]:
         with pytest.raises(ValueError, match=match):
             ConjugateGradientRidge(**({"n_landmarks": 5} | params)).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e154, 1e300])
+def test_targets_of_any_unit_are_learned(unit):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    expected = ConjugateGradientRidge().fit(X, X[:, 0]).predict(X)
+    found = ConjugateGradientRidge().fit(X, unit * X[:, 0]).predict(X)
+    assert_allclose(found / unit, expected, rtol=1e-9, atol=1e-12)

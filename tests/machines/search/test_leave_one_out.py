@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from absentia import SVR, GaussianDensity, GenRBF, KernelRidge
+from absentia import SVR, ConjugateGradientRidge, GaussianDensity, GenRBF, KernelRidge, NuSVR
 from absentia.machines.search import leave_one_out
 from absentia.machines.search.leave_one_out import choose_gamma, leave_one_out_error
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
@@ -146,3 +147,39 @@ def test_the_walk_finds_the_lowest_place_from_any_start(start, lowest):
     seen = leave_one_out.walk_downhill(lambda place: (place - lowest) ** 2, start, 4.0)
     assert min(seen, key=seen.get) == lowest
     assert all(abs(place) <= 4.0 for place in seen)
+
+
+def smooth_table(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    t = X[:, 0] + X[:, 1] / 2 + 0.3 * rng.normal(size=n)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, t
+
+
+@pytest.mark.parametrize("gamma", ["loo", "loo-ard"])
+@pytest.mark.parametrize(
+    "machine", [KernelRidge(), ConjugateGradientRidge(), SVR(), NuSVR()], ids=repr
+)
+def test_the_width_suits_the_ridge_of_the_machine(machine, gamma):
+    """A free ridge goes with a far wider kernel, of which a ridge of one leaves nothing."""
+    X, t = smooth_table(500)
+    scores = [
+        clone(machine).set_params(gamma=g).fit(X[:200], t[:200]).score(X[200:], t[200:])
+        for g in ("scale", gamma)
+    ]
+    assert scores[1] > scores[0] - 0.02
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 8.0, 60)])
+def test_kernel_ridge_minimises_its_own_leave_one_out_error(weights):
+    X, t = smooth_table(60)
+    t = t + 3.0  # there is no intercept: the mean is learned, too
+    machine = KernelRidge(alpha=0.5, gamma="loo").fit(X, t, weights)
+    beliefs, codes = machine.beliefs_, t[:, None]
+
+    def own_error(gamma):
+        return leave_one_out_error(GenRBF(gamma)(beliefs), codes, 0.5, weights)
+
+    chosen = machine.kernel_.gamma
+    assert own_error(chosen) < min(own_error(chosen * 2), own_error(chosen / 2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +17,17 @@ from absentia.beliefs.priors.covariances import (
     ExplicitCovariances,
 )
 from absentia.engine.slices import bounded_slices
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.bounded_table import broadcast_limits
 from absentia.tables.stored import frozen
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
 
-__all__ = ["limited", "limited_rows", "log_masses", "truncated_to"]
+__all__ = ["FARTHEST", "limited", "limited_rows", "log_masses", "raise_too_far", "truncated_to"]
+
+#: Standard deviations whose square, a log-probability, is far within the range of numbers.
+FARTHEST = 1e130
 
 
 def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
@@ -64,8 +67,33 @@ def limited_rows(
     """Return which rows miss a number that has a limit, and the limits of these rows."""
     has_limit = (np.isfinite(lower) | np.isfinite(upper)) & beliefs.mask
     rows = np.flatnonzero(has_limit.any(axis=1))
+    _check_reach(beliefs, lower, upper, has_limit)
     kept = has_limit[rows]
     return rows, np.where(kept, lower[rows], -np.inf), np.where(kept, upper[rows], np.inf)
+
+
+def _check_reach(
+    beliefs: Beliefs, lower: FloatArray, upper: FloatArray, has_limit: BoolArray
+) -> None:
+    """Refuse limits so far from a component that the log-probability of them would overflow."""
+    prior = beliefs.prior
+    for mean, deviation in zip(prior.means, np.sqrt(prior.variances), strict=True):
+        nearest = np.clip(mean, lower, upper)
+        far = has_limit & (np.abs(nearest / FARTHEST - mean / FARTHEST) > deviation)
+        if far.any():
+            row, column = np.argwhere(far)[0]
+            names = beliefs.__dict__.get("_labels")
+            name = f"x{column}" if names is None else names[column]
+            raise_too_far(int(row), float(nearest[row, column]), name)
+
+
+def raise_too_far(row: int, limit: float, name: str) -> NoReturn:
+    """Say which limit is too far from everything else."""
+    raise ValueError(
+        f"Row {row} has a limit of {limit:.3g} in column {name}, more than {FARTHEST:g} standard "
+        "deviations from what is known of it, which is too far for double precision. Correct the "
+        "limit, or leave it out."
+    )
 
 
 def log_masses(beliefs: Beliefs, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -48,9 +48,11 @@ class Scaling:
         for j in np.flatnonzero((known & np.isnan(X)).any(axis=0)):
             rows = np.flatnonzero(known[:, j] | ~np.isnan(X[:, j]))
             shares = np.ones(len(rows)) if weights is None else weights[rows]
-            mean, deviation = _censored_moments(
-                *((ends[rows, j] - centres[j]) / scales[j] for ends in (X, *limits)), shares
+            z, lower, upper = (
+                (numbers[rows, j] - centres[j]) / scales[j] for numbers in (X, *limits)
             )
+            with np.errstate(all="ignore"):  # what is too far is refused by name afterwards
+                mean, deviation = _censored_moments(z, lower, upper, shares)
             if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
                 centres[j], scales[j] = centres[j] + scales[j] * mean, scales[j] * deviation
         return cls(centres, scales)

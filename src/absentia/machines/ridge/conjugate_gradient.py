@@ -28,7 +28,7 @@ from absentia.kernels.base import Kernel
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import RegressorTargets
+from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RandomState, Rule, declared
 from absentia.progress import report
 from absentia.tables import FloatArray, TableLike
@@ -147,6 +147,10 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
             KV += float(self.alpha) * V
             return KV
 
+        # In a unit of their own, a power of two that changes no digit: squares of 1e200 have no
+        # number.
+        exponent = int(np.frexp(np.abs(targets).max())[1])
+        targets = np.ldexp(targets, -exponent)
         right = targets if root is None else root * targets
         solved = conjugate_gradients(
             product, right, precondition, tol=self.tol, max_iter=self.max_iter
@@ -160,6 +164,7 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
                 stacklevel=2,
             )
         coefficients = solved.solution if root is None else root * solved.solution
+        coefficients = np.ldexp(coefficients, exponent)
         self._keep(
             rows,
             training,
@@ -170,6 +175,14 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
             },
         )
         return self
+
+    def _target_codes(self, y: np.ndarray) -> FloatArray:
+        # As they are: without an intercept their mean is part of what is learned.
+        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
+        return columns / spread_of_targets(columns)
+
+    def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
+        return float(self.alpha), float(self.alpha)
 
     def predict(self, X: TableLike) -> FloatArray:
         """Predict the target, or targets, of each row, a tile of rows at a time.

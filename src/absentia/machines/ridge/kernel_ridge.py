@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from absentia.machines.base import SupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import RegressorTargets
+from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import Rule, declared
 from absentia.tables import FloatArray, Learned, TableLike
 
@@ -36,6 +36,15 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, SupervisedMachine):
     }
 
     alpha: Any
+
+    def _target_codes(self, y: np.ndarray) -> FloatArray:
+        # As they are: without an intercept their mean is part of what is learned.
+        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
+        return columns / spread_of_targets(columns)
+
+    def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
+        return float(np.mean(self.alpha)), float(np.mean(self.alpha))
+
     dual_coef_: FloatArray
 
     def predict(self, X: TableLike) -> FloatArray:

@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from absentia.beliefs import Beliefs
 from absentia.tables import FloatArray
 
-__all__ = ["choose_gamma", "leave_one_out_error", "searched_rows"]
+__all__ = ["choose_gamma", "leave_one_out_error", "ridges_of_searched", "searched_rows"]
 
 #: At most this many rows are used: the best gamma changes slowly with their number, and the
 #: factorisations would soon cost more than the Gram matrix that training needs.
@@ -25,6 +25,7 @@ MOST_ROWS = 400
 _GAMMA_STEP = 4.0
 _RIDGE_STEP = 10.0**0.5
 _FIRST_RIDGE = 0.1
+_LEAST_RIDGE = 1e-9  # of the first: a machine may have none, and a kernel no inverse
 _FARTHEST = 4  # steps of gamma either side of the start; twice as many of the ridge
 
 
@@ -78,8 +79,11 @@ def choose_gamma(
     codes: FloatArray,
     start: float,
     sample_weight: FloatArray | None = None,
+    ridges: tuple[float, float] | None = None,
 ) -> float:
-    """Return the gamma with the least leave-one-out error, the ridge chosen along with it.
+    """Return the gamma with the least leave-one-out error.
+
+    The ridge is chosen along with the width, within what the machine may have.
 
     From ``start`` the search goes downhill in steps of four, within a factor of 256 either side;
     around the best it tries steps of two, and ends at the lowest point of the parabola through
@@ -97,11 +101,14 @@ def choose_gamma(
         Where to begin, ``"scale"`` as a number.
     sample_weight : ndarray of shape (n_samples,), optional
         Of the rows in the error; positive.
+    ridges : pair of float, optional
+        The least and the most that the machine adds to the diagonal for a row of weight one.
 
     Returns
     -------
     float
     """
+    least, most = ridges_of_searched(ridges, sample_weight)
     beliefs, codes, weights = searched_rows(beliefs, codes, sample_weight)
     best_ridge = 0.0  # in steps; carried from one gamma to the next, where it is seldom far
 
@@ -109,9 +116,12 @@ def choose_gamma(
         nonlocal best_ridge
         K = gram(start * _GAMMA_STEP**position, beliefs)
         size = float(np.diagonal(K).mean()) * _FIRST_RIDGE
+        if least == most:
+            return leave_one_out_error(K, codes, max(least, _LEAST_RIDGE * size), weights)
 
         def error_with_ridge(step: float) -> float:
-            return leave_one_out_error(K, codes, size * _RIDGE_STEP**step, weights)
+            ridge = float(np.clip(size * _RIDGE_STEP**step, least, most))
+            return leave_one_out_error(K, codes, ridge, weights)
 
         errors = walk_downhill(error_with_ridge, best_ridge, 2 * _FARTHEST)
         best_ridge = min(errors, key=errors.__getitem__)
@@ -123,6 +133,15 @@ def choose_gamma(
         errors[nearby] = error(nearby)
     best = min(errors, key=errors.__getitem__)
     return start * _GAMMA_STEP ** (best + _lowest_offset(errors, best))
+
+
+def ridges_of_searched(
+    ridges: tuple[float, float] | None, weights: FloatArray | None
+) -> tuple[float, float]:
+    """Return bounds of the ridge beside weights of mean one, which is how searches see them."""
+    least, most = (0.0, np.inf) if ridges is None else ridges
+    unit = 1.0 if weights is None else float(weights.mean())
+    return least / unit, most / unit
 
 
 def searched_rows(

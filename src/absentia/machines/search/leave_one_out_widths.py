@@ -16,7 +16,11 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
 from absentia.machines.search.kernel_family import KernelFamily, maximise
-from absentia.machines.search.leave_one_out import leave_one_out_error, searched_rows
+from absentia.machines.search.leave_one_out import (
+    leave_one_out_error,
+    ridges_of_searched,
+    searched_rows,
+)
 from absentia.tables import FloatArray
 
 __all__ = ["kernel_with_widths", "leave_one_out_gradient"]
@@ -80,6 +84,7 @@ def kernel_with_widths(
     *,
     sample_weight: FloatArray | None = None,
     free_mask_weight: bool = False,
+    ridges: tuple[float, float] | None = None,
     n_jobs: int | None = None,
 ) -> Kernel:
     """Return the kernel with widths of columns that make the leave-one-out error small.
@@ -87,7 +92,8 @@ def kernel_with_widths(
     What is minimised is ``n/2 log(error) + sum_j (l_j - mean l)^2 / (2 deviation^2)`` for the
     logarithms ``l`` of the widths: the first term is what Gaussian residuals of unknown variance
     have, so that the prior weighs as much as it does beside the evidence of a Gaussian process. The
-    ridge is chosen along with the widths. Of more than 400 rows 400 are used.
+    ridge is chosen along with the widths, within what the machine may have. Of more than 400 rows
+    400 are used.
 
     Parameters
     ----------
@@ -102,12 +108,15 @@ def kernel_with_widths(
         Positive.
     free_mask_weight : bool, default=False
         Whether the weight of the mask kernel, the last factor, is chosen as well.
+    ridges : pair of float, optional
+        The least and the most that the machine adds to the diagonal for a row of weight one.
     n_jobs : int, optional
 
     Returns
     -------
     Kernel
     """
+    least, most = ridges_of_searched(ridges, sample_weight)
     beliefs, codes, weights = searched_rows(beliefs, codes, sample_weight)
     prior = beliefs.prior
     family = KernelFamily.of(
@@ -119,8 +128,8 @@ def kernel_with_widths(
     ).by_column(prior, deviation)
     K = family.at(family.start)(beliefs, n_jobs=n_jobs)
     unit = float(np.diagonal(K).mean())
-    ridges = unit * np.geomspace(*_RIDGES, 17)
-    errors = [leave_one_out_error(K, codes, ridge, weights) for ridge in ridges]
+    tried = np.clip(unit * np.geomspace(*_RIDGES, 17), max(least, unit * _RIDGES[0] ** 2), most)
+    errors = [leave_one_out_error(K, codes, ridge, weights) for ridge in np.unique(tried)]
     if not np.isfinite(errors).any() or min(errors) == 0:
         return kernel  # targets that are all the same, or a matrix that is not definite
     n = len(codes)
@@ -137,7 +146,7 @@ def kernel_with_widths(
         gradient = np.append(by_widths + by_prior, factor * by_ridge)
         return value - 0.5 * n * float(np.log(error)), gradient
 
-    start = np.append(family.start, np.log(ridges[int(np.argmin(errors))]))
-    bounds = np.vstack([family.bounds, np.log(unit * np.array(_RIDGES))])
+    start = np.append(family.start, np.log(np.unique(tried)[int(np.argmin(errors))]))
+    bounds = np.vstack([family.bounds, np.log(tried[[0, -1]])])
     best = maximise(objective, start, bounds, 0, None)
     return family.at(best[:-1])

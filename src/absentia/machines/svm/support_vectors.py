@@ -30,7 +30,7 @@ from absentia.machines.svm.solver_matrix import (
     pair_sums,
     pairs_of_classes,
 )
-from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.machines.targets import ClassifierTargets, RegressorTargets, spread_of_targets
 from absentia.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -229,6 +229,12 @@ class SupportVectorRegressor(
     RegressorTargets, RegressorMixin, SupportVectorMachine, SupervisedMachine
 ):
     """A support vector machine that predicts numbers."""
+
+    def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
+        # No less than that of the squared loss error^2 / (2 ridge) that equals C |error| at errors
+        # of half a deviation.
+        spread = float(spread_of_targets(np.asarray(y, dtype=np.float64).reshape(-1, 1))[0])
+        return 0.25 * spread / float(self.C), np.inf
 
     def _tolerance(self, unit: float, y: np.ndarray) -> float:
         # In units of the targets. Those that vary by less than a tenth are known to a hundredth of
