@@ -40,7 +40,6 @@ def factor(
     any_range=False,
     first=0,
     vector=None,
-    start=0,
 ):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 
@@ -52,7 +51,6 @@ def factor(
     Parameters
     ----------
     matrix : flat lanes of eight matrices of ``stride`` columns; the lower triangle is read
-        From entry ``start`` on.
     index : int array, ascending from entry ``first`` on
     size : int, how many entries of ``index`` to use
     work : flat lanes, at least ``size ** 2`` groups
@@ -67,7 +65,6 @@ def factor(
     vector : flat lanes, ``size + 1`` groups
         Eight vectors ``y``, overwritten, and behind them a number, of which ``y' inv(M) y`` is
         subtracted.
-    start : int
     """
     one = splat8(1.0)
     total = splat8(0.0)
@@ -101,9 +98,9 @@ def factor(
                 y1 = multiply_add8(scaled, z1, y1)
         # The diagonal block
         row = right_column * stride
-        d0 = load8(matrix, start + (left_column * stride + left_column) * LANES)
-        coupling = load8(matrix, start + (row + left_column) * LANES)
-        d1 = load8(matrix, start + (row + right_column) * LANES)
+        d0 = load8(matrix, (left_column * stride + left_column) * LANES)
+        coupling = load8(matrix, (row + left_column) * LANES)
+        d1 = load8(matrix, (row + right_column) * LANES)
         for k in range(c):
             u0 = load8(work, left + k * LANES)
             z0 = load8(work, k * step + c * LANES)
@@ -138,11 +135,11 @@ def factor(
             since_extraction = 0
         for r in range(c + 2, size - 1, 2):
             row = integer_at(index, first + r) * stride
-            m00 = load8(matrix, start + (row + left_column) * LANES)
-            m01 = load8(matrix, start + (row + right_column) * LANES)
+            m00 = load8(matrix, (row + left_column) * LANES)
+            m01 = load8(matrix, (row + right_column) * LANES)
             row = integer_at(index, first + r + 1) * stride
-            m10 = load8(matrix, start + (row + left_column) * LANES)
-            m11 = load8(matrix, start + (row + right_column) * LANES)
+            m10 = load8(matrix, (row + left_column) * LANES)
+            m11 = load8(matrix, (row + right_column) * LANES)
             for k in range(c):
                 z0 = load8(work, k * step + r * LANES)
                 z1 = load8(work, k * step + (r + 1) * LANES)
@@ -159,8 +156,8 @@ def factor(
         if size % 2:
             r = size - 1
             row = integer_at(index, first + r) * stride
-            m00 = load8(matrix, start + (row + left_column) * LANES)
-            m01 = load8(matrix, start + (row + right_column) * LANES)
+            m00 = load8(matrix, (row + left_column) * LANES)
+            m01 = load8(matrix, (row + right_column) * LANES)
             for k in range(c):
                 z0 = load8(work, k * step + r * LANES)
                 m00 = multiply_add8(z0, load8(work, left + k * LANES), m00)
@@ -169,7 +166,7 @@ def factor(
             store8(work, right + r * LANES, multiply_add8(m00, ratio, m01))
     if size % 2:
         c = size - 1
-        d0 = load8(matrix, start + integer_at(index, first + c) * (stride + 1) * LANES)
+        d0 = load8(matrix, integer_at(index, first + c) * (stride + 1) * LANES)
         if vector is not None:
             y0 = load8(vector, c * LANES)
         for k in range(c):

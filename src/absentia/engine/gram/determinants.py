@@ -85,7 +85,6 @@ def principal_log_determinants(matrix, masks):
             False,
             first,
             vector,
-            first,
         )
         for lane in range(waiting):
             # Into [1/2, 1), however often the exponent was taken out before.

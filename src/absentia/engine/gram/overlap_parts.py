@@ -91,7 +91,6 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
             False,
             at,
             vector,
-            at,
         )
         for lane in range(n_lanes):
             # Into [1/2, 1), however often the exponent was taken out before.

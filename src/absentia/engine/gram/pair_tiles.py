@@ -195,11 +195,8 @@ def gram_rows(
             any_observed = True
         else:
             any_missing = True
-    # H and J in one array: a choice between two would be counted as an owner, for every pair.
-    half = d * d * LANES
-    both = aligned_empty(2 * half if any_observed else half)
-    matrix = both[:half]
-    inverse = both[half:]
+    matrix = aligned_empty(d * d * LANES)
+    inverse = aligned_empty(d * d * LANES if any_observed else 0)
     index_scratch = np.empty(d, dtype=np.intp)
     scratch = aligned_empty(d * LANES)
     determinant = aligned_empty(2 * LANES)
@@ -358,21 +355,9 @@ def gram_rows(
                 if factored == run:
                     quadratic = solve(work, pivots, size, vector, corner)
                 else:
+                    source = inverse if observed else matrix
                     store8(vector, size * LANES, corner)
-                    begin = half if observed else 0
-                    factor(
-                        both,
-                        d,
-                        run_index,
-                        size,
-                        work,
-                        pivots,
-                        determinant,
-                        False,
-                        at,
-                        vector,
-                        begin,
-                    )
+                    factor(source, d, run_index, size, work, pivots, determinant, False, at, vector)
                     quadratic = load8(vector, size * LANES)
                     factored = run
                 if observed:
