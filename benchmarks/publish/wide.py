@@ -1,7 +1,7 @@
 """Methods run later on the wide tables of ``real-holes``, beside those of the page.
 
-``python -m benchmarks.publish.wide FILE`` writes ``docs/results/real-holes/wide.md`` from a file of
-results that has them, ``absentia bench run real-holes --datasets ... --methods ...``, and from the
+``python -m benchmarks.publish.wide FILE ...`` writes ``docs/results/real-holes/wide.md`` from files of
+results that have them, ``absentia bench run real-holes --datasets ... --methods ...``, and from the
 published means. A method counts on a table when all of its folds were run.
 """
 
@@ -47,13 +47,15 @@ def beside_published(scores: pd.DataFrame, published: pd.DataFrame) -> str:
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.publish.wide", description=__doc__)
-    parser.add_argument("file", type=Path, help="file of results")
+    parser.add_argument("files", type=Path, nargs="+", help="files of results")
     parser.add_argument("--output", type=Path, default=FOLDER)
     arguments = parser.parse_args()
-    with Results(arguments.file, read_only=True) as results:
-        scores = results.scores("real-holes", "small", 0)
+    parts = []
+    for file in arguments.files:
+        with Results(file, read_only=True) as results:
+            parts.append(results.scores("real-holes", "small", 0))
     published = pd.read_csv(arguments.output / "summary.csv")
-    (arguments.output / "wide.md").write_text(beside_published(scores, published))
+    (arguments.output / "wide.md").write_text(beside_published(pd.concat(parts), published))
 
 
 if __name__ == "__main__":
