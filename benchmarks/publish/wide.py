@@ -1,8 +1,8 @@
 """Methods run later on the wide tables of ``real-holes``, beside those of the page.
 
-``python -m benchmarks.publish.wide FILE ...`` writes ``docs/results/real-holes/wide.md`` from files of
-results that have them, ``absentia bench run real-holes --datasets ... --methods ...``, and from the
-published means. A method counts on a table when all of its folds were run.
+``python -m benchmarks.publish.wide FILE ...`` writes ``docs/results/real-holes/wide.md`` from files
+of results that have them, ``absentia bench run real-holes --datasets ... --methods ...``, and from
+the published means. A method counts on a table when all of its folds were run.
 """
 
 from __future__ import annotations
