@@ -40,7 +40,7 @@ LANES = 8
 intrinsic: Any = _intrinsic
 
 _double = ir.DoubleType()
-_vector = ir.VectorType(_double, LANES)
+VECTOR = ir.VectorType(_double, LANES)
 _integers = ir.VectorType(ir.IntType(64), LANES)
 
 
@@ -55,18 +55,18 @@ vec8 = _Vec8()
 @register_model(_Vec8)
 class _Vec8Model(models.PrimitiveModel):
     def __init__(self, dmm: DataModelManager, fe_type: types.Type) -> None:
-        super().__init__(dmm, fe_type, _vector)
+        super().__init__(dmm, fe_type, VECTOR)
 
 
 def _lane_pointer(
     context: Context, builder: Builder, array_type: types.Array, array: Value, offset: Value
 ) -> Value:
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [offset]), ir.PointerType(_vector))
+    return builder.bitcast(builder.gep(data, [offset]), ir.PointerType(VECTOR))
 
 
 def _repeated(value: float) -> Value:
-    return ir.Constant(_vector, [value] * LANES)
+    return ir.Constant(VECTOR, [value] * LANES)
 
 
 def _repeated_integer(value: int) -> Value:
@@ -82,176 +82,6 @@ def load8(typingctx: TypingContext, array: types.Array, offset: types.Type) -> T
         return builder.load(pointer, align=8)
 
     return vec8(array, types.intp), codegen
-
-
-@intrinsic
-def gather8(
-    typingctx: TypingContext, array: types.Array, offset: types.Type, step: types.Type
-) -> Typed:
-    """Return the eight doubles ``array[offset], array[offset + step], ...``."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        vector = ir.Constant(_vector, ir.Undefined)
-        offset = args[1]
-        for lane in range(LANES):
-            value = builder.load(builder.gep(data, [offset]))
-            vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
-            offset = builder.add(offset, args[2])
-        return vector
-
-    return vec8(array, types.intp, types.intp), codegen
-
-
-@intrinsic
-def gather_at8(
-    typingctx: TypingContext, array: types.Array, places: types.Array, offset: types.Type
-) -> Typed:
-    """Return ``array[places[offset + lane]]`` for each lane; no place counts from the end."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        places = context.make_array(signature.args[1])(context, builder, args[1]).data
-        places = builder.gep(places, [args[2]])
-        vector = ir.Constant(_vector, ir.Undefined)
-        for number in range(LANES):
-            lane = ir.Constant(ir.IntType(32), number)
-            place = builder.load(builder.gep(places, [lane]))
-            vector = builder.insert_element(vector, builder.load(builder.gep(data, [place])), lane)
-        return vector
-
-    return vec8(array, places, types.intp), codegen
-
-
-@intrinsic
-def gather_sum8(
-    typingctx: TypingContext,
-    array: types.Array,
-    rows: types.Array,
-    row: types.Type,
-    places: types.Array,
-    place: types.Type,
-) -> Typed:
-    """Return ``array[rows[row + lane] + places[place + lane]]`` for each lane.
-
-    Eight loads, not the processor's gather: on Zen 4 that takes a third longer.
-    """
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        rows = context.make_array(signature.args[1])(context, builder, args[1]).data
-        places = context.make_array(signature.args[3])(context, builder, args[3]).data
-        rows, places = builder.gep(rows, [args[2]]), builder.gep(places, [args[4]])
-        vector = ir.Constant(_vector, ir.Undefined)
-        for number in range(LANES):
-            lane = ir.Constant(ir.IntType(32), number)
-            start = builder.load(builder.gep(rows, [lane]))
-            offset = builder.add(start, builder.load(builder.gep(places, [lane])))
-            vector = builder.insert_element(vector, builder.load(builder.gep(data, [offset])), lane)
-        return vector
-
-    return vec8(array, rows, types.intp, places, types.intp), codegen
-
-
-@intrinsic
-def gather_rows8(
-    typingctx: TypingContext,
-    array: types.Array,
-    start0: types.Type,
-    start1: types.Type,
-    start2: types.Type,
-    start3: types.Type,
-    start4: types.Type,
-    start5: types.Type,
-    start6: types.Type,
-    start7: types.Type,
-    places: types.Array,
-    offset: types.Type,
-) -> Typed:
-    """Return ``array[start + places[offset + lane]]``, with a start to each lane.
-
-    Eight loads, not the processor's gather: on Zen 4 that takes a third longer. The starts are
-    values, so that a loop over places keeps them in registers.
-    """
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        places = context.make_array(signature.args[LANES + 1])(context, builder, args[LANES + 1])
-        first = builder.gep(places.data, [args[LANES + 2]])
-        vector = ir.Constant(_vector, ir.Undefined)
-        for number in range(LANES):
-            lane = ir.Constant(ir.IntType(32), number)
-            row = builder.gep(data, [args[1 + number]])
-            place = builder.load(builder.gep(first, [lane]))
-            vector = builder.insert_element(vector, builder.load(builder.gep(row, [place])), lane)
-        return vector
-
-    return vec8(array, *[types.intp] * LANES, places, types.intp), codegen
-
-
-@intrinsic
-def gather_behind8(
-    typingctx: TypingContext,
-    array: types.Array,
-    starts: types.Array,
-    places: types.Array,
-    offset: types.Type,
-) -> Typed:
-    """Return ``array[starts[lane] + LANES * places[offset + lane]]`` for each lane."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        starts = context.make_array(signature.args[1])(context, builder, args[1]).data
-        places = context.make_array(signature.args[2])(context, builder, args[2]).data
-        places = builder.gep(places, [args[3]])
-        vector = ir.Constant(_vector, ir.Undefined)
-        for number in range(LANES):
-            lane = ir.Constant(ir.IntType(32), number)
-            start = builder.gep(data, [builder.load(builder.gep(starts, [lane]))])
-            place = builder.load(builder.gep(places, [lane]))
-            groups = builder.mul(place, ir.Constant(place.type, LANES))
-            value = builder.load(builder.gep(start, [groups]))
-            vector = builder.insert_element(vector, value, lane)
-        return vector
-
-    return vec8(array, starts, places, types.intp), codegen
-
-
-@intrinsic
-def integer_at(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
-    """Return ``array[offset]`` of signed integers, an offset that does not count from the end."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        value = builder.load(builder.gep(data, [args[1]]))
-        return value if value.type.width == 64 else builder.sext(value, ir.IntType(64))
-
-    return types.intp(array, types.intp), codegen
-
-
-@intrinsic
-def word_at(typingctx: TypingContext, array: types.Array, offset: types.Type) -> Typed:
-    """Return ``array[offset]`` of unsigned 64-bit integers, as :func:`integer_at` does."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.load(builder.gep(data, [args[1]]))
-
-    return types.uint64(array, types.intp), codegen
-
-
-@intrinsic
-def put_integer(
-    typingctx: TypingContext, array: types.Array, offset: types.Type, value: types.Type
-) -> Typed:
-    """Write ``array[offset]`` of 64-bit integers, an offset that does not count from the end."""
-
-    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        builder.store(args[2], builder.gep(data, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.intp), codegen
 
 
 @intrinsic
@@ -273,7 +103,7 @@ def splat8(typingctx: TypingContext, value: types.Type) -> Typed:
     """Return eight copies of a double."""
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
-        undefined = ir.Constant(_vector, ir.Undefined)
+        undefined = ir.Constant(VECTOR, ir.Undefined)
         single = builder.insert_element(undefined, args[0], ir.Constant(ir.IntType(32), 0))
         first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return builder.shuffle_vector(single, undefined, first)
@@ -289,7 +119,7 @@ def repeat8(typingctx: TypingContext, array: types.Array, offset: types.Type) ->
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        undefined = ir.Constant(_vector, ir.Undefined)
+        undefined = ir.Constant(VECTOR, ir.Undefined)
         value = builder.load(builder.gep(data, [args[1]]))
         single = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
         first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -299,7 +129,7 @@ def repeat8(typingctx: TypingContext, array: types.Array, offset: types.Type) ->
 
 
 def _call(builder: Builder, name: str, args: Values) -> Value:
-    function_type = ir.FunctionType(_vector, [_vector] * len(args))
+    function_type = ir.FunctionType(VECTOR, [VECTOR] * len(args))
     function = cgutils.get_or_insert_function(builder.module, function_type, name)
     return builder.call(function, args)
 
@@ -380,7 +210,7 @@ def exponent8(typingctx: TypingContext, a: types.Type) -> Typed:
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], _integers)
         exponents = builder.sub(builder.lshr(bits, _repeated_integer(52)), _repeated_integer(1023))
-        return builder.sitofp(exponents, _vector)
+        return builder.sitofp(exponents, VECTOR)
 
     return vec8(vec8), codegen
 
@@ -392,7 +222,7 @@ def mantissa8(typingctx: TypingContext, a: types.Type) -> Typed:
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], _integers)
         fraction = builder.and_(bits, _repeated_integer(2**52 - 1))
-        return builder.bitcast(builder.or_(fraction, _repeated_integer(1023 << 52)), _vector)
+        return builder.bitcast(builder.or_(fraction, _repeated_integer(1023 << 52)), VECTOR)
 
     return vec8(vec8), codegen
 
@@ -404,7 +234,7 @@ def _power_of_two8(typingctx: TypingContext, shifted: types.Type) -> Typed:
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], _integers)
         biased = builder.add(bits, _repeated_integer(1023))
-        return builder.bitcast(builder.shl(biased, _repeated_integer(52)), _vector)
+        return builder.bitcast(builder.shl(biased, _repeated_integer(52)), VECTOR)
 
     return vec8(vec8), codegen
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
+from absentia.engine.gathers import gather8
 from absentia.engine.gram.output import TILE, over_root_of_determinant
 from absentia.engine.gram.pair_tiles import _lanes_to_matrix, _uncertain_products
 from absentia.engine.gram.row_tiles import (
@@ -36,7 +37,6 @@ from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
-    gather8,
     load8,
     multiply8,
     multiply_add8,
