@@ -131,7 +131,7 @@ def test_regressors_without_a_spread_and_bad_input():
     X, signal = example()
     ridge = KernelRidge(gamma=0.05).fit(X, signal)
     assert measure_next(ridge, ROWS[:1], n_draws=256).best == ["x0"]
-    with pytest.raises(ValueError, match="n_draws must be a whole number of at least 16, found 8"):
+    with pytest.raises(ValueError, match="n_draws must be an integer from 16 to 16777216, found 8"):
         measure_next(ridge, ROWS[:1], n_draws=8)
     promise = ConformalRegressor(FrozenEstimator(ridge)).fit(*example(seed=1))
     with pytest.raises(ValueError, match="leave n_draws out for loss='width'"):
