@@ -175,3 +175,17 @@ def test_labels_with_numbers_that_are_not_there_are_refused(tmp_path):
     binarizer._cached_dict = {"a": 10**9, "b": 0, "c": 1}
     with pytest.raises(TypeError, match="MultiLabelBinarizer"):
         save(binarizer, tmp_path / "model")
+
+
+def test_masked_arrays_stand_in_results_of_searches_only(tmp_path):
+    encoder = OneHotEncoder(max_categories=2, handle_unknown="infrequent_if_exist")
+    model = make_pipeline(encoder, LogisticRegression()).fit(X, Y)
+    # The smallest and largest entries do not show what a mask hides, and SciPy follows it.
+    hidden = np.ma.MaskedArray([10**9, 1, 0], mask=[True, False, False])
+    model[0]._default_to_infrequent_mappings = [None, hidden]
+    with pytest.raises(ValueError, match="a masked array outside of the results of a search"):
+        save_unchecked(model, tmp_path / "model")  # by the description, which load reads as well
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, cv=2).fit(X, Y)
+    assert any(isinstance(column, np.ma.MaskedArray) for column in search.cv_results_.values())
+    save(search, tmp_path / "search")
+    np.testing.assert_array_equal(load(tmp_path / "search").predict(X), search.predict(X))

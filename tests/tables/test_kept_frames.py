@@ -93,6 +93,12 @@ def test_text_is_kept_as_an_array_without_objects():
         ("Int64", {"values": np.zeros((3, 1))}),
         ("float64", {"values": np.zeros(2)}),
         ("float64", {"values": None}),
+        ("float64", {"values": np.zeros(3, dtype="M8[ns]")}),
+        ("float64", {"dtype": "S100000000"}),
+        ("float64", {"dtype": "datetime64[ns, dateutil//etc/localtime]"}),
+        ("float64", {"dtype": "datetime64[ns, Nowhere/City]"}),
+        ("text", {"dtype": "U20000000"}),
+        ("text", {"dtype": "Sparse[object]"}),
     ],
 )
 def test_columns_that_do_not_fit_together_are_refused(column, change):

@@ -22,6 +22,8 @@ __all__ = ["refused_entries"]
 
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
 _DEEPEST = 100
+#: Where masked arrays may be: searches keep their scores in such arrays, and predict from none.
+_RESULTS = "cv_results_"
 #: The kinds of numbers that arrays may have: no objects, and no records but the nodes of trees.
 _NUMBER_KINDS = "biufcUSmM"
 
@@ -42,9 +44,9 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
     refused: set[str] = set()
     first: dict[Any, Any] = {}
     n_bytes = 0
-    pending = [(schema, 1)]
+    pending = [(schema, 1, False)]
     while pending:
-        node, depth = pending.pop()
+        node, depth, in_results = pending.pop()
         if depth > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} objects inside each other")
         kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
@@ -58,11 +60,17 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
         if name not in allowed.get(kind, ()):
             refused.add(name)
             continue
+        if kind == "MaskedArrayNode" and not in_results:
+            # The smallest and the largest entry, which checks ask for, leave masked ones out.
+            raise ValueError("a masked array outside of the results of a search")
         if kind == "NdArrayNode" and node["type"] == "numpy" and is_new:
             n_bytes += _array_bytes(archive, node["file"])
             if n_bytes > max_bytes:
                 raise ValueError(f"arrays of more than {max_bytes:.0f} bytes")
-        pending += [(inner, depth + 1) for inner in _inner_nodes(kind, node)]
+        results = node["content"].get(_RESULTS) if kind == "DictNode" else None
+        pending += [
+            (inner, depth + 1, in_results or inner is results) for inner in _inner_nodes(kind, node)
+        ]
     return sorted(refused)
 
 

@@ -8,6 +8,7 @@ memory, and :func:`absentia.save` refuses them.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["KeptFrame", "KeptObjects"]
+
+#: Names of the types of columns: numbers and dates, with a time zone or without.
+_NUMBERS = re.compile(
+    r"bool|boolean|complex(64|128)|(u?int|U?Int)(8|16|32|64)|([fF]loat)(16|32|64)"
+    r"|(datetime64|timedelta64)\[(s|ms|us|ns)\]"
+    r"|datetime64\[(s|ms|us|ns), (?!dateutil)[A-Za-z0-9_+:/-]{1,50}\]"
+)
+#: Names of the types of columns that are kept cell by cell.
+_OBJECTS = re.compile(
+    r"object|str|string(\[(python|pyarrow)\])?"
+    r"|(bool|u?int(8|16|32|64)|float|double|large_string|date32\[day\])\[pyarrow\]"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +119,11 @@ class KeptNumbers(KeptColumn):
 
     def validate(self) -> None:
         """Raise ValueError unless the values are one array that the type can be made from."""
-        _require_dtype(self.dtype)
+        dtype = _require_dtype(self.dtype, _NUMBERS)
+        kind = "M" if getattr(dtype, "tz", None) else getattr(dtype, "numpy_dtype", dtype).kind
         self._require_type("values", np.ndarray)
-        if self.values.ndim != 1 or self.values.dtype.kind not in "biufcmM":
-            raise ValueError("KeptNumbers.values must be numbers or dates in one dimension.")
+        if self.values.ndim != 1 or self.values.dtype.kind != kind:
+            raise ValueError(f"KeptNumbers.values must be {self.dtype} in one dimension.")
         if self.absent is not None:
             self._require_array("absent", bool, self.values.shape)
 
@@ -185,7 +199,7 @@ class KeptObjects(KeptColumn):
 
     def validate(self) -> None:
         """Raise ValueError unless every code has an object of a known kind."""
-        _require_dtype(self.dtype)
+        _require_dtype(self.dtype, _OBJECTS)
         self._require_type("kinds", tuple)
         self._require_type("parts", tuple)
         if len(self.kinds) != len(self.parts):
@@ -277,12 +291,18 @@ def _dtype_name(dtype: Any) -> str:
     return str(dtype)
 
 
-def _require_dtype(name: object) -> None:
+def _require_dtype(name: object, known: re.Pattern[str]) -> Any:
+    """Return the type that pandas means by a name, one of those that columns are kept with.
+
+    Others are not looked up: a name can ask for gigabytes ("S100000000") or a file ("dateutil/").
+    """
     import pandas as pd
 
     try:
-        pd.api.types.pandas_dtype(name)
-    except TypeError as error:
+        if not (isinstance(name, str) and known.fullmatch(name)):
+            raise TypeError("no type that columns are kept with")
+        return pd.api.types.pandas_dtype(name)
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"A column of the type {name!r}: {error}") from error
 
 
