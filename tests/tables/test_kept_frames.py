@@ -37,6 +37,8 @@ COLUMNS = {
     "moments": pd.Series([datetime.datetime(2020, 1, 2, 3, 4, 5, 6), None, pd.NaT], dtype=object),
     "money": pd.Series([decimal.Decimal("1.10"), decimal.Decimal("1.1"), None], dtype=object),
     "months": pd.Series(pd.PeriodIndex(["2020-01", None, "2020-03"], freq="M")),
+    "intervals": pd.Series(pd.arrays.IntervalArray.from_breaks([0.0, 1.0, 2.0, 3.0])),
+    "sparse": pd.Series(pd.arrays.SparseArray([0.0, np.nan, 2.0])),
     "anything": pd.Series(["1", 1, 1.0], dtype=object),
     "truths": pd.Series([True, 1, np.nan], dtype=object),
     "markers": pd.Series([None, np.nan, pd.NA], dtype=object),
@@ -48,7 +50,9 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_comes_back(name):
     frame = COLUMNS[name].to_frame("c")
-    again = KeptFrame.of(frame).frame()
+    kept = KeptFrame.of(frame)
+    kept.validate()
+    again = kept.frame()
     pd.testing.assert_frame_equal(again, frame)
     for found, given in zip(again["c"], frame["c"], strict=True):
         assert type(found) is type(given)

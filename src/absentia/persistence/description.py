@@ -22,7 +22,7 @@ __all__ = ["refused_entries"]
 
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
 _DEEPEST = 100
-#: Where masked arrays may be: searches keep their scores in such arrays, and predict from none.
+#: Of searches: masked arrays of scores, from which nothing is predicted.
 _RESULTS = "cv_results_"
 #: The kinds of numbers that arrays may have: no objects, and no records but the nodes of trees.
 _NUMBER_KINDS = "biufcUSmM"
@@ -44,6 +44,7 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
     refused: set[str] = set()
     first: dict[Any, Any] = {}
     n_bytes = 0
+    searched: set[int] = set()  # nodes of the results of searches
     pending = [(schema, 1, False)]
     while pending:
         node, depth, in_results = pending.pop()
@@ -67,9 +68,11 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
             n_bytes += _array_bytes(archive, node["file"])
             if n_bytes > max_bytes:
                 raise ValueError(f"arrays of more than {max_bytes:.0f} bytes")
-        results = node["content"].get(_RESULTS) if kind == "DictNode" else None
+        if kind == "ObjectNode" and node["__class__"].endswith("SearchCV") and node["content"]:
+            searched.add(id(node["content"]["content"].get(_RESULTS)))
         pending += [
-            (inner, depth + 1, in_results or inner is results) for inner in _inner_nodes(kind, node)
+            (inner, depth + 1, in_results or id(inner) in searched)
+            for inner in _inner_nodes(kind, node)
         ]
     return sorted(refused)
 

@@ -36,6 +36,9 @@ _NUMBERS = re.compile(
 _OBJECTS = re.compile(
     r"object|str|string(\[(python|pyarrow)\])?"
     r"|(bool|u?int(8|16|32|64)|float|double|large_string|date32\[day\])\[pyarrow\]"
+    r"|interval\[(int64|float64|datetime64\[(s|ms|us|ns)\]), (right|left|both|neither)\]"
+    r"|period\[[A-Z]{1,3}(-[A-Z]{3})?\]"
+    r"|Sparse\[(bool|u?int(8|16|32|64)|float(32|64)), (nan|False|True|0|0\.0)\]"
 )
 
 

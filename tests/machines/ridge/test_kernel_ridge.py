@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn.kernel_ridge
+from scipy.linalg import LinAlgWarning
 
 from absentia import GaussianDensity, GenRBF, KernelRidge
 from machines.contract import MachineContract, table, targets_of
@@ -47,3 +48,10 @@ def test_without_penalty_repeated_rows_are_still_solved():
 def test_wrong_penalties_get_a_sentence(alpha):
     with pytest.raises(ValueError, match="alpha must be"):
         KernelRidge(alpha=alpha).fit(table(), np.column_stack([targets_of("numbers")] * 2))
+
+
+def test_lost_digits_are_said():
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    KernelRidge(kernel="linear").fit(rows + 1e4, rows[:, 0])
+    with pytest.warns(LinAlgWarning, match=r"alpha=1.0 is below the rounding"):
+        KernelRidge(kernel="linear").fit(rows + 1e8, rows[:, 0])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from absentia.tables.columns import words as words_module
-from absentia.tables.columns.words import Words, first_two_words
+from absentia.tables.columns.words import Words, days_since_1970, first_two_words
 from absentia.tables.encoder import TableEncoder
 
 TEXT_DTYPES = [object, "str", "string", pd.StringDtype("python"), "category"]
@@ -164,3 +164,10 @@ def test_the_result_is_one_block_in_the_order_of_rows():
     out = TableEncoder().fit_transform(table)
     assert out.flags.c_contiguous
     np.testing.assert_array_equal(out, [[1, 0, 3], [2, 1, 4]])
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+def test_dates_of_arrow_are_days(unit):
+    dates = pd.to_datetime(["2020-01-01", None, "2024-02-29 12:00"], format="ISO8601", utc=True)
+    column = pd.Series(pd.array(dates, dtype=f"timestamp[{unit}, UTC][pyarrow]"))
+    np.testing.assert_array_equal(days_since_1970(column), [18262.0, np.nan, 19782.5])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
@@ -69,6 +70,15 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, SupervisedMachine):
             raise ValueError(
                 f"alpha must be one number or one per target, found {len(alphas)} for "
                 f"{targets.shape[1]} targets."
+            )
+        rounding = np.finfo(np.float64).eps * float(np.trace(K))
+        if np.any((alphas > 0) & (alphas < rounding)):
+            warnings.warn(
+                f"alpha={self.alpha!r} is below the rounding of the kernel matrix "
+                f"({rounding:.1g}), so that predictions have few right digits or none. Centre the "
+                "columns (linear kernels of columns far from zero do this) or raise alpha.",
+                LinAlgWarning,
+                stacklevel=3,
             )
         if sample_weight is None:
             coefficients = _ridge(K, targets, alphas)

@@ -210,12 +210,15 @@ def first_two_words(column: pd.Series) -> list[str]:
     return found
 
 
-def days_since_1970(dates: object) -> FloatArray:
+def days_since_1970(dates: pd.Series) -> FloatArray:
     """Return a series of dates with a time zone as days, NaN where there is none."""
     import pandas as pd
 
     # An epoch in seconds: one in nanoseconds would not reach 9999-12-31, which people write.
     epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
+    if isinstance(dates.dtype, pd.ArrowDtype):
+        # Arrow's durations in nanoseconds are no floating-point numbers beyond 104 days.
+        dates = dates.astype(f"datetime64[{dates.dtype.pyarrow_dtype.unit}, UTC]")
     seconds = (dates - epoch).dt.total_seconds()
     days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
     return days
