@@ -68,7 +68,7 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
             n_bytes += _array_bytes(archive, node["file"])
             if n_bytes > max_bytes:
                 raise ValueError(f"arrays of more than {max_bytes:.0f} bytes")
-        if kind == "ObjectNode" and node["__class__"].endswith("SearchCV") and node["content"]:
+        if kind == "ObjectNode" and node["__class__"].endswith("CV") and node["content"]:
             searched.add(id(node["content"]["content"].get(_RESULTS)))
         pending += [
             (inner, depth + 1, in_results or id(inner) in searched)
