@@ -815,3 +815,11 @@ def test_numbers_of_processes_that_no_machine_has_are_refused(tmp_path, n_jobs):
     model.n_jobs = -1
     save(model, tmp_path / "model")
     assert load(tmp_path / "model").n_jobs == -1
+
+
+def test_other_protocols_of_skops_are_refused(tmp_path):
+    # Nodes of earlier protocols name functions in fields that the checks do not read.
+    save(SVC(), tmp_path / "model")
+    rewrite(tmp_path / "model", lambda schema: {**schema, "protocol": 0})
+    with pytest.raises(ValueError, match="is written in protocol 0 of skops"):
+        load(tmp_path / "model")

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
@@ -170,7 +172,14 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any
                 f"{max_bytes:,} and {max_bytes // _SCHEMA_SHARE:,} are allowed. If you trust the "
                 "file, call load with a larger max_bytes."
             ), None
-        refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, max_bytes)
+        schema = json.loads(archive.read(_SCHEMA))
+        # By this number skops chooses how to read nodes; earlier ways read other fields of them.
+        if schema["protocol"] != _protocol():
+            return (
+                f"is written in protocol {schema['protocol']!r} of skops, and the one that is "
+                f"installed writes {_protocol()}. Save the model again with it."
+            ), None
+        refused = refused_entries(schema, archive, max_bytes)
     if refused:
         return (
             f"holds what is not trusted: {', '.join(refused)}. Nothing was loaded. If you know and "
@@ -203,6 +212,13 @@ def _about_format(mark: dict[str, Any]) -> str:
     else:
         advice = f"Use absentia {writer or 'of the version that wrote it'}, or train it again."
     return f"has format {found!r}, and this version of absentia reads format {_FORMAT}. {advice}"
+
+
+@cache
+def _protocol() -> int:
+    """Return the number of the protocol that skops writes."""
+    with ZipFile(BytesIO(_skops().dumps(None))) as archive:
+        return int(json.loads(archive.read(_SCHEMA))["protocol"])
 
 
 def _skops() -> ModuleType:
