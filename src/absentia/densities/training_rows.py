@@ -13,8 +13,9 @@ from sklearn.utils.validation import _check_sample_weight
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.limits.bounds import FARTHEST, raise_too_far
+from absentia.beliefs.limits.bounds import raise_too_far
 from absentia.beliefs.priors.categories import category_shares
+from absentia.beliefs.priors.prior import FARTHEST
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.penalty import TakesExpectations
 from absentia.densities.em.scaling import Scaling

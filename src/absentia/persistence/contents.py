@@ -75,12 +75,8 @@ def _inner_values(value: object) -> list[Any]:
 
 def _check_functions(value: object) -> None:
     """Refuse functions but metrics in scorers and scores of columns: predictions call neither."""
-    if isinstance(value, dict):
-        held = {"": [*value.keys(), *value.values()]}
-    elif isinstance(value, list | tuple | set):
-        held = {"": list(value)}
-    elif isinstance(value, np.ndarray):
-        held = {"": list(value.flat) if value.dtype == object else []}
+    if isinstance(value, dict | list | tuple | set | np.ndarray):
+        held = {"": _inner_values(value)}
     elif type(value) not in trusted_types():
         return  # what an object of a trusted type made of its state, no part of a file
     else:

@@ -16,6 +16,7 @@ from absentia.beliefs.priors.covariances import (
     CovarianceTable,
     ExplicitCovariances,
 )
+from absentia.beliefs.priors.prior import FARTHEST
 from absentia.engine.slices import bounded_slices
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.bounded_table import broadcast_limits
@@ -24,10 +25,7 @@ from absentia.tables.stored import frozen
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
 
-__all__ = ["FARTHEST", "limited", "limited_rows", "log_masses", "raise_too_far", "truncated_to"]
-
-#: Standard deviations whose square, a log-probability, is far within the range of numbers.
-FARTHEST = 1e130
+__all__ = ["limited", "limited_rows", "log_masses", "raise_too_far", "truncated_to"]
 
 
 def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:

@@ -128,8 +128,10 @@ def kernel_with_widths(
     ).by_column(prior, deviation)
     K = family.at(family.start)(beliefs, n_jobs=n_jobs)
     unit = float(np.diagonal(K).mean())
-    tried = np.clip(unit * np.geomspace(*_RIDGES, 17), max(least, unit * _RIDGES[0] ** 2), most)
-    errors = [leave_one_out_error(K, codes, ridge, weights) for ridge in np.unique(tried)]
+    tried = np.unique(
+        np.clip(unit * np.geomspace(*_RIDGES, 17), max(least, unit * _RIDGES[0] ** 2), most)
+    )
+    errors = [leave_one_out_error(K, codes, ridge, weights) for ridge in tried]
     if not np.isfinite(errors).any() or min(errors) == 0:
         return kernel  # targets that are all the same, or a matrix that is not definite
     n = len(codes)
@@ -146,7 +148,7 @@ def kernel_with_widths(
         gradient = np.append(by_widths + by_prior, factor * by_ridge)
         return value - 0.5 * n * float(np.log(error)), gradient
 
-    start = np.append(family.start, np.log(np.unique(tried)[int(np.argmin(errors))]))
+    start = np.append(family.start, np.log(tried[int(np.argmin(errors))]))
     bounds = np.vstack([family.bounds, np.log(tried[[0, -1]])])
     best = maximise(objective, start, bounds, 0, None)
     return family.at(best[:-1])
