@@ -21,11 +21,14 @@ from numba.core import event
 __all__ = ["compiled"]
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function to machine code that runs without the interpreter's lock.
 
     Parameters
     ----------
+    makes_arrays : bool
+        Where no array is made inside, nobody need count the owners of those that are passed: a
+        function that is called for every few pairs of rows would spend a tenth of its time on it.
     **options
         Of :func:`numba.njit`, such as ``fastmath`` or ``error_model``.
 
@@ -43,6 +46,9 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     >>> doubled(3)
     6
     """
+
+    if not makes_arrays:
+        options["_nrt"] = False
 
     def compile_function(function: Callable[..., Any]) -> Any:
         try:

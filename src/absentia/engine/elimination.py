@@ -28,7 +28,7 @@ __all__ = ["factor", "solve", "sweep"]
 _PIVOTS_PER_EXTRACTION = 4
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def factor(
     matrix,
     stride,
@@ -188,7 +188,7 @@ def factor(
         store8(vector, size * LANES, total)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def solve(work, pivots, size, vector, corner):
     """Return ``corner - y' inv(M) y`` for the eight factored matrices and eight vectors ``y``.
 
@@ -205,7 +205,7 @@ def solve(work, pivots, size, vector, corner):
     return corner
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def sweep(matrix, size, scratch, determinant):
     """Replace eight symmetric matrices by *minus* their inverses, in place.
 

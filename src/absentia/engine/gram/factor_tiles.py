@@ -34,7 +34,7 @@ from absentia.engine.lanes import (
 __all__ = ["factor_tile"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _project(loadings, index, size, scaled, vector, first):
     """Write the sums of ``loadings[k]' scaled[k]`` over ``index[:size]`` to ``vector[first:]``.
 

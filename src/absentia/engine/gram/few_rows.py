@@ -39,7 +39,7 @@ from absentia.engine.lanes import (
 __all__ = ["few_rows"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _embedded(lanes, lane, precision, stride, matrix):
     """Write the lower triangle of one lane's matrix plus ``precision``, the identity behind it."""
     d = len(precision)
@@ -52,7 +52,7 @@ def _embedded(lanes, lane, precision, stride, matrix):
         matrix[r * stride + r] = 1.0
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _times_differences(block, index, size, differences, images):
     """Add ``V d`` to the images of eight differences ``d``, and return ``d'Vd``.
 
@@ -97,7 +97,7 @@ def _times_differences(block, index, size, differences, images):
     return quadratic
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _missing_side(means, at, row_means, row, base, block, index, size, differences, images):
     """Write ``U d`` of one row and eight columns to ``images``, and return ``d'Ud``.
 
@@ -129,7 +129,7 @@ def _missing_side(means, at, row_means, row, base, block, index, size, differenc
     return add8(add8(s0, s1), quadratic)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _submatrices(matrix, member_rows, members, start, size, dense):
     """Load the lower triangles of eight principal submatrices of one matrix into lanes."""
     for r in range(size):

@@ -35,7 +35,7 @@ def over_root_of_determinant(log_value, determinant, scaled):
     return exp8(log_value)
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def write_tile(out, values, first, n_rows, left, right, symmetric, accumulate, mirror):
     """Write the results of rows ``first`` and following against columns ``left`` to ``right``.
 

@@ -34,7 +34,7 @@ from absentia.engine.lanes import (
 __all__ = ["eliminate", "overlap_matrix"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def eliminate(matrix, size, vector, pivots, inverses, panel, least):
     """Factor eight matrices ``M = W inv(D) W'`` in place; return ``v' inv(M) v`` of eight vectors.
 
@@ -114,7 +114,7 @@ def eliminate(matrix, size, vector, pivots, inverses, panel, least):
     return negate8(total)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
     """Replace ``B`` (``other``, both triangles) by ``D - W'BW``, and ``z`` by ``z - W'b``.
 

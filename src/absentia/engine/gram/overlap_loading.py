@@ -23,7 +23,7 @@ from absentia.engine.lanes import (
 __all__ = ["list_overlaps", "load_overlaps", "overlap_sizes"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def overlap_sizes(words, group, other_words, other_groups, first, count, sizes):
     """Write how many columns one row misses in common with each of some others."""
     for t in range(count):
@@ -34,7 +34,7 @@ def overlap_sizes(words, group, other_words, other_groups, first, count, sizes):
         sizes[t] = size
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def list_overlaps(
     words,
     starts,
@@ -109,7 +109,7 @@ def list_overlaps(
             put_integer(lists, 3 * section + r, 0)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, matrix, vector):
     """Put eight overlaps into lanes: entry ``(r, c)`` at group ``c * size + r``, and ``F d``.
 

@@ -24,7 +24,7 @@ from absentia.engine.lanes import (
 __all__ = ["put_in_lanes", "row_times_others", "squared_distances"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def put_in_lanes(points, first, count, n_groups, out):
     """Write ``points[first : first + count]`` in lanes, filled up with zeros."""
     d = points.shape[1]
@@ -40,7 +40,7 @@ def put_in_lanes(points, first, count, n_groups, out):
                     out[place + k * LANES] = 0.0
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def row_times_others(
     F, start, size, index, own_index, centres, own, others, first, n_groups, d, differences,
     products, place, stride, quadratics, total,
@@ -109,7 +109,7 @@ def row_times_others(
         store8(quadratics, total + v * LANES, quadratic)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def squared_distances(centres, own, others, first, n_groups, d, distances, total):
     """Write the squared distances of one row to groups of others: ``row_times_others``."""
     for v in range(n_groups):

@@ -44,7 +44,7 @@ from absentia.engine.lanes import (
 __all__ = ["TILE", "gram_rows"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
     """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
     own = lane * d

@@ -104,7 +104,7 @@ def euclidean_information(
         store8(matrix, (index[r] * d + index[r]) * LANES, entry)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def given_information(information, groups, matrix):
     """Fill ``matrix`` with ``U`` of eight rows from a table of such matrices."""
     d = information.shape[1]
@@ -114,7 +114,7 @@ def given_information(information, groups, matrix):
                 matrix[(r * d + c) * LANES + lane] = information[groups[lane], r, c]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def add_precision(matrix, precision):
     """Turn ``U`` into ``H = U + G``, in place (both triangles)."""
     d = precision.shape[0]

@@ -14,7 +14,7 @@ from absentia.engine.lanes import LANES, load8, multiply8, multiply_add8, negate
 __all__ = ["add_inverse", "add_outer_products", "invert_principal", "solved", "symmetric_entry"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def invert_principal(matrix, stride, index, size, work, scratch, determinant):
     """Fill the lower triangle of ``work`` with *minus* the inverses of principal submatrices."""
     for r in range(size):
@@ -24,7 +24,7 @@ def invert_principal(matrix, stride, index, size, work, scratch, determinant):
     sweep(work, size, scratch, determinant)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def solved(work, size, vector, solution):
     """Fill ``solution`` with the inverses times ``vector``; return the product of the two."""
     quadratic = splat8(0.0)
@@ -44,7 +44,7 @@ def solved(work, size, vector, solution):
     return quadratic
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def add_inverse(sums, stride, index, size, work, weight, sign):
     """Add ``sign * weight * work`` to the principal submatrices of ``sums``, lower triangles."""
     factor = multiply8(load8(weight, 0), splat8(sign))
@@ -56,7 +56,7 @@ def add_inverse(sums, stride, index, size, work, weight, sign):
     store8(weight, 0, splat8(0.0))
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def add_outer_products(sums, d, vectors, weighted, n_columns):
     """Add ``weighted vectors'`` of a tile of columns to the lower triangles of ``sums``.
 
@@ -96,7 +96,7 @@ def add_outer_products(sums, d, vectors, weighted, n_columns):
                 c += 1
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def symmetric_entry(matrix, d, r, c):
     """Return entry ``(r, c)`` of symmetric matrices of which the lower triangle is stored."""
     place = r * d + c if r >= c else c * d + r

@@ -48,7 +48,7 @@ from absentia.engine.lanes import (
 __all__ = ["width_rows"]
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _add_observed(
     sums, outer, linear, sum_observed, inverse, means, shrunk, scaled, work, offset, along
 ):
@@ -89,7 +89,7 @@ def _add_observed(
             store8(sums, (r * d + c) * LANES, total)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _finish_row(totals, sums, count, lane, index, size, mask, block, base, scaled):
     """Add the derivatives of one row: the diagonal of ``U sums U``, less ``count U``.
 
