@@ -8,10 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.metrics import f1_score
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.isotonic import IsotonicRegression
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 from sklearn.svm import LinearSVC
+from sklearn.utils import Bunch
 
 from absentia import (
     SVC,
@@ -19,13 +25,16 @@ from absentia import (
     FourierFeatures,
     GaussianDensity,
     GaussianProcessRegressor,
+    GenRBF,
     Patterns,
+    load,
 )
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.persistence.contents import check_contents
 from machines.contract import table, targets_of
+from persistence.test_model_files import save_unchecked
 
 
 @pytest.fixture(scope="module")
@@ -168,10 +177,50 @@ def test_what_a_model_has_no_need_to_call_is_refused(model):
         check_contents(model)
 
 
+def test_what_may_pass_for_something_else_is_refused_where_nothing_needs_it():
+    """A loss that is called follows arrays without comparing their lengths."""
+    short = {"raw_prediction": np.ones(1)}
+    boosted = HistGradientBoostingRegressor(max_iter=1).fit(np.arange(50.0)[:, None], np.ones(50))
+    check_contents(boosted)
+    isotonic = IsotonicRegression()
+    isotonic.X_thresholds_, isotonic.f_ = np.zeros(2), f1_score
+    for model in (
+        FunctionTransformer(boosted._loss, kw_args=short),
+        Nystroem(kernel=boosted._loss),
+        Nystroem(kernel=GenRBF()),
+        FunctionTransformer(make_scorer(f1_score)),
+        FunctionTransformer(kw_args={"a": [boosted._loss]}),
+        GenRBF(gamma=boosted._loss),
+        FunctionTransformer(kw_args={"a": [Bunch(t=np.zeros(10))]}),
+        isotonic,
+    ):
+        with pytest.raises(ValueError, match=r"which might call it|Bunch"):
+            check_contents(model)
+    made_up = SplineTransformer()
+    made_up.bsplines_ = [SVC()]
+    with pytest.raises(ValueError, match="SplineTransformer with splines"):
+        check_contents(made_up)
+
+
+def test_a_file_whose_model_would_call_a_loss_on_rows_is_refused(tmp_path):
+    X = np.array([[0.0], [1.0]])
+    model = make_pipeline(IsotonicRegression(out_of_bounds="clip"), FunctionTransformer())
+    model.fit(X, [0.0, 1.0])
+    loss = HistGradientBoostingRegressor(max_iter=1).fit(np.arange(50.0)[:, None], np.ones(50))
+    # One row is answered; many would be read beyond the end of the array.
+    model[1].func, model[1].kw_args = loss._loss, {"raw_prediction": np.ones(1)}
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="which might call it"):
+        load(tmp_path / "model")
+
+
 def test_what_models_need_may_be_called():
     scored = SelectKBest(f_classif)
     scored.extra_ = {"params": [{"dtype": np.float32}]}
-    for model in (scored, SelectKBest(f1_score), OneHotEncoder(dtype=np.float32), SVC()):
+    search = GridSearchCV(SVC(), {"kernel": [GenRBF()]}, scoring=make_scorer(f1_score))
+    two = GridSearchCV(SVC(), {}, scoring={"a": make_scorer(f1_score)})
+    others = [SelectKBest(f1_score), OneHotEncoder(dtype=np.float32), SVC(kernel=2.0 * GenRBF())]
+    for model in (scored, search, two, *others):
         check_contents(model)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import Bunch
 
 from absentia.parameters import shown
 from absentia.persistence.stored_encoders import check_encoder
@@ -27,6 +28,12 @@ _MOST_JOBS = 512
 _FUNCTIONS = ("_score_func", "score_func")
 #: Attributes that hold a type of numbers: of encoders. No name: entries of lists and dictionaries.
 _TYPES = ("dtype", "")
+#: Attributes that hold what scores a model in a search.
+_SCORERS = ("scoring", "scorer_", "_scorer", "")
+#: Attributes that hold what a model minimised; called, it follows arrays without comparing lengths.
+_LOSSES = ("loss", "_loss", "_base_loss")
+#: Attributes that hold a dictionary with attributes, which may pass for an object of any type.
+_BUNCHES = ("named_estimators_",)
 
 
 def check_contents(model: BaseEstimator) -> None:
@@ -82,7 +89,7 @@ def _check_callables(value: object) -> None:
     """Refuse what can be called, except where a model has need of it and no prediction calls it.
 
     That is: metrics in scorers and scores of columns, types of numbers where encoders and lists of
-    parameters have them, and objects of trusted types, which are visited themselves.
+    parameters have them, scorers in searches, losses in boosted trees, kernels in what is ours.
     """
     if isinstance(value, dict | list | tuple | set | np.ndarray):
         held = {"": _inner_values(value)}
@@ -90,21 +97,31 @@ def _check_callables(value: object) -> None:
         return  # what an object of a trusted type made of its state, no part of a file
     else:
         held = {name: [inner] for name, inner in getattr(value, "__dict__", {}).items()}
-        if isinstance(value, IsotonicRegression) and hasattr(value, "X_thresholds_"):
+        if isinstance(value, IsotonicRegression) and {"X_thresholds_", "y_thresholds_"} <= set(held):
             held.pop("f_", None)  # made anew from the thresholds, whatever a file says
     for name, inner in held.items():
         for one in inner:
-            if callable(one) and not _may_be_held(name, one):
-                what = f"the type {one.__name__}" if isinstance(one, type) else "a function"
+            if type(one) is Bunch and name not in _BUNCHES:
+                raise ValueError(f"a Bunch in a {type(value).__name__}, which has no need of it")
+            if callable(one) and not _may_be_held(value, name, one):
+                kind = one if isinstance(one, type) else type(one)
+                what = f"the type {kind.__name__}" if kind is one else f"a {kind.__name__}"
                 raise ValueError(f"{what} in a {type(value).__name__}, which might call it")
 
 
-def _may_be_held(name: str, held: Any) -> bool:
+def _may_be_held(owner: object, name: str, held: Any) -> bool:
     if isinstance(held, type):
         return name in _TYPES and held in number_types()
-    if type(held) in trusted_types():
-        return True
-    return name in _FUNCTIONS and held in allowed_functions()
+    if type(held) not in trusted_types():
+        return name in _FUNCTIONS and held in allowed_functions()
+    match type(held).__module__:
+        case "sklearn.metrics._scorer":
+            return name in _SCORERS
+        case "sklearn._loss.loss":
+            return name in _LOSSES
+        case kernel if kernel.startswith("absentia."):
+            return not name or type(owner).__module__.startswith("absentia.")
+    return False
 
 
 def _check_truth_values(array: np.ndarray) -> None:
