@@ -15,13 +15,17 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Stored", "frozen", "require_array", "vouched"]
+__all__ = ["InconsistentError", "Stored", "frozen", "require_array", "vouched"]
 
 #: Where a value remembers that it is valid: no field, so that no file can say it.
 _VALID = "_is_valid"
 
 
 Value = TypeVar("Value", bound="Stored")
+
+
+class InconsistentError(ValueError):
+    """What a model has learned does not fit together, whatever rows it is asked about."""
 
 
 class Stored(ABC):

@@ -41,6 +41,7 @@ from absentia.parameters import (
     number_between,
 )
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
+from absentia.tables.stored import InconsistentError
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
 
@@ -348,7 +349,7 @@ class SupportVectorClassifier(
         n = len(self.classes_)
         shapes = np.shape(self.dual_coef_)[:1], np.shape(self.n_support_), np.shape(self.intercept_)
         if shapes != ((n - 1,), (n,), (n * (n - 1) // 2,)):
-            raise ValueError(
+            raise InconsistentError(
                 f"{type(self).__name__} of {n} classes must have {n - 1} coefficients per support "
                 f"vector, {n} numbers of support vectors and {n * (n - 1) // 2} intercepts, found "
                 f"{shapes[0]}, {shapes[1]} and {shapes[2]}."
