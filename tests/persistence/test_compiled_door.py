@@ -74,7 +74,7 @@ def test_beliefs_made_by_hand_are_refused_by_kernels_and_machines(beliefs, wrong
         lambda some: SVC().fit(some, np.resize(y, len(some))),
     ]
     for use in uses:
-        with pytest.raises(ValueError, match="must be|must lie"):
+        with pytest.raises(ValueError, match=r"must be|must lie"):
             use(made)
 
 
@@ -117,7 +117,7 @@ def test_a_walk_down_trees_is_refused_when_it_would_leave_the_arrays():
         n_features=1,
     )
     assert trees.answer(np.array([[-1.0], [1.0]])).ravel().tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="columns|shape"):
+    with pytest.raises(ValueError, match=r"columns|shape"):
         trees.answer(np.zeros((2, 0)))
     for wrong in (
         {"right": np.array([10**7, -1, -1])},

@@ -97,7 +97,8 @@ def _check_callables(value: object) -> None:
         return  # what an object of a trusted type made of its state, no part of a file
     else:
         held = {name: [inner] for name, inner in getattr(value, "__dict__", {}).items()}
-        if isinstance(value, IsotonicRegression) and {"X_thresholds_", "y_thresholds_"} <= set(held):
+        thresholds = {"X_thresholds_", "y_thresholds_"}
+        if isinstance(value, IsotonicRegression) and thresholds <= set(held):
             held.pop("f_", None)  # made anew from the thresholds, whatever a file says
     for name, inner in held.items():
         for one in inner:
@@ -157,8 +158,8 @@ def _check_jobs(value: BaseEstimator) -> None:
     n_jobs = vars(value).get("n_jobs")
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(
-            f"{type(value).__name__} with n_jobs={shown(n_jobs)}, expected None or a number of at most "
-            f"{_MOST_JOBS}"
+            f"{type(value).__name__} with n_jobs={shown(n_jobs)}, expected None or a number of "
+            f"at most {_MOST_JOBS}"
         )
 
 

@@ -187,9 +187,7 @@ def allowed_classes() -> dict[str, frozenset[str]]:
         "SetNode": frozenset({"builtins.set"}),
         "SliceNode": frozenset({"builtins.slice"}),
         "JsonNode": frozenset({"builtins.str"}),
-        "TypeNode": frozenset(
-            {*(_name(kind) for kind in _PYTHON_NUMBERS), *numbers}
-        ),
+        "TypeNode": frozenset({*(_name(kind) for kind in _PYTHON_NUMBERS), *numbers}),
         "FunctionNode": frozenset(_name(function) for function in allowed_functions()),
         "ObjectNode": frozenset(_name(kind) for kind in _trusted()),
         "NdArrayNode": frozenset({"numpy.ndarray", *numbers}),

@@ -1,10 +1,10 @@
 """Values that can be kept in a file: they write their fields, and check them when they come back.
 
 Compiled loops trust shapes, types and indices, so a value must be consistent before they compute
-with it. A class that derives from :class:`Stored` says in ``validate`` what must hold. There are two
-walls: :func:`absentia.load` asks every such value in a file, and whatever hands a value to compiled
-code asks again (:meth:`Stored.ensure_valid`), wherever the value came from. Values do not change,
-so the second question costs time once for each of them.
+with it. A class that derives from :class:`Stored` says in ``validate`` what must hold. There are
+two walls: :func:`absentia.load` asks every such value in a file, and whatever hands a value to
+compiled code asks again (:meth:`Stored.ensure_valid`), wherever the value came from. Values do not
+change, so the second question costs time once for each of them.
 """
 
 from __future__ import annotations

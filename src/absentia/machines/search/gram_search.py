@@ -217,8 +217,8 @@ class GramSearch(SearchParameters, KernelMachine):
     def _scorer(self, plain: KernelMachine) -> Any:
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise TypeError(
-                f"scoring must be one score, by name or as a callable, found {shown(self.scoring)}. "
-                "For several scores use GridSearchCV."
+                "scoring must be one score, by name or as a callable, found "
+                f"{shown(self.scoring)}. For several scores use GridSearchCV."
             )
         return (
             log_loss_score if self.scoring == "neg_log_loss" else check_scoring(plain, self.scoring)
