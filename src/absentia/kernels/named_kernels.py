@@ -121,8 +121,8 @@ def make_unmasked_kernel(
             if not (isinstance(given, str) and given == "scale"):
                 raise ValueError(
                     f"{name}={shown(given)} was given beside kernel={kernel!r}, which has "
-                    f"parameters of its own. Set {name} inside the kernel (GenRBF({name}=0.1); kernel__{name} in "
-                    f"a grid search), or name the kernel (kernel='genrbf') and keep {name}."
+                    f"parameters of its own. Set {name} inside the kernel (GenRBF({name}=0.1); "
+                    f"kernel__{name} in a grid search), or name the kernel (kernel='genrbf') and keep {name}."
                 )
         copy: Kernel = clone(kernel)
         return copy
