@@ -122,7 +122,8 @@ def make_unmasked_kernel(
                 raise ValueError(
                     f"{name}={shown(given)} was given beside kernel={kernel!r}, which has "
                     f"parameters of its own. Set {name} inside the kernel (GenRBF({name}=0.1); "
-                    f"kernel__{name} in a grid search), or name the kernel (kernel='genrbf') and keep {name}."
+                    f"kernel__{name} in a grid search), or name the kernel (kernel='genrbf') and "
+                    f"keep {name}."
                 )
         copy: Kernel = clone(kernel)
         return copy
