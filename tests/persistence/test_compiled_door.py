@@ -242,3 +242,10 @@ def test_classes_that_are_not_those_of_the_coefficients_take_no_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
+
+
+def test_a_type_of_text_that_takes_megabytes_per_entry_is_refused(tmp_path):
+    model = SVC()
+    model.extra_ = np.empty(0, dtype="U100000")
+    with pytest.raises(ValueError, match="a type of 400,000 bytes per entry"):
+        save_unchecked(model, tmp_path / "model")
