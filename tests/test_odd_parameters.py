@@ -122,3 +122,34 @@ def test_class_weights_are_numbers_that_are_not_negative(name, weights):
     # 10**400 is no float, and libsvm takes -1 and returns coefficients that are not finite.
     with pytest.raises(ValueError, match=r"^class_weight must be None, 'balanced' or a dict"):
         fit(getattr(absentia, name)(class_weight=weights))
+
+
+LONG = [10**400, -(10**400), 10**5000, [10**5000], "x" * 500, [1e9] * 99]
+
+
+@pytest.mark.parametrize("value", LONG, ids=range(len(LONG)))
+def test_a_message_stays_short_however_long_the_value_is(value):
+    for name, parameter in (
+        ("SVC", "C"),
+        ("SVC", "kernel"),
+        ("SVC", "density"),
+        ("SVC", "mask_weight"),
+        ("SVCCV", "scoring"),
+        ("LargeScaleSVC", "features"),
+    ):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            fit(made(name).set_params(**{parameter: value}))
+        if type(caught.value).__module__ == "builtins":  # otherwise scikit-learn's own sentence
+            assert len(str(caught.value)) < 500
+            assert "0" * 250 not in str(caught.value)
+
+
+@pytest.mark.parametrize("spread", [1e-140, 1e140])
+def test_the_ends_of_the_range_of_spreads_belong_to_it(spread):
+    rows = spread * np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    density = absentia.GaussianDensity().fit(rows)
+    assert np.isfinite(density.score_samples(rows)).all()
+    K = absentia.KernelMatrix().fit_transform(rows)
+    np.testing.assert_allclose(K, absentia.KernelMatrix().fit_transform(rows / spread), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"standard deviation of .*from 1e-140 to 1e\+140"):
+        absentia.GaussianDensity().fit(rows * spread ** (1 / 140))

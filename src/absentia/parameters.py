@@ -8,6 +8,7 @@ rule gives one sentence: what was expected and what was found.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import signature
@@ -281,10 +282,16 @@ def require(condition_holds: object, sentence: str) -> None:
         raise ValueError(sentence)
 
 
+#: Bits from which the number of digits says more than the digits.
+_LONG_INTEGER = 200
+
+
 def shown(value: Any, longest: int = 200) -> str:
     """Return how a value is written, cut where it would fill the screen."""
+    if isinstance(value, int) and value.bit_length() > _LONG_INTEGER:
+        return f"an integer of about {round(value.bit_length() * math.log10(2)):,} digits"
     try:
         text = repr(value)
-    except ValueError:  # an integer with more digits than Python is willing to write
-        return f"an integer of {int(value).bit_length()} bits"
+    except ValueError:  # holds an integer with more digits than Python is willing to write
+        return f"a {type(value).__name__} with integers too long to be shown"
     return text if len(text) <= longest else f"{text[: longest - 3]}..."

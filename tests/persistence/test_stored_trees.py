@@ -258,3 +258,20 @@ def test_descriptions_that_would_reach_compiled_code_are_refused(tmp_path):
         rewritten(place, change)
         with pytest.raises(ValueError, match=message):
             load(place)
+
+
+def test_thresholds_of_boosted_trees_are_no_model_of_their_own(tmp_path):
+    """Their transform looks columns up in a list without asking how long it is."""
+    rng = np.random.default_rng(0)
+    boosted = ensemble.HistGradientBoostingRegressor(max_iter=1)
+    boosted.fit(rng.normal(size=(60, 2)), np.arange(60.0))
+    mapper = boosted._bin_mapper
+    mapper.n_bins_non_missing_ = np.full(50, 3, dtype=np.uint32)
+    mapper.n_features_in_ = 50
+    step = make_pipeline(mapper, boosted)
+    for model in (mapper, step):
+        with pytest.raises(TypeError, match="thresholds of boosted trees outside"):
+            save(model, tmp_path / "model")
+    mapper.bin_thresholds_ = [[]]
+    with pytest.raises(TypeError, match="lists of thresholds"):
+        save(boosted, tmp_path / "model")

@@ -19,7 +19,7 @@ from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import map_on_threads, n_threads
 from absentia.engine.tree_walk import add_leaves
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.stored import Stored
+from absentia.tables.stored import Stored, require_array
 
 __all__ = ["TreeEnsemble"]
 
@@ -189,6 +189,8 @@ class TreeEnsemble(Stored):
         -------
         ndarray of shape (n_samples, n_outputs)
         """
+        self.ensure_valid()
+        require_array("The rows for the trees", table, np.float64, (None, self.n_features))
         rows = table.astype(np.float32).astype(np.float64) if self.single else table
         rows = np.ascontiguousarray(rows)
         sums = np.tile(self.baseline, (len(rows), 1))

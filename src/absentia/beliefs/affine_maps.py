@@ -14,7 +14,7 @@ from absentia.beliefs.priors.covariances import (
     ExplicitCovariances,
 )
 from absentia.missingness import Patterns
-from absentia.tables.stored import frozen
+from absentia.tables.stored import frozen, vouched
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -53,6 +53,7 @@ def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
     else:
         values = A @ table.dense() @ A.T
         moved = ExplicitCovariances(frozen((values + values.transpose(0, 1, 3, 2)) / 2))
-    return replace(
+    found = replace(
         beliefs, means=means, covariances=moved, patterns=patterns, prior=prior, margins=None
     )
+    return vouched(found, beliefs)

@@ -32,7 +32,7 @@ from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, RowIndex
 from absentia.tables.margins import Margins
-from absentia.tables.stored import Stored, frozen
+from absentia.tables.stored import Stored, frozen, vouched
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +110,7 @@ class Beliefs(Stored, ShownBeliefs):
         kinds = {"patterns": Patterns, "covariances": CovarianceTable, "prior": Prior}
         for name, kind in kinds.items():
             self._require_type(name, kind)
-            getattr(self, name).validate()
+            getattr(self, name).ensure_valid()
         self._require_array("means", np.float64, (len(self.patterns), None, None))
         n, k, d = self.means.shape
         self._require_array("log_weights", np.float64, (n, k))
@@ -131,7 +131,7 @@ class Beliefs(Stored, ShownBeliefs):
             check_codes(self.codes, n, self.prior.n_categories)
         if self.margins is not None:
             self._require_type("margins", Margins)
-            self.margins.validate()
+            self.margins.ensure_valid()
             if len(self.margins.curves) != d:
                 raise ValueError(f"Beliefs about {d} columns have margins of other columns.")
 
@@ -180,7 +180,9 @@ class Beliefs(Stored, ShownBeliefs):
         centres, table, group_of_row, prior = moments_by_row(means, covariances, variances, prior)
         patterns = Patterns.of_mask(np.zeros(centres.shape, dtype=bool))
         log_weights = np.zeros((len(centres), 1))
-        return cls(log_weights, centres[:, None, :], table, group_of_row, patterns, prior)
+        prior.ensure_valid()
+        made = cls(log_weights, centres[:, None, :], table, group_of_row, patterns, prior)
+        return vouched(made, prior)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
@@ -216,6 +218,7 @@ class Beliefs(Stored, ShownBeliefs):
                 f"{expected} features as input: these beliefs are about other columns than those "
                 "of training."
             )
+        self.ensure_valid()
         return self
 
     def require_numbers(self, user: str) -> None:
@@ -378,7 +381,7 @@ class Beliefs(Stored, ShownBeliefs):
         )
         if self.whole is not self:
             changed.__dict__["_cut"] = self.whole.in_units(units), self.rows_of_whole
-        return changed
+        return vouched(changed, self)
 
     def tile(self, rows: slice) -> Beliefs:
         """Return the beliefs about a range of rows that are one part of a computation over all.

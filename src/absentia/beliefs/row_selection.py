@@ -15,6 +15,7 @@ from absentia.beliefs.priors.covariances import (
 )
 from absentia.missingness import Patterns
 from absentia.tables import RowIndex
+from absentia.tables.stored import vouched
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -47,7 +48,7 @@ def joined(parts: Sequence[Beliefs]) -> Beliefs:
     codes = None
     if first.codes is not None:
         codes = np.concatenate([part.codes for part in parts if part.codes is not None])
-    return replace(
+    whole = replace(
         first,
         log_weights=log_weights,
         means=means,
@@ -56,6 +57,7 @@ def joined(parts: Sequence[Beliefs]) -> Beliefs:
         patterns=patterns,
         codes=codes,
     )
+    return vouched(whole, *parts)
 
 
 def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
@@ -76,4 +78,4 @@ def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
         patterns=patterns,
         codes=codes,
     )
-    return part.labelled(beliefs.__dict__.get("_labels"))
+    return vouched(part, beliefs).labelled(beliefs.__dict__.get("_labels"))

@@ -34,6 +34,7 @@ from absentia.tables import (
 )
 from absentia.tables.margins import Margins
 from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.stored import vouched
 from absentia.tables.streams import Stream
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Density(DensityMixin, ShowsColumns):
         table, patterns, codes, limits = self._scored_columns(self._open_in_memory(X))
         beliefs = condition(self.prior_, table, names, patterns, codes)[0]
         if self.margins_ is not None:
-            beliefs = replace(beliefs, margins=self.margins_)
+            self.margins_.ensure_valid()
+            beliefs = vouched(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
         beliefs = beliefs.labelled(names)
         return beliefs if limits is None else beliefs.within(*limits)
 

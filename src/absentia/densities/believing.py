@@ -76,6 +76,7 @@ def believe(density: BaseEstimator, rows: Rows | FloatArray) -> Beliefs:
     An array is taken for rows that have been read and checked against the density's columns.
     """
     if isinstance(rows, Beliefs):
+        rows.ensure_valid()
         return rows
     if isinstance(rows, np.ndarray):
         rows = Table(rows, columns_checked=True)
@@ -87,6 +88,8 @@ def believe(density: BaseEstimator, rows: Rows | FloatArray) -> Beliefs:
             "Beliefs.from_moments(means, covariances)."
         )
     beliefs: Beliefs = density.condition(_as_taken(density, rows))
+    if isinstance(beliefs, Beliefs):  # what else a density may return is refused by kernels
+        beliefs.ensure_valid()
     return beliefs
 
 

@@ -13,7 +13,7 @@ from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.low_rank import LowRankDensity
 from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
-from absentia.parameters import RandomState
+from absentia.parameters import RandomState, shown
 from absentia.tables import TableLike
 
 __all__ = ["DensityEstimator", "DensityLike", "make_density"]
@@ -60,7 +60,7 @@ def make_density(density: DensityLike, random_state: RandomState = None) -> Dens
             known = ", ".join(repr(name) for name in _DENSITIES)
             raise ValueError(
                 f"density must be one of {known} or a density estimator such as "
-                f"GaussianDensity(), found {density!r}."
+                f"GaussianDensity(), found {shown(density)}."
             )
         named: DensityEstimator = _DENSITIES[density]()
         if random_state is not None and "random_state" in named.get_params():
@@ -69,7 +69,7 @@ def make_density(density: DensityLike, random_state: RandomState = None) -> Dens
     if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
         raise TypeError(
             "density must be 'gaussian', 'low-rank', 'mixture', 'mixed' or a density estimator "
-            f"with fit and condition, such as GaussianDensity(), found {density!r}."
+            f"with fit and condition, such as GaussianDensity(), found {shown(density)}."
         )
     copied: DensityEstimator = clone(density)
     return copied

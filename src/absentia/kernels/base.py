@@ -359,6 +359,7 @@ def _check_beliefs(value: object, name: str) -> None:
             f"{name} must be Beliefs, found {type(value).__name__}. Kernels compare beliefs: make "
             "them with density.fit(X).condition(X), or with Beliefs.from_moments."
         )
+    value.ensure_valid()
 
 
 def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:

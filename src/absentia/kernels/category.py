@@ -26,7 +26,7 @@ from absentia.kernels.category_similarities import (
     shares_that_differ,
 )
 from absentia.kernels.gram.symmetry import symmetrised
-from absentia.parameters import declared, words
+from absentia.parameters import declared, shown, words
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [
@@ -284,6 +284,6 @@ def resolve_category_weight(
     if not fits or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(
             f"The weight of categories must be 'scale', a non-negative number or one for "
-            f"each of the {J} columns of categories, found {weight!r}."
+            f"each of the {J} columns of categories, found {shown(weight)}."
         )
     return weights if weights.ndim else float(weights)

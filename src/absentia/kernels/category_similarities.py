@@ -99,7 +99,7 @@ def _resolved(given: object, column: int, n_categories: int) -> FloatArray | Non
     where = f"The similarities of column {column} of categories"
     if isinstance(given, str):
         if given != "ordered":
-            raise ValueError(f"{where} must be None, 'ordered' or a matrix, found {given!r}.")
+            raise ValueError(f"{where} must be None, 'ordered' or a matrix, found {shown(given)}.")
         return ordered_similarity(n_categories)
     try:
         S: FloatArray = np.asarray(given, dtype=np.float64)

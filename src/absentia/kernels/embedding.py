@@ -122,6 +122,7 @@ def _one_over_feature_variance(kernel: Kernel, prior: Prior) -> float:
         patterns=Patterns.of_mask(np.ones((1, prior.n_features), dtype=bool)),
         prior=prior,
     )
+    anything.ensure_valid()
     kernel = centred_at(kernel, prior.mean())
     same = _with_diagonal(kernel, "same")._diag(anything)[0]
     variance = float(same - _with_diagonal(kernel, "independent")._diag(anything)[0])

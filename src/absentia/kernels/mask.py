@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.gram.tiles import assembled
-from absentia.parameters import declared
+from absentia.parameters import declared, shown
 from absentia.tables import FloatArray
 
 __all__ = ["MaskKernel"]
@@ -114,7 +114,7 @@ def checked_weight(weight: ArrayLike, n_features: int) -> float | FloatArray:
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
             "weight (of a machine: mask_weight) must be a number, or a list of one number for each "
-            f"column, found {weight!r}."
+            f"column, found {shown(weight)}."
         ) from None
     if weights.ndim > 1 or (weights.ndim == 1 and len(weights) != n_features):
         raise ValueError(
@@ -125,6 +125,6 @@ def checked_weight(weight: ArrayLike, n_features: int) -> float | FloatArray:
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(
             "weight (of a machine: mask_weight) must be finite and not negative, found "
-            f"{weight!r}. 0 leaves a column out."
+            f"{shown(weight)}. 0 leaves a column out."
         )
     return weights if weights.ndim else float(weights)

@@ -18,6 +18,7 @@ from absentia.kernels.mask import MaskKernel
 from absentia.kernels.metric import Widths
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
+from absentia.parameters import shown
 
 __all__ = [
     "CategoryWeight",
@@ -79,7 +80,7 @@ def kernel_named(name: object, gamma: Widths = "scale") -> Kernel:
     """
     kinds: dict[str, Callable[..., Kernel]] = {**KERNELS_BY_NAME, **KERNELS_OF_SCIKIT_LEARN}
     known = ", ".join(repr(key) for key in kinds)
-    problem = f"The kernels with a name are {known}; found {name!r}."
+    problem = f"The kernels with a name are {known}; found {shown(name)}."
     if not isinstance(name, str):
         raise TypeError(f"{problem} A Kernel object needs no name.")
     if name.replace("_", "-") not in kinds:
@@ -119,9 +120,10 @@ def make_unmasked_kernel(
         for name, given in (("gamma", gamma), ("category_weight", category_weight)):
             if not (isinstance(given, str) and given == "scale"):
                 raise ValueError(
-                    f"{name}={given!r} was given beside kernel={kernel!r}, which has parameters of "
-                    f"its own. Set {name} inside the kernel (GenRBF({name}=0.1); kernel__{name} in "
-                    f"a grid search), or name the kernel (kernel='genrbf') and keep {name}."
+                    f"{name}={shown(given)} was given beside kernel={kernel!r}, which has "
+                    f"parameters of its own. Set {name} inside the kernel (GenRBF({name}=0.1); "
+                    f"kernel__{name} in a grid search), or name the kernel (kernel='genrbf') and "
+                    f"keep {name}."
                 )
         copy: Kernel = clone(kernel)
         return copy
@@ -130,7 +132,7 @@ def make_unmasked_kernel(
     if not isinstance(kernel, str):
         known = ", ".join(repr(name) for name in (*KERNELS_BY_NAME, *KERNELS_OF_SCIKIT_LEARN))
         raise TypeError(
-            f"kernel must be one of {known} or a Kernel such as GenRBF(), found {kernel!r}."
+            f"kernel must be one of {known} or a Kernel such as GenRBF(), found {shown(kernel)}."
         )
     named = kernel_named(kernel, gamma)
     if "category_weight" in named.get_params(deep=False):

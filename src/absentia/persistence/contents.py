@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import Bunch
 
+from absentia.parameters import shown
 from absentia.persistence.stored_encoders import check_encoder
 from absentia.persistence.stored_trees import check_trees
-from absentia.persistence.trust import trusted_types
+from absentia.persistence.trust import allowed_functions, number_types, trusted_types
 from absentia.tables.stored import Stored
 
 __all__ = ["check_contents", "inner_objects"]
@@ -24,6 +26,14 @@ _TWISTER_NUMBERS = 624
 _MOST_JOBS = 512
 #: Attributes that hold a function: of scorers, and of selections of columns.
 _FUNCTIONS = ("_score_func", "score_func")
+#: Attributes that hold a type of numbers: of encoders. No name: entries of lists and dictionaries.
+_TYPES = ("dtype", "")
+#: Attributes that hold what scores a model in a search.
+_SCORERS = ("scoring", "scorer_", "_scorer", "")
+#: Attributes that hold what a model minimised; called, it follows arrays without comparing lengths.
+_LOSSES = ("loss", "_loss", "_base_loss")
+#: Attributes that hold a dictionary with attributes, which may pass for an object of any type.
+_BUNCHES = ("named_estimators_",)
 
 
 def check_contents(model: BaseEstimator) -> None:
@@ -33,9 +43,11 @@ def check_contents(model: BaseEstimator) -> None:
     (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to.
     """
     for value in inner_objects(model):
-        _check_functions(value)
+        _check_callables(value)
         if isinstance(value, Stored):
             type(value).validate(value)
+        elif isinstance(value, np.ndarray):
+            _check_truth_values(value)
         elif isinstance(value, np.random.RandomState):
             _check_twister(value)
         elif isinstance(value, np.random.Generator):
@@ -67,25 +79,56 @@ def _inner_values(value: object) -> list[Any]:
         return list(value)
     if isinstance(value, np.ndarray):
         return list(value.flat) if value.dtype == object else []
-    if isinstance(value, type):
-        return []
+    if isinstance(value, type | FunctionType):
+        return []  # what belongs to a type or a function is no part of a file
     checked = check_trees(value)
     return [v for name, v in getattr(value, "__dict__", {}).items() if name not in checked]
 
 
-def _check_functions(value: object) -> None:
-    """Refuse functions but metrics in scorers and scores of columns: predictions call neither."""
+def _check_callables(value: object) -> None:
+    """Refuse what can be called, except where a model has need of it and no prediction calls it.
+
+    That is: metrics in scorers and scores of columns, types of numbers where encoders and lists of
+    parameters have them, scorers in searches, losses in boosted trees, kernels in what is ours.
+    """
     if isinstance(value, dict | list | tuple | set | np.ndarray):
         held = {"": _inner_values(value)}
     elif type(value) not in trusted_types():
         return  # what an object of a trusted type made of its state, no part of a file
     else:
         held = {name: [inner] for name, inner in getattr(value, "__dict__", {}).items()}
-        if isinstance(value, IsotonicRegression) and hasattr(value, "X_thresholds_"):
+        thresholds = {"X_thresholds_", "y_thresholds_"}
+        if isinstance(value, IsotonicRegression) and thresholds <= set(held):
             held.pop("f_", None)  # made anew from the thresholds, whatever a file says
     for name, inner in held.items():
-        if name not in _FUNCTIONS and any(isinstance(one, FunctionType) for one in inner):
-            raise ValueError(f"a function in a {type(value).__name__}, which might call it")
+        for one in inner:
+            if type(one) is Bunch and name not in _BUNCHES:
+                raise ValueError(f"a Bunch in a {type(value).__name__}, which has no need of it")
+            if callable(one) and not _may_be_held(value, name, one):
+                kind = one if isinstance(one, type) else type(one)
+                what = f"the type {kind.__name__}" if kind is one else f"a {kind.__name__}"
+                raise ValueError(f"{what} in a {type(value).__name__}, which might call it")
+
+
+def _may_be_held(owner: object, name: str, held: Any) -> bool:
+    if isinstance(held, type):
+        return name in _TYPES and held in number_types()
+    if type(held) not in trusted_types():
+        return name in _FUNCTIONS and held in allowed_functions()
+    match type(held).__module__:
+        case "sklearn.metrics._scorer":
+            return name in _SCORERS
+        case "sklearn._loss.loss":
+            return name in _LOSSES
+        case kernel if kernel.startswith("absentia."):
+            return not name or type(owner).__module__.startswith("absentia.")
+    return False
+
+
+def _check_truth_values(array: np.ndarray) -> None:
+    """Refuse truth values that are neither 0 nor 1 in memory: loops may count them by adding."""
+    if array.dtype == bool and np.ascontiguousarray(array).view(np.uint8).max(initial=0) > 1:
+        raise ValueError("truth values that are neither true nor false")
 
 
 def _check_methods(value: object) -> None:
@@ -115,8 +158,8 @@ def _check_jobs(value: BaseEstimator) -> None:
     n_jobs = vars(value).get("n_jobs")
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(
-            f"{type(value).__name__} with n_jobs={n_jobs!r}, expected None or a number of at most "
-            f"{_MOST_JOBS}"
+            f"{type(value).__name__} with n_jobs={shown(n_jobs)}, expected None or a number of "
+            f"at most {_MOST_JOBS}"
         )
 
 

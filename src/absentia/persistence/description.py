@@ -24,6 +24,8 @@ __all__ = ["refused_entries"]
 _DEEPEST = 100
 #: Of searches: masked arrays of scores, from which nothing is predicted.
 _RESULTS = "cv_results_"
+#: Bytes that an entry of an empty array may take, from which a type of numbers or text is read.
+_WIDEST_ENTRY = 2**16
 #: The kinds of numbers that arrays may have: no objects, and no records but the nodes of trees.
 _NUMBER_KINDS = "biufcUSmM"
 
@@ -169,4 +171,6 @@ def _array_bytes(archive: ZipFile, name: str) -> int:
         raise ValueError(f"an array of {dtype}")
     if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) != left:
         raise ValueError(f"an array of shape {shape} in {left} bytes")
+    if not left and dtype.itemsize > _WIDEST_ENTRY:
+        raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
     return size

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
+from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder, SplineTransformer
 
 __all__ = ["check_encoder"]
 
@@ -35,6 +35,8 @@ def check_encoder(value: BaseEstimator) -> None:
     """
     if isinstance(value, OneHotEncoder) and "categories_" in vars(value):
         _check_one_hot(value)
+    if isinstance(value, SplineTransformer) and "bsplines_" in vars(value):
+        raise ValueError("SplineTransformer with splines, which cannot be kept in a file")
     if isinstance(value, MultiLabelBinarizer):
         _check_labels(vars(value).get("_cached_dict"))
     if isinstance(value, OneVsRestClassifier) and "label_binarizer_" in vars(value):

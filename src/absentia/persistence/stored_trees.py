@@ -19,6 +19,8 @@ __all__ = ["check_trees", "tree_records"]
 #: Of ``TreePredictor``: bits of the categories that go left, 256 of them.
 _BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 _BITSET_WORDS = 8
+#: scikit-learn's class of the thresholds between the bins of histogram gradient boosting.
+_BIN_MAPPER = "_BinMapper"
 
 
 @cache
@@ -62,12 +64,14 @@ def check_trees(value: object) -> frozenset[str]:
     decision_tree, tree, boosting, predictor = _kinds()
     if isinstance(value, tree | predictor):
         raise ValueError("a tree outside of the estimators that use it")
+    if isinstance(value, BaseEstimator) and type(value).__name__ == _BIN_MAPPER:
+        raise ValueError("thresholds of boosted trees outside of the estimators that use them")
     if isinstance(value, decision_tree) and "tree_" in vars(value):
         _check_tree(value)
         return frozenset({"tree_"})
     if isinstance(value, boosting) and "_predictors" in vars(value):
         _check_boosting(value)
-        return frozenset({"_predictors"})
+        return frozenset({"_predictors", "_bin_mapper"})
     return frozenset()
 
 
@@ -101,8 +105,13 @@ def _check_boosting(owner: BaseEstimator) -> None:
     if vars(owner).get("_preprocessor", 0) is not None or "_in_fit" in vars(owner):
         raise ValueError(f"{type(owner).__name__} with categorical columns or in the midst of fit")
     mapper: Any = vars(owner).get("_bin_mapper")
-    if not isinstance(mapper, BaseEstimator):
+    # As a step of a pipeline it would look up columns in a list without asking how long that is;
+    # boosted trees only ask it which columns are categorical.
+    if type(mapper).__name__ != _BIN_MAPPER:
         raise ValueError(f"{type(owner).__name__} without thresholds")
+    thresholds = vars(mapper).get("bin_thresholds_")
+    if type(thresholds) is not list or any(type(some) is not np.ndarray for some in thresholds):
+        raise ValueError(f"{type(owner).__name__} without lists of thresholds")
     categorical = vars(mapper).get("is_categorical_")
     require_array("is_categorical_", categorical, np.uint8, (n_features,))
     if np.any(categorical):

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.stored import InconsistentError
 
 __all__ = ["check_answers"]
 
@@ -90,7 +91,8 @@ def _answers(model: BaseEstimator, name: str, rows: Any) -> bool:
             ) from error
         return False
     except Exception as error:
-        if isinstance(error, ValueError | NotImplementedError) and _said_on_purpose(error):
+        about_rows = isinstance(error, ValueError | NotImplementedError)
+        if about_rows and not isinstance(error, InconsistentError) and _said_on_purpose(error):
             return False
         raise ValueError(_sentence(model, name, error)) from error
     if isinstance(answer, np.ndarray) and answer.shape[:1] != (1,):

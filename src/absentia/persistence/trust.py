@@ -11,9 +11,11 @@ libsvm or of a neighbour search go to compiled code that does not check them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,7 +32,7 @@ from sklearn.utils import all_estimators
 from absentia.tables.limited_steps import KeepsLimits
 from absentia.tables.stored import Stored
 
-__all__ = ["allowed_classes", "trusted_types"]
+__all__ = ["allowed_classes", "allowed_functions", "number_types", "trusted_types"]
 
 #: Beginnings of the names of scikit-learn's estimators that predict by array arithmetic, or trees.
 _PLAIN_ESTIMATORS = (
@@ -107,6 +109,7 @@ _PARTS = {
 #: What a selection of columns names, and no prediction calls.
 _COLUMN_SCORES = (chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression)
 _NUMBERS = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
+_PYTHON_NUMBERS = (bool, float, int, str)
 
 
 def trusted_types() -> list[type]:
@@ -158,13 +161,23 @@ def _stored_values(kind: type) -> list[type]:
     return found
 
 
+def number_types() -> frozenset[type]:
+    """Return the types that a file may name as such: those of numbers and of text."""
+    return frozenset({*_PYTHON_NUMBERS, *_NUMBERS})
+
+
+@cache
+def allowed_functions() -> frozenset[Callable[..., Any]]:
+    """Return the functions that a file may name: scikit-learn's metrics and scores of columns."""
+    metrics = {get_scorer(name)._score_func for name in get_scorer_names()}
+    return frozenset(metrics.union(_COLUMN_SCORES))
+
+
 @cache
 def allowed_classes() -> dict[str, frozenset[str]]:
     """Return the names of the classes that each kind of node may have; other kinds are refused."""
     arrays = {f"{module}.MaskedArray" for module in ("numpy.ma", "numpy.ma.core")}
     numbers = {_name(kind) for kind in _NUMBERS}
-    metrics = {_name(get_scorer(name)._score_func) for name in get_scorer_names()}
-    metrics |= {_name(score) for score in _COLUMN_SCORES}
     return {
         "DictNode": frozenset(
             {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}
@@ -174,10 +187,8 @@ def allowed_classes() -> dict[str, frozenset[str]]:
         "SetNode": frozenset({"builtins.set"}),
         "SliceNode": frozenset({"builtins.slice"}),
         "JsonNode": frozenset({"builtins.str"}),
-        "TypeNode": frozenset(
-            {*(f"builtins.{name}" for name in ("bool", "float", "int", "str")), *numbers}
-        ),
-        "FunctionNode": frozenset(metrics),
+        "TypeNode": frozenset({*(_name(kind) for kind in _PYTHON_NUMBERS), *numbers}),
+        "FunctionNode": frozenset(_name(function) for function in allowed_functions()),
         "ObjectNode": frozenset(_name(kind) for kind in _trusted()),
         "NdArrayNode": frozenset({"numpy.ndarray", *numbers}),
         "MaskedArrayNode": frozenset(arrays),
@@ -191,5 +202,5 @@ def allowed_classes() -> dict[str, frozenset[str]]:
     }
 
 
-def _name(value: type) -> str:
+def _name(value: Any) -> str:
     return f"{value.__module__}.{value.__name__}"

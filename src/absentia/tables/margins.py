@@ -51,7 +51,7 @@ class Margins(Stored):
         for curve in self.curves:
             if not isinstance(curve, ScoreCurve):
                 raise ValueError("Margins.curves must be curves of scores.")
-            curve.validate()
+            curve.ensure_valid()
 
     @classmethod
     def of(cls, rows: Table, weights: FloatArray | None = None) -> Margins:

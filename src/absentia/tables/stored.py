@@ -1,18 +1,31 @@
 """Values that can be kept in a file: they write their fields, and check them when they come back.
 
-Compiled loops trust shapes, types and indices, so a value that was read from a file must be
-consistent before anything computes with it. A class that derives from :class:`Stored` says in
-``validate`` what must hold; :func:`absentia.load` asks every such value in a file.
+Compiled loops trust shapes, types and indices, so a value must be consistent before they compute
+with it. A class that derives from :class:`Stored` says in ``validate`` what must hold. There are
+two walls: :func:`absentia.load` asks every such value in a file, and whatever hands a value to
+compiled code asks again (:meth:`Stored.ensure_valid`), wherever the value came from. Values do not
+change, so the second question costs time once for each of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
+from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Stored", "frozen", "require_array"]
+__all__ = ["InconsistentError", "Stored", "frozen", "require_array", "vouched"]
+
+#: Where a value remembers that it is valid: no field, so that no file can say it.
+_VALID = "_is_valid"
+
+
+Value = TypeVar("Value", bound="Stored")
+
+
+class InconsistentError(ValueError):
+    """What a model has learned does not fit together, whatever rows it is asked about."""
 
 
 class Stored(ABC):
@@ -47,6 +60,16 @@ class Stored(ABC):
 of shape (1, 3, 3).
         """
 
+    def ensure_valid(self) -> None:
+        """Raise what :meth:`validate` raises, unless this value is known to be valid.
+
+        The door of compiled code. A value is known to be valid when it was asked before, or was
+        made from valid values in a way that keeps them so (:func:`vouched`).
+        """
+        if _VALID not in self.__dict__:
+            self.validate()
+            self.__dict__[_VALID] = True
+
     @classmethod
     def _field_names(cls) -> list[str]:
         return [field.name for field in fields(cls)]  # type: ignore[arg-type]
@@ -77,6 +100,17 @@ of shape (1, 3, 3).
             )
 
 
+def vouched(value: Value, *sources: Stored) -> Value:
+    """Return a value, known to be valid if all that it was made from are.
+
+    For values that are consistent by the way they are made: checking one new row again would take
+    as long as comparing it with hundreds of others.
+    """
+    if all(_VALID in source.__dict__ for source in sources):
+        value.__dict__[_VALID] = True
+    return value
+
+
 def frozen(array: np.ndarray) -> np.ndarray:
     """Return the same array, no longer to be written to."""
     array.setflags(write=False)
@@ -102,9 +136,10 @@ def require_array(
             wanted is None or wanted == length
             for wanted, length in zip(shape, value.shape, strict=True)
         )
-        if fits and value.dtype == np.dtype(dtype):
+        if fits and value.dtype == np.dtype(dtype) and type(value) is np.ndarray:
             return
-        found = f"{value.dtype} of shape {value.shape}"
+        plain = "" if type(value) is np.ndarray else f"{type(value).__name__} of "
+        found = f"{plain}{value.dtype} of shape {value.shape}"
     else:
         found = type(value).__name__
     wanted_shape = str(shape).replace("None", "any")

@@ -11,12 +11,13 @@ from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.conditioning.factor_rows import factor_joint
 from absentia.beliefs.conditioning.grouping import group_rows
 from absentia.beliefs.conditioning.rows_given import RowsGiven
-from absentia.beliefs.priors.categories import category_log_likelihoods
+from absentia.beliefs.priors.categories import category_log_likelihoods, check_codes
 from absentia.beliefs.priors.covariances import ConditionalCovariances
 from absentia.beliefs.priors.prior import FARTHEST, Prior
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.stored import vouched
 
 __all__ = ["condition", "joint_log_densities", "log_normalised"]
 
@@ -56,8 +57,7 @@ def condition(
         ``log p(x[O])`` of each row; zero for a row with nothing observed.
     """
     _check_reach(prior, X, names)
-    if patterns is None:
-        patterns = Patterns.of_mask(np.isnan(X))
+    patterns = _patterns_of(X, patterns)
     n, d = X.shape
     k = prior.n_components
     if patterns.masks.any():
@@ -69,6 +69,7 @@ def condition(
     if codes is None and prior.probabilities:  # rows of numbers: no category is known
         codes = np.full((n, len(prior.probabilities)), -1, dtype=np.intp)
     if codes is not None:
+        check_codes(codes, n, prior.n_categories)
         log_joint += category_log_likelihoods(prior, codes)
     log_weights, log_likelihoods = log_normalised(log_joint)
     beliefs = Beliefs(
@@ -80,7 +81,7 @@ def condition(
         prior=prior,
         codes=codes,
     )
-    return beliefs, log_likelihoods
+    return vouched(beliefs, prior, patterns), log_likelihoods
 
 
 def joint_log_densities(
@@ -92,8 +93,7 @@ def joint_log_densities(
 ) -> FloatArray:
     """Return ``log(weights[c]) + log p(x[O] | component c)``, shape (n_samples, n_components)."""
     _check_reach(prior, X, names)
-    if patterns is None:
-        patterns = Patterns.of_mask(np.isnan(X))
+    patterns = _patterns_of(X, patterns)
     log_joint = _joint(prior, X, patterns, None)
     if codes is not None:
         log_joint += category_log_likelihoods(prior, codes)
@@ -112,6 +112,19 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
     return relative - log_sums[:, None], largest + log_sums
 
 
+def _patterns_of(X: FloatArray, patterns: Patterns | None) -> Patterns:
+    """Return the patterns of rows, found or given: compiled code looks rows up by them."""
+    if patterns is None:
+        return Patterns.of_mask(np.isnan(X))
+    patterns.ensure_valid()
+    if (len(patterns), patterns.masks.shape[1]) != X.shape:
+        raise ValueError(
+            f"Patterns of {len(patterns)} rows in {patterns.masks.shape[1]} columns were given for "
+            f"{X.shape[0]} rows in {X.shape[1]} columns."
+        )
+    return patterns
+
+
 def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> None:
     """Refuse a value so far from a component that its log-density would overflow."""
     if not isinstance(prior, Prior) or X.shape[1] != prior.n_features:
@@ -120,6 +133,7 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
             f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
             "of the table that it was fitted to."
         )
+    prior.ensure_valid()
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
     if (largest < prior.reach).all():
         return

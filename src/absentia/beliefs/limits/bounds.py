@@ -20,7 +20,7 @@ from absentia.beliefs.priors.prior import FARTHEST
 from absentia.engine.slices import bounded_slices
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.bounded_table import broadcast_limits
-from absentia.tables.stored import frozen
+from absentia.tables.stored import frozen, vouched
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -54,9 +54,10 @@ def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
         table = LimitedCovariances(beliefs.covariances, frozen(narrowed))
     else:
         table = ExplicitCovariances(frozen(np.concatenate([beliefs.covariances.dense(), narrowed])))
-    return replace(
+    found = replace(
         beliefs, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
-    ).labelled(beliefs.__dict__.get("_labels"))
+    )
+    return vouched(found, beliefs).labelled(beliefs.__dict__.get("_labels"))
 
 
 def limited_rows(

@@ -40,7 +40,7 @@ class LimitedCovariances(CovarianceTable):
     def validate(self) -> None:
         """Raise ValueError unless both parts are about the same components and columns."""
         self._require_type("conditioned", ConditionalCovariances)
-        self.conditioned.validate()
+        self.conditioned.ensure_valid()
         k, d = self.n_components, self.n_features
         self._require_array("limited", np.float64, (None, k, d, d))
         self._require_finite("limited")

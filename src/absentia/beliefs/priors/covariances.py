@@ -128,7 +128,7 @@ class ConditionalCovariances(CovarianceTable):
     def validate(self) -> None:
         """Raise ValueError unless the prior is consistent and the masks are about its columns."""
         self._require_type("prior", Prior)
-        self.prior.validate()
+        self.prior.ensure_valid()
         self._require_array("masks", bool, (None, self.prior.n_features))
 
     def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
@@ -158,6 +158,7 @@ class ConditionalCovariances(CovarianceTable):
         self, groups: IntArray | slice = slice(None), n_together: int | None = None
     ) -> FloatArray:
         """Return the matrices of some patterns."""
+        self.ensure_valid()
         masks = np.array(self.masks[groups])  # writeable like all others: compiled only once
         n_masks = len(masks) if n_together is None else n_together
         fill = conditional_covariances.road(n_masks * self.n_features**2)

@@ -8,6 +8,7 @@ import numpy as np
 
 from absentia.beliefs.priors.prior import Prior
 from absentia.tables import FloatArray
+from absentia.tables.stored import vouched
 
 __all__ = ["LowRankPrior"]
 
@@ -70,27 +71,29 @@ class LowRankPrior(Prior):
         moved = super().transform(A, b)
         scales = np.diagonal(A)
         if A.shape[0] == A.shape[1] and scales.all() and not (A - np.diag(scales)).any():
-            return LowRankPrior(
+            scaled = LowRankPrior(
                 moved.weights,
                 moved.means,
                 moved.covariances,
                 loadings=self.loadings * scales[:, None],
                 noises=self.noises * scales**2,
             )
-        return Prior(moved.weights, moved.means, moved.covariances)
+            return vouched(scaled, self)
+        return vouched(Prior(moved.weights, moved.means, moved.covariances), self)
 
     def in_units(self, units: FloatArray) -> LowRankPrior:
         """Return the density of ``x / units``, each column measured in a unit of its own."""
         noises = self.noises / units / units
         if not (noises > 0).all():  # smaller than any number in these units
             noises = np.maximum(noises, np.finfo(float).tiny)
-        return replace(
+        changed = replace(
             self,
             means=self.means / units,
             covariances=self.covariances / units / units[:, None],
             loadings=self.loadings / units[:, None],
             noises=noises,
         )
+        return vouched(changed, self)
 
 
 def _dense(loadings: FloatArray, noises: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
-from absentia.tables.stored import Stored, frozen, require_array
+from absentia.tables.stored import Stored, frozen, require_array, vouched
 
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
@@ -176,12 +176,13 @@ class Prior(Stored):
         """Return the density of ``A x + b``."""
         moved = A @ self.covariances @ A.T
         covariances = (moved + moved.transpose(0, 2, 1)) / 2
-        return replace(self, means=self.means @ A.T + b, covariances=covariances)
+        found = replace(self, means=self.means @ A.T + b, covariances=covariances)
+        return vouched(found, self)
 
     def in_units(self, units: FloatArray) -> Prior:
         """Return the density of ``x / units``, each column measured in a unit of its own."""
         covariances = self.covariances / units / units[:, None]
-        return replace(self, means=self.means / units, covariances=covariances)
+        return vouched(replace(self, means=self.means / units, covariances=covariances), self)
 
     def kept_in_units(self, units: FloatArray) -> Prior:
         """Return :meth:`in_units`, that of the last call where the units are the same.

@@ -99,11 +99,11 @@ class Scaling:
 
     def check_units(self, names: list[str]) -> None:
         """Raise ValueError for columns whose variance, or its inverse, would overflow."""
-        fit = (self.scales > _SMALLEST) & (self.scales < _LARGEST)
+        fit = (self.scales >= _SMALLEST) & (self.scales <= _LARGEST)
         if not fit.all():
             j = int(np.argmin(fit))
             raise ValueError(
-                f"Column {names[j]!r} has a standard deviation of about {self.scales[j]:.0e}, but "
+                f"Column {names[j]!r} has a standard deviation of {self.scales[j]:.4g}, but "
                 f"variances can be computed only from {_SMALLEST:g} to {_LARGEST:g}. Measure it "
                 "in another unit, or drop it."
             )

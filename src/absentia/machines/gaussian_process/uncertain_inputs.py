@@ -147,6 +147,8 @@ def squared_function(
     ``size`` being the number of missing values of the row.
     """
     # Compiled loops trust the shapes, and these arrays may have come out of a file.
+    training.ensure_valid()
+    inputs.ensure_valid()
     require_array("The Cholesky factor", L, np.float64, (len(training), len(training)))
     require_array("The coefficients", coefficients, np.float64, (len(training), None))
     masks = None

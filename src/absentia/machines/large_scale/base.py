@@ -37,6 +37,7 @@ from absentia.parameters import (
     declared,
     number_between,
     require,
+    shown,
 )
 from absentia.tables import (
     FloatArray,
@@ -279,7 +280,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
             return clone(self.features)
         raise ValueError(
             "features must be 'fourier', 'nystroem', 'passthrough' (the columns themselves) or a "
-            f"transformer such as FourierFeatures(), found {self.features!r}."
+            f"transformer such as FourierFeatures(), found {shown(self.features)}."
         )
 
     def _design(self, chunks: Stream, features: BaseEstimator) -> tuple[Stream, DesignOf]:

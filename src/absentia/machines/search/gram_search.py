@@ -217,8 +217,8 @@ class GramSearch(SearchParameters, KernelMachine):
     def _scorer(self, plain: KernelMachine) -> Any:
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise TypeError(
-                f"scoring must be one score, by name or as a callable, found {self.scoring!r}. "
-                "For several scores use GridSearchCV."
+                "scoring must be one score, by name or as a callable, found "
+                f"{shown(self.scoring)}. For several scores use GridSearchCV."
             )
         return (
             log_loss_score if self.scoring == "neg_log_loss" else check_scoring(plain, self.scoring)
@@ -313,7 +313,7 @@ def _some(weights: FloatArray | None, rows: IntArray) -> FloatArray | None:
 def _values(name: str, values: object) -> list[Any]:
     """Return what to try of a parameter as a list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a list of values to try, found {values!r}.")
+        raise TypeError(f"{name} must be a list of values to try, found {shown(values)}.")
     return list(values)
 
 

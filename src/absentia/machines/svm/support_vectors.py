@@ -41,6 +41,7 @@ from absentia.parameters import (
     number_between,
 )
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
+from absentia.tables.stored import InconsistentError
 
 __all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
 
@@ -344,6 +345,15 @@ class SupportVectorClassifier(
 
     def _decisions_of_pairs(self, X: TableLike) -> FloatArray:
         """Return the decision of each pair of classes, positive for the first of the two."""
+        # Before the pairs are listed, of which a changed file can ask for any number.
+        n = len(self.classes_)
+        shapes = np.shape(self.dual_coef_)[:1], np.shape(self.n_support_), np.shape(self.intercept_)
+        if shapes != ((n - 1,), (n,), (n * (n - 1) // 2,)):
+            raise InconsistentError(
+                f"{type(self).__name__} of {n} classes must have {n - 1} coefficients per support "
+                f"vector, {n} numbers of support vectors and {n * (n - 1) // 2} intercepts, found "
+                f"{shapes[0]}, {shapes[1]} and {shapes[2]}."
+            )
         return self._map_gram(
             X, lambda K: pair_sums(K, self.dual_coef_, self.n_support_) + self.intercept_
         )
