@@ -27,6 +27,7 @@ from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.limited_parts import gram_of_parts
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
+from absentia.kernels.gram.region import Region
 from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
 from absentia.kernels.gram.side import Side, SideValues
 from absentia.kernels.gram.small_gram import LogFactor, small_gram
@@ -135,35 +136,20 @@ def expected_gram(
         column_sides = _kept_sides(Q, column_ordering, smoothing, log_norms_Q, column_norms)
     for a, b in pairs:
         rows, columns = row_sides[a], column_sides[b]
-        fill_popular(
-            out,
-            rows,
-            columns,
-            smoothing,
+        region = partial(
+            Region,
             symmetric=symmetric,
             accumulate=accumulate,
+            mirror=symmetric and total is None and (a, b) == pairs[-1],
             scaled=scaled,
-            threads=threads,
+            n_threads=threads,
         )
-        # Popular rows still lack the columns that are not popular, unless those are mirrored.
-        regions = [(n_popular, len(P), 0)]
+        n, m, popular_columns = *out.shape, column_ordering.n_popular
+        fill_popular(out, rows, columns, smoothing, region(0, n_popular, 0, popular_columns))
+        fill_rest(out, rows, columns, smoothing, region(n_popular, n, 0, m))
         if not symmetric:
-            regions.append((0, n_popular, column_ordering.n_popular))
-        for first_row, last_row, first_column in regions:
-            fill_rest(
-                out,
-                rows,
-                columns,
-                smoothing,
-                first_row=first_row,
-                last_row=last_row,
-                first_column=first_column,
-                symmetric=symmetric,
-                accumulate=accumulate,
-                mirror=symmetric and total is None and (a, b) == pairs[-1],
-                scaled=scaled,
-                threads=threads,
-            )
+            # Popular rows still lack the columns that are not popular; else they are mirrored.
+            fill_rest(out, rows, columns, smoothing, region(0, n_popular, popular_columns, m))
         if log_factor is not None and total is not None:
             logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
             total += (np.tril(out) if symmetric else out) * np.exp(logs)

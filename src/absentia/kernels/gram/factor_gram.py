@@ -19,7 +19,7 @@ from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import row_tiles, run_single_threaded_blas
 from absentia.kernels.gram.kept import kept_for
-from absentia.kernels.gram.regions import PAIRS_PER_THREAD
+from absentia.kernels.gram.region import Region
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -175,20 +175,13 @@ def fill_factors(
     rows: Side,
     columns: Side,
     smoothing: Smoothing,
-    *,
-    first_row: int,
-    last_row: int,
-    first_column: int,
-    symmetric: bool,
-    accumulate: bool,
-    mirror: bool,
-    scaled: bool,
-    threads: int,
+    region: Region,
 ) -> None:
-    """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on: ``fill_lanes``."""
-    m = out.shape[1]
-    if first_row >= last_row or first_column >= m:
+    """Fill a region of ``out``."""
+    if region.is_empty:
         return
+    first_row, last_row, first_column = region.first_row, region.last_row, region.first_column
+    symmetric, scaled, m = region.symmetric, region.scaled, region.n_columns
     widths = _widths(smoothing)
     own = _FactorSide.of(rows.beliefs, rows.component, smoothing)
     other = _FactorSide.of(columns.beliefs, columns.component, smoothing)
@@ -239,8 +232,8 @@ def fill_factors(
                 begin,
                 tile.left,
                 symmetric,
-                accumulate,
-                mirror,
+                region.accumulate,
+                region.mirror,
                 scaled,
                 means,
                 constants[begin:end],
@@ -265,8 +258,6 @@ def fill_factors(
                 negligible,
             )
 
-    n_pairs = (last_row - first_row) * (m - first_column)
-    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
     panels = row_tiles(first_row, last_row, -(-(last_row - first_row) // _TILE_ROWS), 1)[::-1]
 
     def prepare() -> list[_ColumnTile]:
@@ -281,7 +272,7 @@ def fill_factors(
     else:
         what = "factor tiles", columns.component, first_column
         tiles = kept_for(columns.beliefs, smoothing, what, prepare)
-    run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], threads)
+    run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], region.threads)
 
 
 def factor_log_self_similarities(

@@ -18,6 +18,7 @@ from absentia.engine.lanes import LANES
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.lane_columns import LaneColumns
 from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
+from absentia.kernels.gram.region import Region
 from absentia.kernels.gram.regions import fill_lanes, takes_lanes
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
@@ -125,37 +126,17 @@ def fill_few_rows(
     rows: Side,
     columns: Side,
     smoothing: Smoothing,
-    *,
-    first_row: int,
-    last_row: int,
-    first_column: int,
-    symmetric: bool,
-    accumulate: bool,
-    mirror: bool,
-    scaled: bool,
-    threads: int,
+    region: Region,
 ) -> None:
     """Fill all rows: ``fill_lanes``, where no few rows are popular and all columns are wanted."""
-    if first_row >= last_row or not out.shape[1]:
+    if region.is_empty:
         return
     if not takes_lanes(rows, columns, smoothing):
         in_overlaps = works_in_overlaps(rows.beliefs, columns.beliefs, smoothing)
         fill = fill_overlaps if in_overlaps else fill_lanes
-        fill(
-            out,
-            rows,
-            columns,
-            smoothing,
-            first_row=first_row,
-            last_row=last_row,
-            first_column=first_column,
-            symmetric=symmetric,
-            accumulate=accumulate,
-            mirror=mirror,
-            scaled=scaled,
-            threads=threads,
-        )
+        fill(out, rows, columns, smoothing, region)
         return
+    scaled = region.scaled
     what = "columns in lanes", columns.component, scaled
     prepared = kept_for(
         columns.beliefs,
@@ -165,7 +146,7 @@ def fill_few_rows(
     )
     few_rows(
         out,
-        accumulate,
+        region.accumulate,
         scaled,
         float(2 * smoothing.gamma),
         rows.means - columns.beliefs.prior.means[columns.component],

@@ -23,18 +23,10 @@ from absentia.engine.gram.overlap_tiles import overlap_rows
 from absentia.engine.gram.row_products import in_lanes
 from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import (
-    row_tiles,
-    run_single_threaded_blas,
-    run_tiles,
-    triangle_tiles,
-)
+from absentia.engine.threads import row_tiles, run_single_threaded_blas, run_tiles
 from absentia.kernels.gram.kept import kept_for
-from absentia.kernels.gram.regions import (
-    PAIRS_PER_THREAD,
-    local_groups,
-    works_from_precisions,
-)
+from absentia.kernels.gram.region import Region
+from absentia.kernels.gram.regions import local_groups, works_from_precisions
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -169,33 +161,22 @@ def fill_overlaps(
     rows: Side,
     columns: Side,
     smoothing: Smoothing,
-    *,
-    first_row: int,
-    last_row: int,
-    first_column: int,
-    symmetric: bool,
-    accumulate: bool,
-    mirror: bool,
-    scaled: bool,
-    threads: int,
+    region: Region,
 ) -> None:
-    """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on: ``fill_lanes``."""
-    m = out.shape[1]
-    if first_row >= last_row or first_column >= m:
+    """Fill a region of ``out``."""
+    if region.is_empty:
         return
+    first_column, m = region.first_column, region.n_columns
+    symmetric, scaled, threads = region.symmetric, region.scaled, region.threads
     base = float(2 * smoothing.gamma)
-    n_pairs = (last_row - first_row) * (m - first_column)
-    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
-    n_tiles = 1 if threads == 1 else 8 * threads
     missed = columns.beliefs.whole.patterns.n_missing.mean()
     tile_rows = _TILE_ROWS // 2 if missed > _MUCH_MISSING else _TILE_ROWS
-    cut = triangle_tiles if symmetric else row_tiles
     # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
     # loops would be compiled once more.
     row_means, column_means = np.array(rows.means, order="C"), np.array(columns.means, order="C")
     row_bounds, column_bounds = rows.bounds, columns.bounds
     negligible = rows.negligible(columns)
-    row_blocks = _blocks(rows, first_row, last_row)
+    row_blocks = _blocks(rows, region.first_row, region.last_row)
     column_blocks = _blocks(columns, first_column, m)
     for left, right in column_blocks:
 
@@ -222,13 +203,13 @@ def fill_overlaps(
                 row_constants[begin:end] -= 0.5 * own.log_ratios[own.groups[begin:end]]
             run_tiles(
                 overlap_rows,
-                cut(begin, end, n_tiles, LANES),
+                region.tiles(begin, end),
                 threads,
                 out,
                 left,
                 symmetric,
-                accumulate,
-                mirror,
+                region.accumulate,
+                region.mirror,
                 scaled,
                 base,
                 tile_rows,

@@ -14,24 +14,18 @@ from absentia.beliefs import Beliefs
 from absentia.engine.gram.explicit_tiles import explicit_rows
 from absentia.engine.gram.pair_tiles import gram_rows
 from absentia.engine.gram.row_products import exponentials_of_distances, in_lanes, row_products
-from absentia.engine.lanes import LANES
 from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import (
-    row_tiles,
-    run_single_threaded_blas,
-    run_tiles,
-    triangle_tiles,
-)
+from absentia.engine.threads import run_single_threaded_blas, run_tiles
 from absentia.kernels.gram.far_pairs import centre_of, far_pairs, far_points
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.lane_columns import LaneColumns
 from absentia.kernels.gram.ordering import Ordering
+from absentia.kernels.gram.region import Region
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [
-    "PAIRS_PER_THREAD",
     "fill_lanes",
     "fill_popular",
     "local_groups",
@@ -41,9 +35,6 @@ __all__ = [
 
 # Rows of a popular group that make one task; twice as many where it prepares columns of its own.
 _PANEL_ROWS = 128
-
-# Pairs below which a second thread does not pay for being started.
-PAIRS_PER_THREAD = 20_000
 
 # The lanes work from the precision of the density, and rounding grows with its variance inflation:
 # measured, entries are off by 1e-15 times the inflation on the missing side (lane_columns.py has
@@ -64,16 +55,13 @@ def fill_popular(
     rows: Side,
     columns: Side,
     smoothing: Smoothing,
-    *,
-    symmetric: bool,
-    accumulate: bool,
-    scaled: bool,
-    threads: int,
+    region: Region,
 ) -> None:
     """Fill the entries of popular groups against popular groups, below the diagonal only."""
     popular_rows, popular_columns = rows.ordering.popular, columns.ordering.popular
     if not popular_rows or not popular_columns:
         return
+    symmetric, accumulate, scaled = region.symmetric, region.accumulate, region.scaled
     row_points = rows.means[: rows.ordering.n_popular]
     column_points = columns.means[: columns.ordering.n_popular]
     centre = kept_for(
@@ -144,9 +132,7 @@ def fill_popular(
         for start in range(row_start, row_stop, steps[p])
         for q in range(p + 1 if symmetric else len(popular_columns))
     ]
-    n_pairs = rows.ordering.n_popular * columns.ordering.n_popular
-    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
-    run_single_threaded_blas(fill_panel, tasks, threads)
+    run_single_threaded_blas(fill_panel, tasks, region.threads)
 
 
 def _far_pairs(
@@ -173,31 +159,16 @@ def fill_lanes(
     rows: Side,
     columns: Side,
     smoothing: Smoothing,
-    *,
-    first_row: int,
-    last_row: int,
-    first_column: int,
-    symmetric: bool,
-    accumulate: bool,
-    mirror: bool,
-    scaled: bool,
-    threads: int,
+    region: Region,
 ) -> None:
-    """Fill rows ``first_row`` to ``last_row`` from column ``first_column`` on.
-
-    With ``symmetric``, only columns up to the row; with ``mirror`` they are copied to above the
-    diagonal too.
-    """
-    m = out.shape[1]
-    if first_row >= last_row or first_column >= m:
+    """Fill a region of ``out``, eight rows at a time."""
+    if region.is_empty:
         return
     d = smoothing.n_features
-    n_pairs = (last_row - first_row) * (m - first_column)
-    threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
-    n_tiles = 1 if threads == 1 else 8 * threads
-    cut = triangle_tiles if symmetric else row_tiles
+    first_row, last_row, first_column = region.first_row, region.last_row, region.first_column
+    symmetric, scaled, threads = region.symmetric, region.scaled, region.threads
     # Whole matrices, writeable and C-contiguous: each compiled function has one signature.
-    target = (out, first_column, symmetric, accumulate, mirror, scaled)
+    target = (out, first_column, symmetric, region.accumulate, region.mirror, scaled)
     row_means = np.array(rows.means)  # writeable like all others: compiled only once
     if not takes_lanes(rows, columns, smoothing):
         column_means = np.array(columns.means[first_column:])
@@ -216,7 +187,7 @@ def fill_lanes(
                 groups, local = local_groups(rows, begin, end)
                 run_tiles(
                     explicit_rows,
-                    cut(begin, end, n_tiles, LANES),
+                    region.tiles(begin, end),
                     threads,
                     out,
                     first_column + left.start,
@@ -253,7 +224,7 @@ def fill_lanes(
         row_prior = rows.beliefs.prior
         run_tiles(
             gram_rows,
-            cut(first_row, last_row, n_tiles, LANES),
+            region.tiles(first_row, last_row),
             threads,
             *target,
             2 * smoothing.gamma,
@@ -280,7 +251,7 @@ def fill_lanes(
             row_constants[begin:end] -= 0.5 * log_ratio[local[begin:end]]
         run_tiles(
             gram_rows,
-            cut(begin, end, n_tiles, LANES),
+            region.tiles(begin, end),
             threads,
             *target,
             0.0,

@@ -26,12 +26,8 @@ from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.far_pairs import centre_of, far_pairs
 from absentia.kernels.gram.lane_columns import LaneColumns
 from absentia.kernels.gram.ordering import Ordering
-from absentia.kernels.gram.regions import (
-    PAIRS_PER_THREAD,
-    local_groups,
-    takes_lanes,
-    works_from_precisions,
-)
+from absentia.kernels.gram.region import threads_that_pay
+from absentia.kernels.gram.regions import local_groups, takes_lanes, works_from_precisions
 from absentia.kernels.gram.side import Side
 from absentia.kernels.gram.small_gram import FEW_GROUPS, FEW_PRODUCTS, LogFactor
 from absentia.kernels.gram.smoothing import Smoothing
@@ -225,8 +221,7 @@ class _Sums:
             columns = slice(columns.start, min(columns.stop, rows.stop))
             found[number] = self._of_group_pair(p, q, rows, columns, ours, theirs)
 
-        n_pairs = self.rows.ordering.n_popular**2
-        threads = max(1, min(threads, n_pairs // PAIRS_PER_THREAD))
+        threads = threads_that_pay(threads, self.rows.ordering.n_popular**2)
         run_single_threaded_blas(fill, [(number,) for number in range(len(tasks))], threads)
         return np.sum(found, axis=0)
 
@@ -236,7 +231,7 @@ class _Sums:
         totals = np.zeros((n, self.smoothing.n_features))
         if first >= n:
             return totals.sum(axis=0)
-        threads = max(1, min(threads, (n - first) * n // PAIRS_PER_THREAD))
+        threads = threads_that_pay(threads, (n - first) * n)
         weights = np.ascontiguousarray(self.weights)
         if takes_lanes(self.rows, self.columns, self.smoothing) and self.rows.is_conditioned:
             self._lanes(totals, weights, first, threads)
