@@ -136,9 +136,11 @@ def require_array(
             wanted is None or wanted == length
             for wanted, length in zip(shape, value.shape, strict=True)
         )
-        if fits and value.dtype == np.dtype(dtype) and type(value) is np.ndarray:
+        # joblib maps the arrays of a model into memory; a masked array hides what it holds.
+        is_plain = type(value) in (np.ndarray, np.memmap)
+        if fits and value.dtype == np.dtype(dtype) and is_plain:
             return
-        plain = "" if type(value) is np.ndarray else f"{type(value).__name__} of "
+        plain = "" if is_plain else f"{type(value).__name__} of "
         found = f"{plain}{value.dtype} of shape {value.shape}"
     else:
         found = type(value).__name__

@@ -57,7 +57,7 @@ def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
         blocks[block + r * size + r] -= base
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _uncertain_products(
     means, columns_in_lanes, first, index, d, sizes, blocks, differences, products, quadratics
 ):
@@ -291,28 +291,30 @@ def gram_rows(
                             counts[j - tile] = True
                             break
                 any_counts = any_counts or counts[j - tile]
-            needs_products = False
-            look = run
-            while any_counts and look < len(run_sizes) and run_starts[look] < tile_stop:
-                if not run_observed[look]:
-                    needs_products = True
-                look += 1
             for j in range(tile, tile_stop):
-                if needs_products and (j - tile) % LANES == 0:
-                    _uncertain_products(
-                        means,
-                        columns_in_lanes,
-                        j,
-                        block_index,
-                        d,
-                        block_sizes,
-                        blocks,
-                        differences,
-                        products,
-                        quadratics,
-                    )
                 while j >= run_starts[run + 1]:
                     run += 1
+                if (j - tile) % LANES == 0:
+                    needs_products = False
+                    look = run
+                    group_stop = min(j + LANES, tile_stop)
+                    while any_counts and look < len(run_sizes) and run_starts[look] < group_stop:
+                        if not run_observed[look]:
+                            needs_products = True
+                        look += 1
+                    if needs_products:
+                        _uncertain_products(
+                            means,
+                            columns_in_lanes,
+                            j,
+                            block_index,
+                            d,
+                            block_sizes,
+                            blocks,
+                            differences,
+                            products,
+                            quadratics,
+                        )
                 if not counts[j - tile]:
                     store8(values, (j - tile) * LANES, splat8(0.0))
                     continue

@@ -15,6 +15,7 @@ from absentia.beliefs import Prior
 from absentia.engine.gram.determinants import principal_log_determinants
 from absentia.engine.gram.output import TILE
 from absentia.engine.gram.row_products import in_lanes, row_products
+from absentia.engine.lanes import LANES
 from absentia.kernels.gram.side import Side
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -100,21 +101,28 @@ class LaneColumns:
 def _use_observed_side(
     columns: Side, masks: BoolArray, prior: Prior, rows_are_conditioned: bool
 ) -> BoolArray:
-    """Return for which patterns of the columns the observed side is cheaper.
+    """Return for which patterns of the columns the observed side is taken, to the least cost.
 
     Rows are expected to miss as much as the columns do.
     """
     if not prior.inflation < _LARGEST_INFLATION_OBSERVED:
         return np.zeros(len(masks), dtype=bool)
     d = masks.shape[1]
-    n_missing = masks.sum(axis=1).astype(float)
-    n_observed = d - n_missing
-    if rows_are_conditioned:
-        expected = columns.beliefs.whole.patterns.n_missing
-        products = float(np.mean(expected.astype(float) ** 2))
-    else:
-        products = float(d * d)
+    expected = columns.beliefs.whole.patterns.n_missing.astype(float)
+    missing, observed = _factor_cost(expected), _factor_cost(d - expected)
+    # One column on the missing side costs all that are computed with it the products U d, and one
+    # on the observed side costs the row an inverse. Checked against times at 20 and 34 columns.
+    products = float(np.mean(expected**2)) if rows_are_conditioned else float(d * d)
+    inverse = d**3 / len(columns.beliefs.whole)
+    share_with_products = 1 - float(np.mean(observed < missing)) ** LANES
+    mixed = np.minimum(missing, observed).mean() + share_with_products * products + inverse
+    all_missing, all_observed = missing.mean() + products, observed.mean() + inverse
+    if mixed < min(all_missing, all_observed):
+        n_missing = masks.sum(axis=1).astype(float)
+        return np.asarray(_factor_cost(d - n_missing) < _factor_cost(n_missing))
+    return np.full(len(masks), all_observed < all_missing)
+
+
+def _factor_cost(size: FloatArray) -> FloatArray:
     # Multiply-adds of a pair; those of small factorisations run at about half the speed.
-    cost_missing = n_missing**3 / 6 + 2 * n_missing**2 + 0.7 * products
-    cost_observed = n_observed**3 / 6 + 2 * n_observed**2
-    return np.asarray(cost_observed < cost_missing)
+    return size**3 / 6 + 2 * size**2
