@@ -110,26 +110,65 @@ def test_the_standard_input_is_no_file_to_protect(tmp_path, monkeypatch):
     check_output("out.csv", inputs=["-"])
 
 
-def test_a_report_replaces_a_report_and_nothing_else(tmp_path, monkeypatch, capsys):
+def test_a_report_replaces_a_report_and_nothing_else(tmp_path):
+    import pandas as pd
+
     from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
     from absentia.reports.report_page import Page
 
-    mine, ours = tmp_path / "mine", tmp_path / "ours"
-    for folder in (mine, ours):
-        folder.mkdir()
-        (folder / "scores.csv").write_text("1")
-    with pytest.raises(ValueError, match="holds files of others"):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "scores.csv").write_text("1")
+    with pytest.raises(ValueError, match=r"holds files of others, such as scores\.csv"):
         files.check_folder(mine)
     files.check_folder(mine, force=True)
     (mine / "index.html").write_text("<html>absentia</html>")
     with pytest.raises(ValueError, match="holds files of others"):
         files.check_folder(mine)
-    (ours / "index.html").write_text(Page("Results").render())
-    files.check_folder(ours)
     (mine / "index.html").unlink()
-    (mine / "results.sqlite").touch()  # a contest that was stopped goes on
-    files.check_folder(mine)
+    (mine / "results.sqlite").touch()  # says nothing of the files beside it
+    with pytest.raises(ValueError, match="holds files of others"):
+        files.check_folder(mine)
+    (mine / "scores.csv").unlink()
+    files.check_folder(mine)  # a contest that was stopped goes on
     files.check_folder(tmp_path / "new" / "one")
+
+    ours = ReportFolder(tmp_path / "ours")
+    ours.table(pd.DataFrame({"a": [1]}), "scores")
+    ours.page(Page("Results"))
+    files.check_folder(ours.path)
+    (ours.path / "scores.csv").write_text("changed since")
+    with pytest.raises(ValueError, match=r"such as scores\.csv"):
+        files.check_folder(ours.path)
+    (ours.path / "scores.csv").unlink()
+    files.check_folder(ours.path)
+    (ours.path / "mine.csv").write_text("1")
+    with pytest.raises(ValueError, match=r"such as mine\.csv"):
+        files.check_folder(ours.path)
+
+
+def test_a_report_of_before_digests_is_replaced_as_a_whole(tmp_path):
+    from absentia.cli import files
+    from absentia.reports.report_page import Page
+
+    (tmp_path / "index.html").write_text(Page("Results").render())
+    (tmp_path / "scores.csv").write_text("1")
+    files.check_folder(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "ranks-by-rate.csv"])
+def test_no_report_replaces_its_input_even_with_force(tmp_path, name):
+    from absentia.cli import files
+
+    table = tmp_path / name
+    table.write_text("a\n1\n")
+    with pytest.raises(ValueError, match="is an input"):
+        files.check_folder(tmp_path, inputs=[table], force=True)
+    linked = tmp_path / "linked.csv"
+    linked.symlink_to(table)
+    with pytest.raises(ValueError, match="is an input"):
+        files.check_folder(tmp_path, inputs=[linked], force=True)
 
 
 def test_the_folder_of_a_report_is_checked_before_anything_is_written(

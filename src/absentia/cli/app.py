@@ -179,7 +179,7 @@ def compare(
         methods_for("classification", wanted)  # names are checked before anything takes time
     name = table_name(file)
     folder = report or Path(f"{name}-report")
-    check_folder(folder, force=force)
+    check_folder(folder, inputs=[file], force=force)
     table = split_target(read_table(file, say), target, task, ignore=words_of(ignore) or ())
     rows = max_rows or (QUICK_ROWS if quick else 1000)
     kinds = kinds_of(categories, numbers, dates)

@@ -121,6 +121,6 @@ def report_results(
         raise ValueError(f"There is no file {results}.")
     with Results(results, read_only=True) as store:
         for folder in report_folders(store, output):
-            check_folder(folder, force=force)
+            check_folder(folder, inputs=[results], force=force)
         for page in write_reports(store, output):
             print(page)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from absentia.reports.report_page import is_page_of_ours
+from absentia.reports.report_folder import TABLES, files_of_others
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import read_delimited
 from absentia.tables.files.whole_files import replaced
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["check_folder", "check_output", "read_table", "table_name", "write_table"]
-
-#: What a report consists of.
-_REPORT_ENDINGS = (".html", ".csv", ".png")
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -95,33 +92,32 @@ def check_output(
         raise ValueError(f"{output} is a folder; give the name of a file.")
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
-    if path.exists():
-        for source in inputs:
-            if source != "-" and Path(source).exists() and path.samefile(source):
-                raise ValueError(f"{output} is an input: give another name for the output.")
-        if not force:
-            raise ValueError(f"{output} exists already: give another name, or --force.")
+    _protect_inputs(path, inputs)
+    if path.exists() and not force:
+        raise ValueError(f"{output} exists already: give another name, or --force.")
     _check_writable(path.parent)
 
 
-def check_folder(folder: Path, *, force: bool = False) -> None:
+def _protect_inputs(path: Path, inputs: Sequence[str | Path]) -> None:
+    for source in inputs:
+        if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
+            raise ValueError(f"{path} is an input: give another name for the output.")
+
+
+def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool = False) -> None:
     """Raise where a report could not be written into a folder, or would replace other files.
 
-    A report may replace a report: its page says who made it. A contest that was stopped has left
-    its results and no page.
+    A report may replace a report. No input is replaced, whatever ``force`` says.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give the name of a folder.")
-    page = folder / "index.html"
-    if page.exists():
-        ours = is_page_of_ours(page)
-    else:
-        written = [path for path in folder.glob("*.*") if path.suffix in _REPORT_ENDINGS]
-        ours = not written or (folder / "results.sqlite").exists()
-    if not ours and not force:
+    for name in TABLES:
+        _protect_inputs(folder / f"{name}.csv", inputs)
+    others = files_of_others(folder)
+    if others and not force:
         raise ValueError(
-            f"{folder} holds files of others, which a report would replace: give another name, or "
-            "--force."
+            f"{folder} holds files of others, such as {others[0].name}, which a report might "
+            "replace: give another name, or --force."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder)

@@ -47,6 +47,8 @@ class Page:
         self._subtitle = subtitle
         self._verdicts: list[str] = []
         self._tiles: dict[str, str] = {}
+        #: Digests of files that stand beside the page.
+        self.files: dict[str, str] = {}
         self._sections: list[dict[str, Any]] = []
 
     def verdict(self, sentence: str) -> None:
@@ -91,6 +93,7 @@ class Page:
         """Return the page."""
         text: str = _template("page.html").render(
             title=self.title,
+            files=self.files,
             subtitle=self._subtitle,
             verdicts=self._verdicts,
             tiles=self._tiles,

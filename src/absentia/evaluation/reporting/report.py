@@ -33,9 +33,8 @@ from absentia.evaluation.reporting.significance import (
 )
 from absentia.evaluation.running.cells import Protocol
 from absentia.evaluation.running.store import Results
+from absentia.reports.report_folder import ReportFolder
 from absentia.reports.report_page import Page
-from absentia.reports.safe_text import show_text_literally, write_csv
-from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +43,6 @@ __all__ = ["report_folders", "write_report", "write_reports"]
 
 #: Scores that are about probabilities, and whether less is better.
 _PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
-_PNG_DPI = 144
 
 
 def write_reports(results: Results, folder: str | Path) -> list[Path]:
@@ -103,7 +101,7 @@ class _Report:
     def __init__(self, results: Results, protocol: Protocol, size: str, seed: int, folder: Path):
         self.protocol = protocol
         self.size, self.seed = size, seed
-        self.folder = folder
+        self.files = ReportFolder(folder)
         self.scores = results.scores(protocol.name, size, seed)
         self.cells = results.cells(protocol.name, size, seed)
         self.runs = results.runs(protocol.name, size, seed)
@@ -112,7 +110,6 @@ class _Report:
 
     def open_with(self, answer: Answer) -> None:
         """Begin with an answer; ranks and tests are for those who want them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         self._answered = True
         verdict, data = answer.verdict, answer.data
         self.page.verdict(verdict.sentence)
@@ -136,10 +133,9 @@ class _Report:
             self.page.table(answer.missing(), decimals=1)
 
     def write(self) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_csv(self.scores, self.folder / "scores.csv")
+        self.files.table(self.scores, "scores")
         cells = self.cells.assign(facts=self.cells["facts"].map(shown_facts))
-        write_csv(cells, self.folder / "cells.csv")
+        self.files.table(cells, "cells")
         comparison = None
         if (self.scores["metric"] == self.protocol.metric).any():
             comparison = self._comparison()
@@ -157,10 +153,7 @@ class _Report:
         self._choices()
         self._failures()
         self._settings()
-        path = self.folder / "index.html"
-        with replaced(path) as draft:
-            draft.write_text(self.page.render(), encoding="utf-8")
-        return path
+        return self.files.page(self.page)
 
     # ------------------------------------------------------------------ sections
 
@@ -226,11 +219,11 @@ class _Report:
                 f"Left out of the test, for lack of scores: {in_words(comparison.left_out)}."
             )
         pairwise = comparison.pairwise.loc[comparison.ranks.index, comparison.ranks.index]
-        write_csv(pairwise.reset_index(), self.folder / "nemenyi.csv")
+        self.files.table(pairwise.reset_index(), "nemenyi")
         table = comparison.ranks.rename("mean rank").rename_axis("method").reset_index()
         table["p against the best"] = pairwise.iloc[0].to_numpy()
         table["what it does"] = [description(name) for name in table["method"]]
-        write_csv(table, self.folder / "ranks.csv")
+        self.files.table(table, "ranks")
         self.page.table(table)
         by_rate = ranks_by_rate(
             self.scores,
@@ -240,7 +233,7 @@ class _Report:
             lower_is_better=self.protocol.lower_is_better,
         )
         if len(by_rate) > 1:
-            write_csv(by_rate.reset_index(), self.folder / "ranks-by-rate.csv")
+            self.files.table(by_rate.reset_index(), "ranks-by-rate")
             self._picture(
                 figures.rank_curves(by_rate),
                 "ranks-by-rate",
@@ -289,7 +282,7 @@ class _Report:
         best = "min" if protocol.lower_is_better else "max"
         self.page.table(table.reset_index(), best=best)
         detailed = summary_table(self.scores, protocol.metric, (*rows, "rate"))
-        write_csv(detailed, self.folder / "summary.csv")
+        self.files.table(detailed, "summary")
         detailed["rate"] = 100 * detailed["rate"]
         self.page.table(
             detailed.rename(columns={"rate": "missing, %", "sd": "sd over samples"}),
@@ -315,7 +308,7 @@ class _Report:
         means = by_set.dropna().groupby(level="metric").mean().T
         metrics = [name for name in metrics if name in means.columns]
         means = means[metrics].rename(columns=METRIC_LABELS).reset_index()
-        write_csv(means, self.folder / "probabilities.csv")
+        self.files.table(means, "probabilities")
         self.page.table(means)
         if any("calibration" in facts for facts in self.cells["facts"]):
             self._picture(
@@ -340,7 +333,7 @@ class _Report:
         table = searched_widths(self.cells)
         if not len(table):
             return
-        write_csv(table, self.folder / "choices.csv")
+        self.files.table(table, "choices")
         self.page.section("What the inner cross-validation chose")
         self.page.paragraph(
             "Where the best kernel width lay on the edge of the grid, the grid was widened beyond "
@@ -355,7 +348,7 @@ class _Report:
         self.page.section("Failures")
         table = failed.groupby(["method", "error"]).size().rename("cells").reset_index()
         table = table.sort_values("cells", ascending=False)
-        write_csv(table, self.folder / "failures.csv")
+        self.files.table(table, "failures")
         self.page.table(table)
 
     def _settings(self) -> None:
@@ -380,11 +373,9 @@ class _Report:
             for run in self.runs
         ]
         table = pd.DataFrame(rows)
-        write_csv(table, self.folder / "runs.csv")
+        self.files.table(table, "runs")
         self.page.table(table)
 
     def _picture(self, figure: Figure, name: str, caption: str) -> None:
-        show_text_literally(figure)
-        with replaced(self.folder / f"{file_name(name)}.png") as draft:
-            figure.savefig(draft, dpi=_PNG_DPI)
+        self.files.picture(figure, file_name(name))
         self.page.picture(figure, caption)
