@@ -212,7 +212,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         theirs = sklearn.decomposition.KernelPCA(
             kernel="precomputed",
             **{
-                name: getattr(self, name)
+                name: _plain(getattr(self, name))
                 for name in (
                     "n_components",
                     "eigen_solver",
@@ -233,3 +233,8 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
+
+
+def _plain(value: object) -> object:
+    """Return an integer of NumPy as one of Python: scikit-learn multiplies it by ten."""
+    return int(value) if isinstance(value, np.integer) else value
