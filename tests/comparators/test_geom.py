@@ -107,3 +107,9 @@ def test_three_classes_and_rows_with_nothing():
 def test_bad_parameters(two_classes, name, value):
     with pytest.raises(ValueError, match=name):
         GeometricMarginSVC(**{name: value}).fit(*two_classes(0.1))
+
+
+def test_gamma_of_a_table_of_one_value():
+    """The variance of n times 0.1 is rounding: gamma was 1e32, and no two rows were alike."""
+    y = np.arange(37) % 2
+    assert GeometricMarginSVC().fit(np.full((37, 3), 0.1), y).gamma_ == 1.0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from contextlib import ExitStack
+from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
@@ -25,6 +27,9 @@ from absentia.engine.threads import (
     run_single_threaded_blas,
 )
 from absentia.tables.streams.memory import MemoryStream
+from engine.forked_child import status_of_child
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def blas_threads():
@@ -178,3 +183,56 @@ def test_every_compiled_stage_asks_for_the_same_number_of_threads(monkeypatch, n
     started.clear()
     MemoryStream(X, n_jobs=n_jobs).map_sum(lambda chunk: np.nansum(chunk.X))
     assert started == [n_threads(n_jobs)]
+
+
+def _stay_inside_a_block(stack):
+    """Enter a block in a thread that stays there until the stack is closed."""
+    inside, enough = Event(), Event()
+
+    def stay():
+        with one_blas_thread():
+            inside.set()
+            enough.wait()
+
+    thread = Thread(target=stay)
+    thread.start()
+    inside.wait()
+    stack.callback(thread.join)
+    stack.callback(enough.set)
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_blocks_of_other_threads_end_with_a_fork():
+    """No thread of the child leaves them: it had BLAS on one thread for ever."""
+
+    def as_before():
+        found = [blas_threads()]
+        with one_blas_thread():
+            found.append(blas_threads())
+        return [*found, blas_threads()] == [{3}, {1}, {3}]
+
+    with ExitStack() as stack:
+        _stay_inside_a_block(stack)
+        assert status_of_child(as_before) == 0
+        assert blas_threads() == {1}
+    assert blas_threads() == {3}
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_block_of_the_forking_thread_goes_on_in_the_child():
+    with ExitStack() as stack:
+        _stay_inside_a_block(stack)
+        block = one_blas_thread()
+        block.__enter__()
+
+        def leaves():
+            found = blas_threads()
+            block.__exit__(None, None, None)
+            return found == {1} and blas_threads() == {3}
+
+        assert status_of_child(leaves) == 0
+        block.__exit__(None, None, None)
+        assert blas_threads() == {1}
+    assert blas_threads() == {3}

@@ -6,7 +6,12 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from absentia.evaluation.inner_search import Trained
-from absentia.evaluation.scoring import calibration_bins, crps_of_normal, score
+from absentia.evaluation.scoring import (
+    calibrated_probabilities,
+    calibration_bins,
+    crps_of_normal,
+    score,
+)
 
 
 @pytest.mark.parametrize(("y", "mean", "sd"), [(0.3, 0.0, 1.0), (-2.0, 1.0, 0.5), (5.0, 4.9, 3.0)])
@@ -69,3 +74,20 @@ def test_multiclass_and_a_class_that_training_never_saw():
     scores, _ = score(trained, y, y_test, "classification")
     assert "log_loss" not in scores
     assert scores["accuracy"] > 0.8
+
+
+def test_decision_values_that_are_all_the_same():
+    """Their deviation is rounding; in units of it the value of another row is 1e16 away."""
+    y = (np.arange(37) % 5 == 0).astype(int)
+    trained = Trained(y[:2], np.full(2, 0.2), np.full(37, 0.1), None, np.unique(y))
+    probabilities = calibrated_probabilities(trained, y)
+    # C=10 leaves next to nothing but the shares of the classes.
+    np.testing.assert_allclose(probabilities[:, 1], y.mean(), atol=1e-3)
+
+
+def test_crps_of_a_constant_target_is_in_its_own_units():
+    y = np.full(37, 0.1)
+    predicted = np.full(10, 0.3)
+    trained = Trained(predicted, None, y + 0.5, None, None)
+    scores, _ = score(trained, y, np.full(10, 0.1), "regression")
+    assert scores["crps"] == pytest.approx(crps_of_normal(0.1, 0.3, 0.5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,8 +22,10 @@ from absentia import (
     LogisticRegression,
     OneClassSVM,
 )
+from absentia.engine.slices import bounded_slices
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.machines import prediction_tiles
+from absentia.machines.gaussian_process import sigmoid_moments, uncertain_inputs
 
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
 
@@ -101,17 +104,54 @@ def test_rows_in_another_batch_agree_up_to_rounding():
         )
 
 
+def peak_of(function, new):
+    function(new[:10])
+    tracemalloc.start()
+    function(new)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
 def test_memory_does_not_grow_with_the_matrix(monkeypatch):
     X, new = rows(600), rows(20_000, 1)
     machine = SVC().fit(X, np.random.default_rng(0).random(600) > 0.5)
     matrix = 8 * len(new) * len(machine.beliefs_)
     monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
-    machine.predict(new[:10])
-    tracemalloc.start()
-    machine.predict(new)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < matrix / 4
+    assert peak_of(machine.predict, new) < matrix / 4
+
+
+@pytest.mark.parametrize("mask_weight", [None, 0.5])
+def test_memory_of_an_uncertainty_does_not_grow_with_the_matrix(mask_weight, monkeypatch):
+    X, new = rows(150), rows(20_000, 1)
+    given = {"gamma": 0.3, "scale": 1.0, "noise": 0.1, "mask_weight": mask_weight}
+    machine = GaussianProcessRegressor(**given).fit(X, np.random.default_rng(0).random(150))
+    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
+    # Pieces of bumps and slopes are bounded too.
+    monkeypatch.setattr(uncertain_inputs, "bounded_slices", partial(bounded_slices, budget=2**16))
+    parts = partial(machine.predict_uncertainty, by_column=False)
+    assert peak_of(parts, new) < 8 * len(new) * len(X) / 2
+    np.testing.assert_array_equal(parts(new[:700]).prediction, machine.predict(new[:700]))
+
+
+@pytest.mark.parametrize("variance", [0.3, 3.0])
+def test_memory_of_average_sigmoids_does_not_grow_with_their_nodes(variance, monkeypatch):
+    """45 or 191 nodes for each row, of which a prediction for 64 draws of each row has many."""
+    means = np.random.default_rng(0).normal(size=20_000)
+    whole = sigmoid_moments.average_sigmoid(means, np.full(len(means), variance))
+    monkeypatch.setattr(sigmoid_moments, "bounded_slices", partial(bounded_slices, budget=2**16))
+    average = partial(sigmoid_moments.average_sigmoid, variance=variance)
+    np.testing.assert_array_equal(average(means), whole)
+    assert peak_of(average, means) < 8 * len(means) * 20
+
+
+def test_memory_of_the_way_back_does_not_grow_with_the_matrix(monkeypatch):
+    machine = KernelPCA(n_components=2, kernel="genrbf", fit_inverse_transform=True).fit(rows(600))
+    components = machine.transform(rows(20_000, 1))
+    whole = machine.inverse_transform(components)
+    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
+    np.testing.assert_array_equal(machine.inverse_transform(components), whole)
+    assert peak_of(machine.inverse_transform, components) < 8 * len(components) * 600 / 4
 
 
 @pytest.mark.parametrize(

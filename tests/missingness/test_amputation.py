@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from absentia import amputation
 from absentia.missingness.amputation import mar, mcar, mnar, self_censoring, views
+from absentia.missingness.complete_table import CompleteTable
 from oracles.amputation import removed_by_bisection, squared_mahalanobis
 
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7]]
@@ -251,3 +252,10 @@ def test_a_word_that_is_missing_is_a_hole_too():
     table.loc[3, "ward"] = None
     with pytest.raises(ValueError, match=r"1 missing, the first in column 'ward'"):
         amputation.mcar(table, 0.1)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 100_000.1])
+def test_a_constant_column_has_standard_score_zero(value):
+    """Whether or not its mean is rounded: it says nothing about which values go."""
+    X = np.column_stack([np.arange(1000.0), np.full(1000, value)])
+    assert not CompleteTable.of(X).standard_scores()[:, 1].any()

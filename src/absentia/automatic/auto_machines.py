@@ -12,6 +12,7 @@ from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FRACTION
 from absentia.tables import FloatArray, Learned, Table, TableLike
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
@@ -290,8 +291,12 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         # number.
         exponent = int(np.frexp(np.abs(y).max(initial=0.0))[1])
         unit = np.ldexp(y, -exponent)
-        centre = float(np.average(unit, weights=weights))
-        spread = float(np.sqrt(np.average((unit - centre) ** 2, weights=weights)))
+        counted = unit if weights is None else unit[weights > 0]
+        if is_constant(counted):  # whose mean, and so its spread, would be rounding
+            centre, spread = float(counted[0]), 0.0
+        else:
+            centre = float(np.average(unit, weights=weights))
+            spread = float(np.sqrt(np.average((unit - centre) ** 2, weights=weights)))
         mean = float(np.ldexp(centre, exponent))
         scale = float(np.ldexp(spread, exponent)) or 1.0
         codes = {"target_mean_": mean, "target_scale_": scale}

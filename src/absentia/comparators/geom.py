@@ -29,6 +29,7 @@ from absentia.machines.targets import ClassifierTargets
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["GeometricMarginSVC"]
 
@@ -177,7 +178,7 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         if isinstance(self.gamma, str):
             if self.gamma != "scale":
                 raise ValueError(f"gamma must be 'scale' or a positive number, found {self.gamma}.")
-            variance = float(filled.var())
+            variance = 0.0 if is_constant(filled.ravel()) else float(filled.var())
             return 1.0 / (filled.shape[1] * variance) if variance > 0 else 1.0
         if not self.gamma > 0:
             raise ValueError(f"gamma must be 'scale' or a positive number, found {self.gamma!r}.")

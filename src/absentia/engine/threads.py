@@ -11,12 +11,14 @@ from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
 from numbers import Integral
-from threading import Lock, local
+from threading import RLock, local
 from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+from absentia.engine.forking import compiler_lock, hold_during_forks
 
 __all__ = [
     "map_on_threads",
@@ -99,31 +101,31 @@ class _LimitedBlas:
     """How many ``with`` blocks hold BLAS to one thread, and what to restore after the last."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self.lock = RLock()
         self._inside = 0
+        self._own = local()  # blocks of this thread among them
         self._pools: ThreadpoolController | None = None
         self._limit: Any = None
         self._before: list[int] = []
 
     def enter(self) -> None:
-        with self._lock:
+        with self.lock:
             if not self._inside:
                 pools = self._found_pools()
                 self._before = [pool.num_threads for pool in pools.lib_controllers]
                 self._limit = pools.limit(limits=1)
                 _let_any_thread_set_limits()
             self._inside += 1
+            self._own.inside = self._inside_here() + 1
 
     def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limit.restore_original_limits()
-                _let_any_thread_set_limits()
+        with self.lock:
+            self._own.inside = self._inside_here() - 1
+            self._leave_blocks(1)
 
     def n_threads(self) -> list[int]:
         """Return the most threads of any BLAS, as if no block were entered; empty without BLAS."""
-        with self._lock:
+        with self.lock:
             if self._inside:
                 found = self._before
             else:
@@ -135,9 +137,21 @@ class _LimitedBlas:
             self._pools = ThreadpoolController().select(user_api="blas")
         return self._pools
 
-    def renew_lock(self) -> None:
-        """Forget that another thread held the lock: after a fork that thread is not there."""
-        self._lock = Lock()
+    def leave_blocks_of_other_threads(self) -> None:
+        """Do what other threads would: in a forked process they are not there to leave."""
+        with self.lock:
+            others = self._inside - max(0, self._inside_here())
+            if others > 0:
+                self._leave_blocks(others)
+
+    def _inside_here(self) -> int:
+        return int(getattr(self._own, "inside", 0))
+
+    def _leave_blocks(self, number: int) -> None:
+        self._inside -= number
+        if not self._inside:
+            self._limit.restore_original_limits()
+            _let_any_thread_set_limits()
 
 
 def _let_any_thread_set_limits() -> None:
@@ -152,8 +166,8 @@ def _let_any_thread_set_limits() -> None:
 
 _blas = _LimitedBlas()
 _here = local()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_blas.renew_lock)
+hold_during_forks(_blas.lock, _blas.leave_blocks_of_other_threads)
+hold_during_forks(compiler_lock())
 
 
 def run_tiles(

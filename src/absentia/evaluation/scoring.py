@@ -27,6 +27,7 @@ from sklearn.metrics import (
 from absentia.evaluation.datasets import Task
 from absentia.evaluation.inner_search import Trained
 from absentia.tables import FloatArray
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["calibrated_probabilities", "calibration_bins", "crps_of_normal", "score"]
 
@@ -86,7 +87,7 @@ def calibrated_probabilities(trained: Trained, y: np.ndarray) -> FloatArray | No
     if known.shape[1] != new.shape[1]:
         return None
     spread = known.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    spread = np.where(is_constant(known) | (spread == 0), 1.0, spread)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LogisticRegression(C=10.0, max_iter=500).fit(known / spread, y)
@@ -145,7 +146,7 @@ def _score_regression(
     if trained.out_of_fold is not None and np.isfinite(trained.out_of_fold).all():
         sd = max(float(np.sqrt(np.mean((y - trained.out_of_fold) ** 2))), np.finfo(float).tiny)
         # Relative to the target's own spread, so that data sets can be averaged.
-        spread = float(np.std(y)) or 1.0
+        spread = (0.0 if is_constant(y) else float(np.std(y))) or 1.0
         scores["crps"] = float(crps_of_normal(y_test, predicted, sd).mean()) / spread
         half = norm.ppf(0.95) * sd
         scores["coverage_90"] = float((np.abs(y_test - predicted) <= half).mean())

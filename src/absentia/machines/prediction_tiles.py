@@ -17,7 +17,7 @@ from absentia.machines.door import MachineDoor
 from absentia.machines.missingness_shift import check_shift
 from absentia.tables import FloatArray, IntArray, MemoryRows, Table, TableLike, plan_of
 
-__all__ = ["GramRows", "PredictsInTiles", "gram_matrix"]
+__all__ = ["GramRows", "PredictsInTiles", "gram_matrix", "gram_tiles"]
 
 # A tile of the matrix that predictions are made from: 64 MB, and a multiple of some rows, so that
 # compiled loops find their rows in groups as they do in the whole matrix.
@@ -97,23 +97,32 @@ class PredictsInTiles(MachineDoor):
     def _gram_tiles(self, beliefs: Beliefs) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the kernel of new rows with the training rows kept, in tiles of bounded size.
 
-        With each tile comes which of the new rows it is about. The matrix of all new rows is
-        never held at once. As many tiles as fit into memory are computed together; how many that
-        is changes no bit of an expected RBF or genRBF (other kernels are products by BLAS: up
-        to rounding), and none of what is made of a tile, because tiles begin at the same rows and
-        have the same height.
+        See :func:`gram_tiles`.
         """
-        # Without support vectors, which a wide tube leaves, there are rows of no entries.
-        n_kept = max(1, len(self.beliefs_))
-        step = max(TILE_ROWS, TILE_FLOATS // n_kept // TILE_ROWS * TILE_ROWS)
-        for rows in cut(len(beliefs), step) or [slice(0, 0)]:
-            whole = len(beliefs) <= step
-            K = self._gram(beliefs if whole else beliefs.tile(rows))
-            for part in cut(len(K), TILE_ROWS) or [slice(0, 0)]:
-                yield slice(rows.start + part.start, rows.start + part.stop), K[part]
+        return gram_tiles(self.kernel_, beliefs, self.beliefs_, self.n_jobs)
 
     def _gram(self, beliefs: Beliefs) -> FloatArray:
         return self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
+
+
+def gram_tiles(
+    kernel: Kernel, beliefs: Beliefs, known: Beliefs, n_jobs: int | None
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the kernel of many rows with those of a machine, in tiles of bounded size.
+
+    With each tile comes which of the rows it is about. The matrix of all rows is
+    never held at once. As many tiles as fit into memory are computed together; how many that
+    is changes no bit of an expected RBF or genRBF (other kernels are products by BLAS: up
+    to rounding), and none of what is made of a tile, because tiles begin at the same rows and
+    have the same height.
+    """
+    # Without support vectors, which a wide tube leaves, there are rows of no entries.
+    step = max(TILE_ROWS, TILE_FLOATS // max(1, len(known)) // TILE_ROWS * TILE_ROWS)
+    for rows in cut(len(beliefs), step) or [slice(0, 0)]:
+        whole = len(beliefs) <= step
+        K = kernel(beliefs if whole else beliefs.tile(rows), known, n_jobs=n_jobs)
+        for part in cut(len(K), TILE_ROWS) or [slice(0, 0)]:
+            yield slice(rows.start + part.start, rows.start + part.stop), K[part]
 
 
 def gram_matrix(rows: MemoryRows) -> FloatArray:

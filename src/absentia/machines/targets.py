@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_consistent_length
 
 from absentia.machines.one_vs_rest import class_signs
 from absentia.tables import FloatArray, TableLike, is_absent
+from absentia.tables.constant_columns import is_constant
 
 __all__ = [
     "ClassifierTargets",
     "MostProbableClass",
     "RegressorTargets",
     "balanced_weights",
+    "centre_of_targets",
     "checked_labels",
     "codes_of_classes",
     "codes_of_numbers",
@@ -137,8 +139,14 @@ def codes_of_classes(y: ArrayLike) -> FloatArray:
 def codes_of_numbers(y: np.ndarray) -> FloatArray:
     """Return each target centred and of unit variance, so that all have equal weight."""
     columns = np.reshape(y, (len(y), -1)).astype(np.float64)
-    centred = columns - columns.mean(axis=0)
+    centred = columns - centre_of_targets(columns)
     return centred / spread_of_targets(centred)
+
+
+def centre_of_targets(y: FloatArray) -> FloatArray:
+    """Return the mean of each target; of a constant its value, which the mean of many rounds."""
+    centre: FloatArray = np.where(is_constant(y), y[0], y.mean(axis=0))[()]
+    return centre
 
 
 def spread_of_targets(y: FloatArray) -> FloatArray:
@@ -148,7 +156,7 @@ def spread_of_targets(y: FloatArray) -> FloatArray:
     """
     exponents = np.frexp(np.abs(y).max(axis=0))[1]
     spread = np.ldexp(np.ldexp(y, -exponents).std(axis=0), exponents)
-    return np.where(spread > 0, spread, 1.0)
+    return np.where(is_constant(y) | (spread == 0), 1.0, spread)
 
 
 def _check_given(machine: BaseEstimator, y: ArrayLike) -> None:

@@ -17,6 +17,7 @@ from absentia.tables import (
     table_as,
 )
 from absentia.tables.columns.column_guesses import read_column
+from absentia.tables.constant_columns import is_constant
 from absentia.tables.plan.frames import as_frame, holds_numbers_only, without_cells
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class CompleteTable:
         """Return how far each value lies above the mean of its column; zero for words."""
         z = np.zeros(self.shape)
         for values, j in zip(self.numbers.T, self.column_of, strict=True):
-            if not self.words[j]:
+            if not (self.words[j] or is_constant(values)):
                 z[:, j] = (values - values.mean()) / (values.std() or 1.0)
         return z
 

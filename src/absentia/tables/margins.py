@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from absentia.tables.constant_columns import is_constant
 from absentia.tables.normal_scores import ScoreCurve
 from absentia.tables.reading import FloatArray, IntArray
 from absentia.tables.stored import Stored
@@ -137,6 +138,8 @@ def _curve_of(column: FloatArray, weights: FloatArray | None) -> ScoreCurve:
     if not np.isfinite(middle + spread):  # such units are refused by the density, by name
         return _IDENTITY
     # A constant has no deviation; a unit that is lost beside its value would not be a knot.
+    if is_constant(values):
+        middle, spread = float(values[0]), 0.0
     if middle + spread == middle:
         spread = max(1.0, abs(middle))
     return ScoreCurve(np.array([middle, middle + spread]), np.array([0.0, 1.0]))

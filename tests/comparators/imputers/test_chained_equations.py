@@ -146,3 +146,18 @@ def test_slopes_do_not_depend_on_where_zero_is(method, mean, unit):
     slopes = [np.polyfit(x, y, 1)[0] for x, y in (draw.T for draw in filled)]
     # Five deviations of a slope from 100 rows, and of the posterior that it is drawn from.
     assert abs(np.mean(slopes) - 0.8) < 5 * 0.6 * np.sqrt(1 / 100 + 1 / 200) / 2
+
+
+@pytest.mark.parametrize("value", [0.5, 0.1, 0.3, 100_000.1])
+@pytest.mark.parametrize("method", ["normal", "matching"])
+def test_a_predictor_that_is_constant_where_the_target_is_known_has_no_slope(value, method):
+    """Another dose in the rows without the target: the mean of n times 0.1 is not 0.1."""
+    X = np.column_stack([bivariate(100, 20), np.full(100, value)])
+    X[:20, 2] += 1000.0
+    imputer = ChainedEquationsImputer(4, max_iter=2, method=method, random_state=0).fit(X)
+    slopes = [visit[1].coefficients[2] for chain in imputer.chains_ for visit in chain]
+    assert slopes == [0.0] * 8
+    filled = imputer.draws(X)[:, :20, 1]
+    # Deviations of the noise beyond what was observed.
+    assert np.nanmin(X[:, 1]) - 5 * 0.6 < filled.min()
+    assert filled.max() < np.nanmax(X[:, 1]) + 5 * 0.6

@@ -245,6 +245,36 @@ def test_names_of_columns_in_another_case_are_the_same_names(tmp_path):
         assert "metric" in results.scores("toy", "smoke", 0)
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("name", [b"Checksums", b"checkSums"])
+def test_checksums_are_found_in_a_table_whose_name_has_another_case(tmp_path, name, read_only):
+    """One bit of a letter, and SQLite finds it all the same; without them nothing was checked."""
+    path = written(tmp_path / "r.sqlite")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE scores SET value = 0.5 WHERE key = (SELECT min(key) FROM cells)")
+    connection.close()
+    content = path.read_bytes()
+    assert content.count(b"tablechecksumschecksums") == 1
+    path.write_bytes(content.replace(b"tablechecksums", b"table" + name, 1))
+    with Results(path, read_only=read_only) as results:
+        with pytest.raises(ValueError, match="is damaged: 1 of its cells"):
+            results.scores("toy", "smoke", 0)
+        assert len(results.finished("toy", CONTEXT)) == 23
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_lost_checksums_are_damage(tmp_path, read_only):
+    """The settings of the run say that there were some."""
+    path = written(tmp_path / "r.sqlite")
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE checksums")
+    connection.close()
+    with Results(path, read_only=read_only) as results:
+        with pytest.raises(ValueError, match="is damaged: 24 of its cells"):
+            results.scores("toy", "smoke", 0)
+        assert not results.finished("toy", CONTEXT)
+
+
 def test_names_that_are_no_text_any_more_are_damage():
     with pytest.raises(ValueError, match="results is damaged"), database_errors("results"):
         b"\xff".decode()

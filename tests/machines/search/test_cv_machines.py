@@ -17,6 +17,8 @@ from absentia import (
     SVCCV,
     SVR,
     SVRCV,
+    ExpectedDistanceRBF,
+    ExpectedPolynomial,
     ExpectedRBF,
     GammaRBF,
     GaussianDensity,
@@ -126,6 +128,25 @@ def test_a_kernel_object_is_searched_inside():
     assert fixed.best_params_ == {"C": 1.0}
     with pytest.raises(ValueError, match="has no gamma to search"):
         SVCCV(kernel=kernel + GenRBF(1.0), cv=3).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (ExpectedDistanceRBF(), "esd"),
+        (GammaRBF(), "egk"),
+        (ExpectedPolynomial(degree=3, coef0=0.0), "poly"),
+    ],
+)
+@pytest.mark.parametrize("machine", [SVCCV, SVRCV, KernelRidgeCV, LogisticRegressionCV])
+def test_kernels_without_a_weight_of_categories_are_searched(machine, kernel, name):
+    """By a grid of widths around the scale of the data, as where the kernel is given by name."""
+    X, y = table(40), targets_of("classes" if is_classifier(machine()) else "numbers", 40)
+    ours, named = (machine(kernel=k, gammas=3, cv=2).fit(X, y) for k in (kernel, name))
+    assert ours.best_params_["kernel__gamma"] == named.best_params_["gamma"]
+    np.testing.assert_array_equal(
+        ours.cv_results_["split0_test_score"], named.cv_results_["split0_test_score"]
+    )
 
 
 def test_a_fold_without_a_class_has_a_log_loss():

@@ -63,7 +63,8 @@ class DrawPoints(Stored):
             Of the scrambling.
         """
         sequence = Sobol(n_columns + 1, scramble=True, bits=_BITS, rng=np.random.default_rng(seed))
-        points = sequence.random_base2((n_draws - 1).bit_length())[:n_draws]
+        # An integer of NumPy has no bits to count.
+        points = sequence.random_base2((int(n_draws) - 1).bit_length())[:n_draws]
         points = points + 0.5 ** (_BITS + 1)  # the middle of its cell: never zero, never one
         return cls(points[:, 0], ndtri(points[:, 1:]))
 

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs.priors.categories import sample_codes
 from absentia.engine.slices import bounded_slices
-from absentia.parameters import RandomState
+from absentia.parameters import MOST_DRAWS, RandomState, count_from
 from absentia.tables import FloatArray
 
 if TYPE_CHECKING:
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["covariance_roots", "sampled"]
 
+_SIZE = count_from(0, MOST_DRAWS)
+
 
 def sampled(beliefs: Beliefs, size: int | None, random_state: RandomState) -> FloatArray:
     """Draw one table or several; see :meth:`Beliefs.sample`."""
     rng = check_random_state(random_state)
-    n_draws = 1 if size is None else size
+    if size is not None:
+        _SIZE.check("size", size)
+    n_draws = 1 if size is None else int(size)
     n, d = beliefs.shape
     if beliefs.n_components == 1:
         component = np.zeros((n_draws, n), dtype=np.intp)

@@ -17,6 +17,7 @@ import numpy as np
 from absentia.comparators.imputers.imputer import RandomImputer
 from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import BoolArray, FloatArray, TableLike
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["ChainedEquationsImputer"]
 
@@ -31,7 +32,8 @@ class ChainedEquationsImputer(RandomImputer):
     the usual vague prior. A hole then gets ``z'beta + N(0, sigma^2)`` (``method="normal"``), or the
     observed value of one of the ``n_donors`` training rows whose predictions are nearest to
     ``z'beta`` (``method="matching"``, predictive mean matching, which keeps to values that occur).
-    So the draws differ by the noise *and* by what is not known about the regression.
+    Predictors that are constant on the rows that have column ``j`` are not among ``Z``. So the
+    draws differ by the noise *and* by what is not known about the regression.
 
     Parameters
     ----------
@@ -216,12 +218,16 @@ def _draw_equation(
 
     The inputs are centred and brought to one scale, all but the column of ones: the model is the
     same, but the ridge then shrinks slopes by what the columns vary and not by how far they are
-    from zero, no digits are lost to their means, and no column is dropped for its unit.
+    from zero, no digits are lost to their means, and no column is dropped for its unit. Inputs that
+    have one value on these rows say nothing about it, and are left out (slope zero), as in R's
+    mice: other rows may have other values there.
     """
     n, p = inputs.shape
+    unvarying = is_constant(inputs)
+    unvarying[constant] = False
     centre = inputs.mean(axis=0)
     centre[constant] = 0.0
-    inputs = inputs - centre
+    inputs = np.where(unvarying, 0.0, inputs - centre)
     units = np.sqrt((inputs**2).mean(axis=0))
     units[units == 0] = 1.0
     scaled = inputs / units
@@ -230,10 +236,10 @@ def _draw_equation(
     eigenvalues, vectors = np.linalg.eigh(gram)
     kept = eigenvalues > eigenvalues[-1] * p * np.finfo(float).eps
     inverse_roots = np.where(kept, 1 / np.sqrt(np.where(kept, eigenvalues, 1.0)), 0.0)
-    root = vectors * inverse_roots / units[:, None]
+    root = np.where(unvarying[:, None], 0.0, vectors * inverse_roots / units[:, None])
     estimate = root @ (root.T @ (inputs.T @ values))
     residual = float(((values - inputs @ estimate) ** 2).sum())
-    spread = np.sqrt(residual / rng.chisquare(max(n - p, 1)))
+    spread = np.sqrt(residual / rng.chisquare(max(n - p + int(unvarying.sum()), 1)))
     drawn = estimate + spread * (root @ rng.standard_normal(p))
     return _Equation(centre, estimate, drawn, float(spread))
 

@@ -21,6 +21,7 @@ from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
 from absentia.evaluation.running.cells import Cell, Context, Protocol, derived_seed
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["SMIEJA_MAINTENANCE"]
 
@@ -109,7 +110,7 @@ def _telling_columns(X: FloatArray, y: np.ndarray, n: int) -> IntArray:
         if len(a) < 3 or len(b) < 3:
             continue
         variance = a.var() / len(a) + b.var() / len(b)
-        if variance > 0:
+        if not (is_constant(a) and is_constant(b)) and variance > 0:
             statistic[j] = (a.mean() - b.mean()) ** 2 / variance
     return np.sort(np.argsort(-statistic, kind="stable")[:n])
 

@@ -21,6 +21,7 @@ from absentia.evaluation.running.cells import Cell, Context, Protocol, Score, de
 from absentia.machines import LogisticRegressionCV
 from absentia.predictions import MarginalClassifier
 from absentia.tables import BoolArray, FloatArray
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["ACQUISITION", "area_under_loss", "cube"]
 
@@ -199,7 +200,7 @@ def _train(key: _Key) -> _Trained:
     seen = ~np.isnan(X).all(axis=0)
     X, X_test = X[:, seen], X_test[:, seen]
     centre, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    spread[spread == 0] = 1.0
+    spread[is_constant(X) | (spread == 0)] = 1.0
     X, X_test = (X - centre) / spread, (X_test - centre) / spread
     rng = np.random.RandomState(derived_seed(cell.holes_seed(context.seed), cell.fold))
     # Rows that miss little and rows that miss nearly all: of the latter kind are those of the test.

@@ -17,6 +17,7 @@ from absentia.evaluation.inner_search import Grid
 from absentia.evaluation.methods import methods_for
 from absentia.evaluation.running.cells import Cell, Context, Protocol
 from absentia.tables import IntArray
+from absentia.tables.constant_columns import is_constant
 
 __all__ = [
     "COMPARE",
@@ -145,7 +146,7 @@ def _trained_on_rows(
     y, y_test = data.y[train], data.y[test]
     if data.task == "regression":
         # In units of its own spread: penalties and epsilon then mean the same for every target.
-        mean, spread = y.mean(), y.std() or 1.0
+        mean, spread = y.mean(), (0.0 if is_constant(y) else y.std()) or 1.0
         y, y_test = (y - mean) / spread, (y_test - mean) / spread
     grid = _grid(cell, context, data)
     rows, new = data.table(train), data.table(test)

@@ -12,6 +12,7 @@ from absentia.evaluation.inner_search import fit_quietly
 from absentia.evaluation.methods import METHODS, methods_for
 from absentia.evaluation.running.cells import Cell, Context, Protocol, Score
 from absentia.missingness.amputation import mcar
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["SMIEJA_TIMING"]
 
@@ -44,7 +45,7 @@ def _cells(context: Context) -> list[Cell]:
 def _run(cell: Cell, context: Context) -> Result:
     data = dataset(cell, context)
     rng = np.random.RandomState(cell.holes_seed(context.seed))
-    varying = np.flatnonzero(data.X.std(axis=0) > 0)
+    varying = np.flatnonzero(~is_constant(data.X))
     columns = rng.choice(varying, _COLUMNS_WITH_HOLES, replace=False)
     X = data.X.copy()
     X[:, columns] = mcar(X[:, columns], cell.rate, random_state=rng)

@@ -21,6 +21,7 @@ from absentia.evaluation.scoring import score
 from absentia.evaluation.sources import FilledSource, GramSource, without_scaling
 from absentia.missingness.amputation import mcar, views
 from absentia.tables import FloatArray
+from absentia.tables.constant_columns import is_constant
 
 __all__ = ["WILLIAMS"]
 
@@ -62,7 +63,7 @@ def _cells(context: Context) -> list[Cell]:
 
 def _run(cell: Cell, context: Context) -> Result:
     data = dataset(cell, context)
-    varying = data.X.std(axis=0) > 0
+    varying = ~is_constant(data.X)
     complete = data.X[:, varying]
     X = _without(complete, cell, context)
     train, test = train_test_split(

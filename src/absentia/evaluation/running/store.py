@@ -223,21 +223,12 @@ class Results:
     def damaged(self, protocol: str, size: str, seed: int) -> list[str]:
         """Return the keys of the cells that are not as they were written.
 
-        Cells of files from before there were checksums cannot be checked, and are not among them.
+        Cells of runs from before there were checksums cannot be checked, and are not among them; a
+        cell of a later run without a checksum is.
         """
         identity = (protocol, size, seed)
         with database_errors(self.path):
-            if not self._connection.execute(
-                "SELECT 1 FROM sqlite_master WHERE name = 'checksums'"
-            ).fetchone():
-                return []
-            recorded = dict(
-                self._connection.execute(
-                    "SELECT key, sha256 FROM checksums "
-                    "WHERE protocol = ? AND size = ? AND seed = ?",
-                    identity,
-                )
-            )
+            recorded = self._recorded_digests(identity)
             unchecked = {
                 key
                 for key, settings in self._connection.execute(
@@ -251,6 +242,15 @@ class Results:
         changed = {key for key in found if key not in unchecked and found[key] != recorded.get(key)}
         # A flipped bit can make a key of text a number, or nothing.
         return sorted(map(str, changed | (recorded.keys() - found.keys())))
+
+    def _recorded_digests(self, identity: tuple[Any, ...]) -> dict[str, str]:
+        """Return the checksums of cells by key; none where there is no table of them."""
+        # Asked as queries ask, in any case of letters: sqlite_master knows one spelling only, and a
+        # flipped bit in it would turn the check of all cells off.
+        if not self._connection.execute("PRAGMA table_info(checksums)").fetchone():
+            return {}
+        query = "SELECT key, sha256 FROM checksums WHERE protocol = ? AND size = ? AND seed = ?"
+        return dict(self._connection.execute(query, identity))
 
     def _digests(self, further: str, identity: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
         """Yield the keys of cells, and a digest of all that is kept of each."""

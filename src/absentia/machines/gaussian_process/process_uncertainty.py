@@ -47,12 +47,15 @@ def process_uncertainty(
         averages: FloatArray = machine.predict(unknowns.believe(rows)).reshape(len(rows), -1)
         return averages
 
-    K = machine.kernel_(beliefs, machine.beliefs_, n_jobs=machine.n_jobs)
     explained, squares = squared_function(
         machine.kernel_, machine.beliefs_, beliefs, machine.L_, machine.dual_coef_, machine.n_jobs
     )
     certain = beliefs.covariances.is_zero()[beliefs.group_of_row]
-    means = scale * K @ machine.dual_coef_
+    means = np.empty_like(squares)
+    predictions = []
+    for rows, K in machine._gram_tiles(beliefs):
+        means[rows] = scale * K @ machine.dual_coef_
+        predictions.append(machine._mean(K).reshape(len(K), -1))
     missing = np.where(certain[:, None], 0.0, scale**2 * squares - means**2) * spread**2
     model = np.maximum(scale - scale**2 * explained, 0.0)[:, None] * spread**2
     columns = unknowns.believed()
@@ -61,7 +64,7 @@ def process_uncertainty(
     if by_column:
         shares = first_order_parts(average, unknowns, table, np.maximum(missing, 0.0), "variance")
     doubt = Uncertainty.of_parts(
-        machine._mean(K).reshape(len(K), -1),
+        np.concatenate(predictions),
         model,
         np.broadcast_to(machine.noise_ * spread**2, model.shape),
         missing,

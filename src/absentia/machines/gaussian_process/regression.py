@@ -18,7 +18,7 @@ from absentia.machines.gaussian_process.factored_evidence import FactoredEvidenc
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.gaussian_process.regression_search import RegressionSearch
 from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import RegressorTargets, spread_of_targets
+from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, declared, words
 from absentia.tables import FloatArray, TableLike
@@ -334,7 +334,7 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     """Return centre and spread of each target, a number for one and an array for several."""
     if not wanted:
         return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
-    return y.mean(axis=0), spread_of_targets(y)
+    return centre_of_targets(y), spread_of_targets(y)
 
 
 def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:

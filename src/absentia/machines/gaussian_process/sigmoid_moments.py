@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, expit, log_expit, logsumexp
 
+from absentia.engine.slices import bounded_slices
 from absentia.tables import FloatArray
 
 __all__ = ["average_sigmoid", "sigmoid_moments"]
@@ -16,6 +17,7 @@ _LOGISTIC_NODES = np.arange(-95, 96) * 0.6
 _LOG_NORMAL = -0.5 * _NORMAL_NODES**2 - logsumexp(-0.5 * _NORMAL_NODES**2)
 _LOG_LOGISTIC = log_expit(_LOGISTIC_NODES) + log_expit(-_LOGISTIC_NODES)
 _LOG_LOGISTIC -= logsumexp(_LOG_LOGISTIC)
+_ARRAYS = 8  # of a value per node that are held at a time
 # Beyond so many deviations the normal distribution function is one.
 _CERTAIN = 35.0
 
@@ -58,11 +60,18 @@ def sigmoid_moments(
         np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     )
     tail = mean < -0.5 * variance
-    m = np.where(tail, -mean - variance, mean)
-    log_z, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
-    narrow = variance <= 1.0
-    for chosen, moments in ((narrow, _over_normal), (~narrow, _over_logistic)):
-        log_z[chosen], slope[chosen], bend[chosen] = moments(m[chosen], np.sqrt(variance[chosen]))
+    m = np.where(tail, -mean - variance, mean).ravel()
+    deviation = np.sqrt(variance).ravel()
+    found = np.empty((3, m.size))
+    narrow = variance.ravel() <= 1.0
+    for chosen, moments, nodes in (
+        (narrow, _over_normal, _NORMAL_NODES),
+        (~narrow, _over_logistic, _LOGISTIC_NODES),
+    ):
+        places = np.flatnonzero(chosen)
+        for part in bounded_slices(len(places), _ARRAYS * len(nodes)):
+            found[:, places[part]] = moments(m[places[part]], deviation[places[part]])
+    log_z, slope, bend = found.reshape(3, *mean.shape)
     log_z = np.where(tail, mean + 0.5 * variance + log_z, log_z)
     return log_z, np.where(tail, 1.0 - slope, slope), np.maximum(bend, 0.0)
 

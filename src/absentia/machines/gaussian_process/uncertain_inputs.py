@@ -151,10 +151,9 @@ def squared_function(
     inputs.ensure_valid()
     require_array("The Cholesky factor", L, np.float64, (len(training), len(training)))
     require_array("The coefficients", coefficients, np.float64, (len(training), None))
-    masks = None
+    mask_kernel = None
     if isinstance(kernel, Product):
-        masks = np.log(kernel.right(inputs, training, n_jobs=n_jobs))
-        kernel = kernel.left
+        mask_kernel, kernel = kernel.right, kernel.left
     assert isinstance(kernel, ExpectedRBF)
     bumps = Bumps.of(kernel, training)
     inverse = cho_solve((L, True), np.eye(len(L)), check_finite=False)
@@ -170,8 +169,9 @@ def squared_function(
             for chunk in bounded_slices(len(rows), 3 * bumps.centres.size):
                 some = rows[chunk]
                 forms, slopes, heights = bumps.around(inputs.means[some, c], root, missing)
-                if masks is not None:
-                    heights += masks[np.ix_(some, bumps.owner)]
+                if mask_kernel is not None:
+                    masks = np.log(mask_kernel(inputs[some], training, n_jobs=n_jobs))
+                    heights += masks[:, bumps.owner]
                 sums = np.zeros((len(some), out.shape[1]))
                 run_tiles(
                     second_moments,

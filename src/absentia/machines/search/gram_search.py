@@ -63,6 +63,9 @@ __all__ = ["GramSearch"]
 #: More steps of four than this leave the range of numbers.
 _STEPS = count_from(1, 400)
 
+#: What plain machines call the weight of categories; kernels need not have one.
+_OF_CATEGORIES = ("category_weight", "kernel__category_weight")
+
 #: Parameters of one model, and values of each parameter that are tried.
 Candidate = dict[str, Any]
 Grid = dict[str, list[Any]]
@@ -132,8 +135,8 @@ class GramSearch(SearchParameters, KernelMachine):
         if _is_count(self.gammas) or self.category_weights is not None:
             believed = plain._believe_training(rows, weights)
             grid |= self._steps_around_scale(plain, believed[1].prior)
-            if not believed[1].prior.probabilities:
-                grid.pop(_name_in("category_weight", plain.kernel), None)  # it has nothing to weigh
+            if not believed[1].prior.probabilities:  # a weight of categories weighs nothing
+                grid = {name: tried for name, tried in grid.items() if name not in _OF_CATEGORIES}
         candidates = list(ParameterGrid(grid))
         with warnings.catch_warnings():
             # Once is enough: the density of all rows warns by name.

@@ -38,6 +38,7 @@ from absentia.parameters import (
     NOT_NEGATIVE,
     POSITIVE,
     Rule,
+    count_from,
     number_between,
 )
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
@@ -71,7 +72,7 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         # libsvm never comes to an end where rounding is larger than the tolerance.
         "tol": number_between(1e-15, expected="a number of at least 1e-15"),
         "cache_size": POSITIVE,
-        "max_iter": COUNT | Rule(("-1",), lambda value: isinstance(value, int) and value == -1),
+        "max_iter": COUNT | Rule(("-1",), count_from(-1, -1).admits),
     }
 
     degree: int

@@ -21,6 +21,7 @@ from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import KernelLike
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
+from absentia.machines.prediction_tiles import gram_tiles
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
@@ -179,8 +180,8 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         points = Beliefs.from_moments(X, variances=0.0)
         known = Beliefs.from_moments(self.X_transformed_fit_, variances=0.0)
-        rows: FloatArray = self.kernel_(points, known, n_jobs=self.n_jobs) @ self.dual_coef_
-        return rows
+        tiles = gram_tiles(self.kernel_, points, known, self.n_jobs)
+        return np.concatenate([K @ self.dual_coef_ for _, K in tiles])
 
     def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
         if self.fit_inverse_transform:
@@ -211,7 +212,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         theirs = sklearn.decomposition.KernelPCA(
             kernel="precomputed",
             **{
-                name: getattr(self, name)
+                name: _plain(getattr(self, name))
                 for name in (
                     "n_components",
                     "eigen_solver",
@@ -232,3 +233,8 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
+
+
+def _plain(value: object) -> object:
+    """Return an integer of NumPy as one of Python: scikit-learn multiplies it by ten."""
+    return int(value) if isinstance(value, np.integer) else value
