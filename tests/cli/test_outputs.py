@@ -104,6 +104,19 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["out.csv", "out.tsv.gz"]
 
 
+def test_a_name_as_long_as_names_may_be_is_written(tmp_path):
+    path = tmp_path / f"{'o' * 246}.csv"
+    check_output(path)
+    write_table(pd.DataFrame({"a": [1]}), str(path))
+    assert path.read_text() == "a\n1\n"
+
+
+def test_a_pipe_is_not_replaced_even_with_force(tmp_path):
+    os.mkfifo(tmp_path / "out.csv")
+    with pytest.raises(ValueError, match="is a device or a pipe"):
+        check_output(tmp_path / "out.csv", force=True)
+
+
 def test_the_standard_input_is_no_file_to_protect(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "-").write_text("a file of that name")

@@ -11,6 +11,7 @@ import pytest
 from absentia.cli import main
 from absentia.studio import pages
 from absentia.studio.row_answers import RowAnswers
+from absentia.studio.row_model import TrainedModel
 from absentia.studio.workspaces import Workspace, Workspaces
 from studio.live_server import TOKEN, running_studio
 from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
@@ -146,6 +147,32 @@ def test_a_saved_model_is_opened_asked_and_exported(client):
     table = pd.read_csv(io.BytesIO(client.get(f"api/{space}/batch.csv").content))
     assert list(table.columns) == batch["columns"]
     assert len(table) == 9
+
+
+def test_numbers_beyond_all_bounds_get_a_sentence(client):
+    workspace = Workspace(mixed_table(), "mine")
+    workspace.answers = RowAnswers(small_pipeline(False))
+    space = client.post("api/open-model", workspace.model_file()).json()["workspace"]
+    tiny = client.post(f"api/{space}/answer", {"values": {}, "costs": {"a": 1e-320}})
+    assert tiny.status == 200
+    gains = {entry["name"]: entry["per_cost"] for entry in tiny.json()["next"]}
+    assert gains["a"] is None  # infinite, which JSON has no number for
+    huge = b'{"values": {}, "costs": {"a": 1' + b"0" * 400 + b"}}"
+    assert client.post(f"api/{space}/answer", huge).status == 400
+    for number in ("9" * 5000, "-1", "%D9%A3", "x"):
+        response = client.get(f"api/{space}/row/{number}")
+        assert response.status == 400
+        assert response.json()["error"]
+
+
+def test_the_target_of_a_model_is_the_one_it_was_trained_for():
+    workspace = Workspace(mixed_table(), "mine", target="kind")
+    workspace.answers = RowAnswers(small_pipeline(True))
+    workspace.trained = TrainedModel(
+        workspace.answers.pipeline, "classification", "kind", "accuracy", 0.9, 0.1, 0.5, "", ()
+    )
+    workspace.target = "a"  # chosen while the model was trained
+    assert workspace.model_card()["target"] == "kind"
 
 
 def test_a_batch_is_refused_at_once_stopped_or_waited_for(client):

@@ -37,15 +37,45 @@ def completed(beliefs: Beliefs, values: FloatArray) -> FloatArray:
     return filled
 
 
-def conditional_quantiles(beliefs: Beliefs, values: FloatArray, levels: ArrayLike) -> FloatArray:
-    """Return quantiles of missing numbers, (n_levels, n_samples, n_features); see Density."""
+def conditional_quantiles(
+    beliefs: Beliefs,
+    values: FloatArray,
+    levels: ArrayLike,
+    limits: tuple[FloatArray, FloatArray] | None = None,
+    unlimited: Beliefs | None = None,
+) -> FloatArray:
+    """Return quantiles of missing numbers, (n_levels, n_samples, n_features); see Density.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    values : ndarray of shape (n_samples, n_features)
+        In the units of the table, NaN where missing.
+    levels : array-like of shape (n_levels,)
+    limits, unlimited : pair of ndarray like ``values``, Beliefs
+        Limits in the units of the beliefs, and what was believed before them. A value that is the
+        only one with limits in its row has the quantiles of truncated Gaussians; of several the
+        Gaussians with the moments that are left are taken, cut off at the limits.
+    """
     asked = np.atleast_1d(np.asarray(levels, dtype=np.float64))
     if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
         raise ValueError(f"levels must be numbers between 0 and 1, found {levels!r}.")
     out = np.repeat(values[None], len(asked), axis=0)
+    if limits is not None:
+        n_limited = (np.isfinite(limits[0]) | np.isfinite(limits[1])).sum(axis=1)
     for j in range(values.shape[1]):
         rows = np.flatnonzero(np.isnan(values[:, j]))
         found = _mixture_quantiles(*_one_column(beliefs, rows, j), asked)
+        if limits is not None and unlimited is not None:
+            lower, upper = limits[0][rows, j], limits[1][rows, j]
+            alone = np.flatnonzero(n_limited[rows] == 1)
+            alone = alone[np.isfinite(lower[alone]) | np.isfinite(upper[alone])]
+            if len(alone):
+                _, means, deviations = _one_column(unlimited, rows[alone], j)
+                weights = beliefs.weights()[rows[alone]]
+                ends = lower[alone], upper[alone]
+                found[:, alone] = _truncated_quantiles(weights, means, deviations, asked, *ends)
+            found = np.clip(found, lower, upper)
         if beliefs.margins is not None:
             found = beliefs.margins.curves[j].backward(found)
         out[:, rows, j] = found
@@ -77,6 +107,33 @@ def _mixture_quantiles(
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         reached = (weights * ndtr((middle[:, :, None] - means) / safe)).sum(axis=2)
+        below = reached < levels[:, None]
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
+
+
+def _truncated_quantiles(
+    weights: FloatArray,
+    means: FloatArray,
+    deviations: FloatArray,
+    levels: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> FloatArray:
+    """Return the quantiles of mixtures of Gaussians between limits, (n_levels, n_rows)."""
+    from scipy.stats import truncnorm  # takes long to import
+
+    safe = np.where(deviations > 0, deviations, np.finfo(float).tiny)
+    ends = (lower[:, None] - means) / safe, (upper[:, None] - means) / safe
+    of_components = truncnorm.ppf(levels[:, None, None], *ends, loc=means, scale=safe)
+    certain = np.clip(means, lower[:, None], upper[:, None])
+    of_components = np.where(deviations > 0, of_components, certain)
+    low, high = of_components.min(axis=2), of_components.max(axis=2)
+    for _ in range(_HALVINGS if weights.shape[1] > 1 else 0):
+        middle = 0.5 * (low + high)
+        reached = (weights * truncnorm.cdf(middle[:, :, None], *ends, loc=means, scale=safe)).sum(
+            axis=2
+        )
         below = reached < levels[:, None]
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)

@@ -93,6 +93,8 @@ def check_output(
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
     _protect_inputs(path, inputs)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{output} is a device or a pipe; give the name of a file.")
     if path.exists() and not force:
         raise ValueError(f"{output} exists already: give another name, or --force.")
     _check_writable(path.parent)

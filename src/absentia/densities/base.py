@@ -73,14 +73,18 @@ class Density(DensityMixin, ShowsColumns):
             pattern, times the number of components. With ``margins="normal-scores"`` they are
             about scores; see :meth:`impute`, :meth:`draw` and :meth:`quantiles`.
         """
+        beliefs, limits = self._before_limits(self._open_in_memory(X))
+        return beliefs if limits is None else beliefs.within(*limits)
+
+    def _before_limits(self, rows: Table) -> tuple[Beliefs, tuple[FloatArray, FloatArray] | None]:
+        """Return what is believed of rows from their values alone, and their limits."""
         names = self._names()
-        table, patterns, codes, limits = self._scored_columns(self._open_in_memory(X))
+        table, patterns, codes, limits = self._scored_columns(rows)
         beliefs = condition(self.prior_, table, names, patterns, codes)[0]
         if self.margins_ is not None:
             self.margins_.ensure_valid()
             beliefs = vouched(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
-        beliefs = beliefs.labelled(names)
-        return beliefs if limits is None else beliefs.within(*limits)
+        return beliefs.labelled(names), limits
 
     def impute(self, X: TableLike) -> FloatArray:
         """Return the rows with missing values replaced by their conditional means.
@@ -138,10 +142,15 @@ class Density(DensityMixin, ShowsColumns):
         Returns
         -------
         ndarray of shape (n_levels, n_samples, n_numbers)
-            Of the columns of numbers among ``columns_``; observed values at every level.
+            Of the columns of numbers among ``columns_``; observed values at every level. A value
+            with limits stays within them: exactly where it is the only one of its row, by
+            Gaussians of the moments that are left, cut off at the limits, where there are more.
         """
         rows = self._open_in_memory(X)
-        return conditional_quantiles(self.condition(rows), self._known_columns(rows)[0], levels)
+        before, limits = self._before_limits(rows)
+        beliefs = before if limits is None else before.within(*limits)
+        values = self._known_columns(rows)[0]
+        return conditional_quantiles(beliefs, values, levels, limits, before)
 
     def score_samples(self, X: TableLike) -> FloatArray:
         """Return the log-likelihood of what was observed of each row.

@@ -247,7 +247,8 @@ converged_, n_features_in_, feature_names_in_
         -------
         ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
             with columns of words; a list of ``size`` of them, where a size is given. Observed
-            values are the same in every draw, to the last bit.
+            values are the same in every draw, to the last bit; values with limits are drawn as
+            :meth:`Beliefs.sample` does, some of them beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]

@@ -110,7 +110,10 @@ def studio_app(
         return workspace.progress()
 
     async def row(workspace: Workspace, request: Request) -> Answer:
-        return workspace.row(int(request.path_params["number"]))
+        number = request.path_params["number"]
+        if not (number.isascii() and number.isdecimal() and len(number) < 10):
+            raise ValueError("Rows are numbered from 1 on.")
+        return workspace.row(int(number))
 
     async def answer(workspace: Workspace, request: Request) -> Answer:
         asked = await _json(request)
@@ -158,7 +161,7 @@ def studio_app(
         Route(f"{base}/work", inside(work), methods=["POST"]),
         Route(f"{base}/work", inside(progress)),
         Route(f"{base}/stop", inside(stop), methods=["POST"]),
-        Route(f"{base}/row/{{number:int}}", inside(row)),
+        Route(f"{base}/row/{{number}}", inside(row)),
         Route(f"{base}/answer", inside(answer), methods=["POST"]),
         Route(f"{base}/batch", inside(batch), methods=["POST"]),
         Route(f"{base}/batch.csv", inside(batch_csv)),
@@ -187,7 +190,7 @@ def _answering(
         except KeyError:
             gone = "This page was left alone for too long: open the table again."
             return JSONResponse({"error": gone}, status_code=404)
-        except (ValueError, TypeError, ImportError, AttributeError) as error:
+        except (ValueError, TypeError, OverflowError, ImportError, AttributeError) as error:
             return JSONResponse({"error": printable(str(error))}, status_code=400)
         return found if isinstance(found, Response) else JSONResponse(found)
 

@@ -306,7 +306,7 @@ class RowAnswers:
         gains = measure_next(self._model, row).gain
         ranked = rank_source_columns(gains, list(self._encoder.source_columns()), known)[0]
         return [
-            {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": c.gain_per_cost}
+            {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": _finite(c.gain_per_cost)}
             for c in ranked
         ]
 

@@ -155,7 +155,8 @@ class Workspace:
         answers = self._asked()
         trained = self.trained
         card: Json = {
-            "target": self.target or "the target",
+            # Of the model: another may have been chosen while it was trained.
+            "target": (self.target if trained is None else trained.target) or "the target",
             "classes": answers.classes,
             "fields": answers.fields(),
             "rows": 0 if self.frame is None else len(self.frame),

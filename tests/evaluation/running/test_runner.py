@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from absentia.evaluation.running import database
+from absentia.evaluation.running import store as store_module
 from absentia.evaluation.running.cells import Cell, CellResult, Context, Score
 from absentia.evaluation.running.database import database_errors
 from absentia.evaluation.running.runner import run, self_contained
@@ -48,6 +49,18 @@ def test_a_run_keeps_every_score(results):
     assert only_run["cells"] == 24
     assert only_run["versions"]["numpy"]
     assert results.protocols() == [("toy", "smoke", 0, 24)]
+
+
+def test_a_file_whose_first_writing_was_stopped_is_begun_anew(tmp_path, monkeypatch):
+    """Tables without the mark would be taken for a database of something else."""
+    path = tmp_path / "results.sqlite"
+    stopped = store_module._SCHEMA + "SELECT no_such_function();"
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "_SCHEMA", stopped)
+        with pytest.raises(ValueError, match="no_such_function"):
+            Results(path)
+    with Results(path) as results:
+        assert results.protocols() == []
 
 
 def test_what_is_finished_is_not_run_again(results, tmp_path, behave):

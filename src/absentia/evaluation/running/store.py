@@ -130,8 +130,10 @@ class Results:
         self._connection.execute("PRAGMA journal_mode = WAL")
         # FULL: a result counts as written only once it is on the disk.
         self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.executescript(_SCHEMA)
-        self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        # At once: tables without the mark would be taken for a database of something else.
+        self._connection.executescript(
+            f"BEGIN IMMEDIATE; PRAGMA application_id = {_APPLICATION_ID}; {_SCHEMA} COMMIT;"
+        )
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -33,7 +33,8 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(output)
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        # Not the whole name: with eight letters behind it, it may be longer than names may be.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
             draft = Path(folder) / path.name
             yield draft
             os.replace(draft, path)
