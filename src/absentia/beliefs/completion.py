@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from absentia.beliefs.beliefs import Beliefs
+from absentia.parameters import numbers
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["completed", "conditional_quantiles"]
@@ -39,7 +40,7 @@ def completed(beliefs: Beliefs, values: FloatArray) -> FloatArray:
 
 def conditional_quantiles(beliefs: Beliefs, values: FloatArray, levels: ArrayLike) -> FloatArray:
     """Return quantiles of missing numbers, (n_levels, n_samples, n_features); see Density."""
-    asked = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    asked = np.atleast_1d(numbers("levels", levels, "numbers between 0 and 1"))
     if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
         raise ValueError(f"levels must be numbers between 0 and 1, found {levels!r}.")
     out = np.repeat(values[None], len(asked), axis=0)

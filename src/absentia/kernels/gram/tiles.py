@@ -28,10 +28,9 @@ def gram_blocks(
 
     The blocks one below the other are ``kernel(P, Q)``: to the last bit, whatever ``block_rows``,
     for expected RBFs and genRBF on beliefs of dense covariances; up to rounding for low-rank
-    densities, for products with a mask kernel and for other kernels, whose sums may be grouped by the
-    number of rows. Without ``Q`` they are
-    ``kernel(P)`` with its diagonal up to rounding: each entry above the diagonal is recomputed, not
-    copied from below it.
+    densities, for products with a mask kernel and for other kernels, whose sums may be grouped by
+    the number of rows. Without ``Q`` they are ``kernel(P)`` with its diagonal up to rounding: each
+    entry above the diagonal is recomputed, not copied from below it.
 
     Parameters
     ----------
