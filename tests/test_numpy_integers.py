@@ -30,7 +30,7 @@ def test_numbers_of_draws(kind):
     wrapped = MarginalClassifier(model, random_state=0)
     for number, answer in (
         (64, lambda n: wrapped.set_params(n_draws=n).fit(X, y).predict_proba(X[:5])),
-        (100, lambda n: measure_next(model, row, n_draws=n).gains),
+        (100, lambda n: measure_next(model, row, n_draws=n).gain),
         (64, lambda n: predict_uncertainty(model, X[:5], n_draws=n).total),
     ):
         np.testing.assert_array_equal(answer(kind(number)), answer(number))

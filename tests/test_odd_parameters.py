@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import absentia
+from absentia.comparators import ChainedEquationsImputer, KarmaSVC, SampledImputer
 from absentia.kernels import Kernel
 
 rng = np.random.default_rng(0)
@@ -153,3 +154,41 @@ def test_the_ends_of_the_range_of_spreads_belong_to_it(spread):
     np.testing.assert_allclose(K, absentia.KernelMatrix().fit_transform(rows / spread), rtol=1e-9)
     with pytest.raises(ValueError, match=r"standard deviation of .*from 1e-140 to 1e\+140"):
         absentia.GaussianDensity().fit(rows * spread ** (1 / 140))
+
+
+@pytest.mark.parametrize("ridge", [float("nan"), float("inf"), 1e308, 10**400, "two", -1.0])
+def test_ridges_of_chained_equations(ridge):
+    with pytest.raises(ValueError, match="ridge must be a number from 0"):
+        ChainedEquationsImputer(2, ridge=ridge, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("n_draws", [1.5, 0, "two", 10**400])
+@pytest.mark.parametrize("imputer", [ChainedEquationsImputer(2), SampledImputer("gaussian")])
+def test_numbers_of_completed_tables(imputer, n_draws):
+    with pytest.raises(ValueError, match="n_draws must be an integer from 1"):
+        imputer.set_params(random_state=0).fit(X).draws(X, n_draws)
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        (lambda: absentia.bounded(X, HUGE, None), "lower and upper must be numbers"),
+        (lambda: KarmaSVC(HUGE).fit(X, y), "C must be a positive number"),
+        (lambda: absentia.repair_psd(HUGE), "K must be a square matrix of numbers"),
+        (lambda: absentia.repair_psd("two"), "K must be a square matrix of numbers"),
+        (lambda: absentia.GaussianDensity().fit(X).quantiles(X, [HUGE]), "levels must be numbers"),
+        (lambda: process().log_marginal_likelihood(HUGE), "theta must be an array"),
+        (lambda: absentia.TableEncoder(kinds="two").fit(X), "kinds must be a dictionary"),
+        (lambda: absentia.Chunks(5), "Chunks are read many times"),
+    ],
+)
+def test_numbers_beyond_all_floats_and_things_of_another_kind(call, found):
+    with pytest.raises((TypeError, ValueError), match=found):
+        call()
+
+
+def process():
+    return absentia.GaussianProcessRegressor(gamma=0.1, noise=0.1).fit(X, 1.0 * y)

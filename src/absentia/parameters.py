@@ -286,6 +286,14 @@ def require(condition_holds: object, sentence: str) -> None:
 _LONG_INTEGER = 200
 
 
+def numbers(name: str, value: Any, expected: str) -> np.ndarray:
+    """Return a float64 array of what is given, or raise a ValueError that says what to give."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):  # the last of integers such as 10**400
+        raise ValueError(f"{name} must be {expected}, found {shown(value)}.") from None
+
+
 def shown(value: Any, longest: int = 200) -> str:
     """Return how a value is written, cut where it would fill the screen."""
     if isinstance(value, int) and value.bit_length() > _LONG_INTEGER:

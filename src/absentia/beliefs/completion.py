@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from absentia.beliefs.beliefs import Beliefs
+from absentia.parameters import numbers
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["completed", "conditional_quantiles"]
@@ -57,7 +58,7 @@ def conditional_quantiles(
         only one with limits in its row has the quantiles of truncated Gaussians; of several the
         Gaussians with the moments that are left are taken, cut off at the limits.
     """
-    asked = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    asked = np.atleast_1d(numbers("levels", levels, "numbers between 0 and 1"))
     if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
         raise ValueError(f"levels must be numbers between 0 and 1, found {levels!r}.")
     out = np.repeat(values[None], len(asked), axis=0)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from absentia.parameters import COUNT, declared
+from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
@@ -119,6 +119,7 @@ class _KarmaMachine(BaseEstimator):
     def _fit_machine(
         self, machine: BaseEstimator, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Self:
+        POSITIVE.check("C", self.C)
         rows = Table.of(X)
         table = rows.array.copy()
         weights = None

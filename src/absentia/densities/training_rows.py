@@ -238,5 +238,6 @@ def warn_not_converged(estimator: BaseEstimator, n_steps: int, residual: float) 
 
 SINGULAR = (
     "The covariance of the rows is singular (a constant column, columns that determine each other, "
-    "or too few rows) and nothing regularises it. Use reg_covar=1e-6 or shrinkage='auto'."
+    "or too few rows), and reg_covar and shrinkage are too small to regularise it. Use "
+    "reg_covar=1e-6 or shrinkage='auto'."
 )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh
 
 from absentia.kernels.base import Kernel
+from absentia.parameters import numbers
 from absentia.tables import FloatArray
 
 __all__ = ["NotPositiveDefiniteWarning", "RepairedMatrix", "check_psd", "repair_psd"]
@@ -124,7 +125,7 @@ def repair_psd(
     if method not in _METHODS:
         known = ", ".join(repr(name) for name in _METHODS)
         raise ValueError(f"method must be one of {known}, found {method!r}.")
-    original = np.array(K, dtype=np.float64, ndmin=2)
+    original = np.array(numbers("K", K, "a square matrix of numbers"), ndmin=2)
     if original.ndim != 2 or original.shape[0] != original.shape[1]:
         raise ValueError(f"K must be a square matrix, found shape {original.shape}.")
     if not np.isfinite(original).all():

@@ -112,9 +112,9 @@ def gram_tiles(
 
     With each tile comes which of the rows it is about. The matrix of all rows is
     never held at once. As many tiles as fit into memory are computed together; how many that
-    is changes no bit of an expected RBF or genRBF (other kernels are products by BLAS: up
-    to rounding), and none of what is made of a tile, because tiles begin at the same rows and
-    have the same height.
+    is changes no bit of an expected RBF or genRBF on dense covariances (low-rank densities, mask
+    kernels and other kernels: up to rounding), and none of what is made of a tile, because tiles
+    begin at the same rows and have the same height.
     """
     # Without support vectors, which a wide tube leaves, there are rows of no entries.
     step = max(TILE_ROWS, TILE_FLOATS // max(1, len(known)) // TILE_ROWS * TILE_ROWS)

@@ -101,7 +101,7 @@ def broadcast_limits(
     try:
         low = np.broadcast_to(np.asarray(lower, dtype=np.float64), shape)
         high = np.broadcast_to(np.asarray(upper, dtype=np.float64), shape)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"lower and upper must be numbers that broadcast to {shape}, one limit per value, "
             f"found shapes {np.shape(lower)} and {np.shape(upper)}."

@@ -128,6 +128,11 @@ class TableEncoder(TransformerMixin, ShowsColumns):
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
+        if not (self.kinds is None or isinstance(self.kinds, Mapping)):
+            raise TypeError(
+                "kinds must be a dictionary of column and kind, such as {'zip': 'category'}, found "
+                f"{self.kinds!r}."
+            )
         frame = as_frame(X)
         how: dict[str, Any] = {
             "max_categories": self.max_categories,

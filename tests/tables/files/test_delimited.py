@@ -1,6 +1,7 @@
 """Delimited text as people have it: encodings, separators, and rows that do not fit the header."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -84,3 +85,31 @@ def test_a_value_without_a_name_is_no_separator_at_the_end_even_if_it_is_missing
         read_csv(io.StringIO(text), source="the table")
     plain = read_csv(io.StringIO("a,b,y\n1,2,yes,\n3,4,no,\n"), source="the table")
     assert plain.to_dict("list") == {"a": [1, 3], "b": [2, 4], "y": ["yes", "no"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a,b,c\n1,2,3\n4,5\n6\n", "2 rows have fewer values than my.csv has names .*line 3"),
+        ('a,b\n"x\ny",2\n\n4\n', "1 row has fewer values .*line 5"),
+        ("a,b,\n1,2\n3\n", "1 row has fewer values .*line 3"),
+    ],
+)
+def test_rows_with_fewer_values_than_names_are_noted(text, found):
+    """A value left out in the middle moves those after it, and nothing else shows that."""
+    notes = []
+    frame = read_delimited(text.encode(), "my.csv", notes.append)
+    assert frame.iloc[-1].isna().sum() >= 1
+    assert len(notes) == 1
+    assert re.match(found, notes[0])
+    with pytest.warns(UserWarning, match=found):
+        read_csv(io.StringIO(text), source="my.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,\n2,3\n", "a,b,\n1,2\n3,\n", "a\n1\n\n2\n", "a,b\n1,2\n\n \n"]
+)
+def test_empty_cells_and_lines_are_no_short_rows(text):
+    notes = []
+    read_delimited(text.encode(), "my.csv", notes.append)
+    assert not notes

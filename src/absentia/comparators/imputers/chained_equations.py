@@ -15,11 +15,14 @@ from typing import Literal
 import numpy as np
 
 from absentia.comparators.imputers.imputer import RandomImputer
-from absentia.parameters import COUNT, RandomState, declared
+from absentia.parameters import COUNT, RandomState, declared, number_between
 from absentia.tables import BoolArray, FloatArray, TableLike
 from absentia.tables.constant_columns import is_constant
 
 __all__ = ["ChainedEquationsImputer"]
+
+#: More than this leaves nothing of any slope, and its sums must still be numbers.
+_RIDGE = number_between(0, 1e100, expected="a number from 0 to 1e100")
 
 
 @declared
@@ -105,7 +108,8 @@ class ChainedEquationsImputer(RandomImputer):
         """
         if n_draws is None:
             n_draws = self.n_draws
-        elif n_draws > self.n_draws:
+        COUNT.check("n_draws", n_draws)
+        if n_draws > self.n_draws:
             raise ValueError(
                 f"{n_draws} draws were asked for, but only {self.n_draws} chains were run; set "
                 f"n_draws={n_draws} and fit again."
@@ -134,8 +138,7 @@ class ChainedEquationsImputer(RandomImputer):
             raise ValueError(f"method must be 'normal' or 'matching', found {self.method!r}.")
         for name in ("n_draws", "max_iter", "n_donors"):
             COUNT.check(name, getattr(self, name))
-        if self.ridge < 0:
-            raise ValueError(f"ridge must not be negative, found {self.ridge!r}.")
+        _RIDGE.check("ridge", self.ridge)
 
     def _run_chain(
         self,

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.parameters import RandomState
+from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 
 __all__ = ["Imputer", "RandomImputer", "other_columns"]
@@ -133,8 +133,9 @@ class RandomImputer(Imputer):
             Observed entries are the same in every draw.
         """
         check_is_fitted(self)
+        MANY.check("n_draws", n_draws)
         table = Table.of(X).checked(self).array
-        out = np.stack([self._completed(table, np.nan_to_num)] * n_draws)
+        out = np.stack([self._completed(table, np.nan_to_num)] * int(n_draws))
         known = self.observed_columns_
         if np.isnan(table[:, known]).any():
             out[:, :, known] = self._draw(table[:, known], n_draws, self._stream())

@@ -26,11 +26,11 @@ def gram_blocks(
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Stream a Gram matrix in blocks of rows, for matrices that are too large to hold.
 
-    The blocks one below the other are ``kernel(P, Q)``: to the last bit for expected RBFs and
-    genRBF, whatever ``block_rows``, up to rounding for other kernels, which are
-    products by BLAS. Without ``Q`` they are
-    ``kernel(P)`` with its diagonal up to rounding: each entry above the diagonal is recomputed, not
-    copied from below it.
+    The blocks one below the other are ``kernel(P, Q)``: to the last bit, whatever ``block_rows``,
+    for expected RBFs and genRBF on beliefs of dense covariances; up to rounding for low-rank
+    densities, for products with a mask kernel and for other kernels, whose sums may be grouped by
+    the number of rows. Without ``Q`` they are ``kernel(P)`` with its diagonal up to rounding: each
+    entry above the diagonal is recomputed, not copied from below it.
 
     Parameters
     ----------

@@ -28,6 +28,7 @@ from absentia.parameters import (
     RandomState,
     Rule,
     declared,
+    numbers,
     words,
 )
 from absentia.progress import report
@@ -108,7 +109,7 @@ class GaussianProcess(KernelMachine):
         """Return logarithms of the hyperparameters; those of the fit where none are given."""
         if theta is None:
             return self.theta_
-        given: FloatArray = np.asarray(theta, dtype=np.float64)
+        given: FloatArray = numbers("theta", theta, "an array of logarithms")
         if given.shape != self.theta_.shape:
             raise ValueError(
                 f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "

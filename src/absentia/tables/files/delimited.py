@@ -12,7 +12,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from absentia.tables.phrases import counted
@@ -50,7 +50,8 @@ def read_delimited(
     source : str
         What to call it in messages.
     note : callable
-        Called with a sentence about names that come more than once.
+        Called with a sentence about names that come more than once, and about rows with fewer
+        values than there are names.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def read_delimited(
     header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
     bare = re.sub(r'"[^"]*"', "", header)
     separator = named[1] if named else max(_SEPARATORS, key=bare.count)
-    frame = read_csv(io.StringIO(text), source=source, sep=separator)
+    frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
     if not len(frame):
         raise ValueError(f"{source} has a header and no rows.")
     _note_repeated(header, separator, note)
@@ -91,12 +92,18 @@ def _note_repeated(header: str, separator: str, note: Callable[[str], None]) -> 
 
 
 def read_csv(
-    file: str | os.PathLike[str] | io.StringIO, *, source: str, sep: str = ","
+    file: str | os.PathLike[str] | io.StringIO,
+    *,
+    source: str,
+    sep: str = ",",
+    note: Callable[[str], None] = lambda text: warnings.warn(text, stacklevel=3),
 ) -> pd.DataFrame:
     """Read a CSV file as pandas does, but never move a column.
 
     ``?`` is a missing value besides the empty cell. A separator at the end of each row is read as
-    what it is; rows with more values than the header has names are refused.
+    what it is; rows with more values than the header has names are refused. Rows with fewer lack
+    the last ones (some programs do not write empty cells at the end of a row), with a note: a value
+    left out in the middle cannot be told from that.
     """
     try:
         import pandas as pd
@@ -134,6 +141,8 @@ def read_csv(
             f"The header of {source} has {counted(n_names, 'name')}, but its rows have "
             f"{n_names + 1} values, the last of them missing: name every column."
         )
+    if len(frame) and frame.iloc[:, -1].isna().any():
+        _note_short_rows(file, sep, source, note)
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
 
@@ -144,24 +153,51 @@ def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) 
     pandas drops a last value without a name in silence where it is missing in all rows: an empty
     cell after the last separator, which is none, but also ``NA``.
     """
-    try:
-        if isinstance(file, io.StringIO):
-            return _count_names_beside(io.StringIO(file.getvalue(), newline=None), sep)
-        with open(file, encoding="utf-8") as stream:
-            return _count_names_beside(stream, sep)
-    except (UnicodeDecodeError, csv.Error):  # compressed, or with values of 100,000 characters
-        return 0
-
-
-def _count_names_beside(lines: Iterable[str], sep: str) -> int:
-    records = (one for one in csv.reader(lines, delimiter=sep, skipinitialspace=True) if one)
-    header = next(records, [])
-    for record in records:
+    records = _records(file, sep)
+    _, header = next(records, (0, []))
+    for _, record in records:
         if len(record) != len(header) + 1:
             return 0
         if record[-1].strip():
             return len(header)
     return 0
+
+
+def _note_short_rows(
+    file: str | os.PathLike[str] | io.StringIO, sep: str, source: str, note: Callable[[str], None]
+) -> None:
+    """Say how many rows have fewer values than names, and where the first of them ends."""
+    records = _records(file, sep)
+    _, header = next(records, (0, []))
+    n_names = len(header)
+    while n_names and not header[n_names - 1].strip():  # separators at the end
+        n_names -= 1
+    short = [line for line, record in records if len(record) < n_names]
+    if short:
+        have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
+        note(
+            f"{have} fewer values than {source} has names (the first in line {short[0]}): the "
+            "last columns count as missing there. If another value was left out, write its "
+            "separator."
+        )
+
+
+def _records(
+    file: str | os.PathLike[str] | io.StringIO, sep: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line in which each record ends, and its values; those of empty lines are none."""
+    try:
+        with (
+            io.StringIO(file.getvalue(), newline=None)
+            if isinstance(file, io.StringIO)
+            else open(file, encoding="utf-8")
+        ) as lines:
+            reader = csv.reader(lines, delimiter=sep, skipinitialspace=True)
+            for record in reader:
+                if record and (len(record) > 1 or record[0].strip()):
+                    yield reader.line_num, record
+    except (UnicodeDecodeError, csv.Error):  # compressed, or with values of 100,000 characters
+        return
 
 
 def _decoded(content: bytes, source: str) -> str:

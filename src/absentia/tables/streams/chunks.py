@@ -43,7 +43,8 @@ class Chunks(Stream):
     """
 
     def __init__(self, source: Callable[[], Iterable[Any]] | Sequence[Any]):
-        if not callable(source) and (isinstance(source, Iterator) or not len(source)):
+        again = hasattr(source, "__len__") and not isinstance(source, Iterator)
+        if not callable(source) and not (again and len(source)):
             raise TypeError(
                 "Chunks are read many times, once per pass, so an iterator that can be read only "
                 f"once (or an empty list) is not enough; found {type(source).__name__}. Give a "
