@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from absentia.cli.learning import AUTOMATIC, TRAINABLE, new_model, written_with
+from absentia.cli.learning import AUTOMATIC, TRAINABLE, fit, new_model, predictions, written_with
 from absentia.comparators import registry
+from absentia.evaluation.learning_table import split_target
 from absentia.evaluation.methods import METHODS
 
 
@@ -41,3 +42,13 @@ def test_no_column_is_lost_where_another_class_has_the_next_name():
         "probability_a_2": [0.25],
     }
     assert [note.split()[-1] for note in notes] == ["'prediction_3'.", "'probability_a_3'."]
+
+
+def test_a_value_too_far_away_is_named_as_the_table_has_it():
+    """The machine sees it in other units, in a column that has no name."""
+    frame = pd.DataFrame({"a": range(20), "b": [0.5, 7.0] * 10, "y": [1.0, 2.0] * 10})
+    model = new_model("regression", "genrbf")
+    fit(model, split_target(frame, "y", "regression"))
+    rows = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1e308]})
+    with pytest.raises(ValueError, match=r"Row 2 has 1e\+308 in column 'b'"):
+        predictions(model, rows)

@@ -53,6 +53,11 @@ def test_what_matters_is_measured_first_unless_it_costs_too_much(answers):
         answers.answer({}, {"a": -1.0})
 
 
+def test_a_value_too_far_away_is_named_as_the_form_has_it(answers):
+    with pytest.raises(ValueError, match=r"'1e308' is too far from all other values of 'a'"):
+        answers.answer({"a": FieldValue("value", "1e308")})
+
+
 def test_text_that_cannot_be_read_is_named_and_counts_as_unknown(answers):
     found = answers.answer({**KNOWN, "a": FieldValue("value", "tall")})
     assert found["unread"] == ["a"]

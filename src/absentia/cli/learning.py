@@ -17,13 +17,14 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from absentia.beliefs.priors.prior import FARTHEST
 from absentia.comparators import registry
 from absentia.evaluation.datasets import Dataset, Task
 from absentia.evaluation.learning_table import LearningTable
 from absentia.machines import SVCCV, SVRCV
 from absentia.persistence import load
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.phrases import with_names
+from absentia.tables.phrases import too_far, with_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,7 +212,8 @@ def predictions(
     model: BaseEstimator, frame: pd.DataFrame, *, probabilities: bool = False
 ) -> dict[str, np.ndarray]:
     """Return the predictions by the name of their column, probabilities of the classes too."""
-    pipeline_of(model)
+    pipeline = pipeline_of(model)
+    _check_reach(pipeline, frame)
     if not probabilities:
         return {"prediction": np.asarray(model.predict(frame)).ravel()}
     if not hasattr(model, "predict_proba"):
@@ -222,6 +224,18 @@ def predictions(
     # What predict would say, without computing every kernel value again.
     found = {"prediction": model.classes_[chances.argmax(axis=1)]}
     return found | {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
+
+
+def _check_reach(pipeline: Pipeline, frame: pd.DataFrame) -> None:
+    """Refuse values that no machine reaches, by the names and in the units of the table."""
+    for name in pipeline.named_steps["encode"].columns_:
+        column = frame.get(name)
+        if column is not None and column.dtype.kind == "f":
+            values = np.abs(column.to_numpy())
+            far = np.flatnonzero((values > FARTHEST) & (values < np.inf))
+            if len(far):
+                row = int(far[0])
+                raise ValueError(too_far(row + 1, float(column.iloc[row]), str(name)))
 
 
 def written_with(

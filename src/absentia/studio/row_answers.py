@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
+from absentia.beliefs.priors.prior import FARTHEST
 from absentia.decisions import measure_next
 from absentia.decisions.model_answers import find_density
 from absentia.decisions.ranking import rank_source_columns
@@ -144,6 +145,12 @@ class RowAnswers:
         unread = [
             name for name in known if name in self._widths and np.isnan(self._part(row, name)).all()
         ]
+        for name, text in known.items():
+            if name in self._widths and (np.abs(self._part(row, name)) > FARTHEST).any():
+                raise ValueError(
+                    f"{text[:40]!r} is too far from all other values of {name!r} for double "
+                    "precision. Correct the value, or leave it unknown."
+                )
         bounds, unread_bounds = self._bounds(values)
         limited = {self.names[self._owner[j]] for j in bounds}
         unread = [name for name in unread if name not in limited]

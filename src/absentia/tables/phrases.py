@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["count_as_missing", "counted", "infinite_note", "listed", "with_names"]
+__all__ = ["count_as_missing", "counted", "infinite_note", "listed", "too_far", "with_names"]
 
 
 def counted(number: int, what: str) -> str:
@@ -34,6 +34,14 @@ def with_names(message: str, names: Sequence[str]) -> str:
     """
     known = {repr(f"x{j}"): repr(str(name)) for j, name in enumerate(names)}
     return re.sub(r"'x\d+'", lambda found: known.get(found[0], found[0]), message)
+
+
+def too_far(row: int, value: float, name: str) -> str:
+    """Return a sentence about a value that no density reaches, in the units of its table."""
+    return (
+        f"Row {row} has {value:.3g} in column {name!r}, which is too far from all other values for "
+        "double precision. Correct the value, or leave it missing."
+    )
 
 
 def listed(names: list[str]) -> str:
