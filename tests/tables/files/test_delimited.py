@@ -90,7 +90,10 @@ def test_a_value_without_a_name_is_no_separator_at_the_end_even_if_it_is_missing
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("a,b,c\n1,2,3\n4,5\n6\n", "2 rows have fewer values than my.csv has names .*line 3"),
+        (
+            "a,b,c\n1,2,3\n4,5\n7,8,9\n6\n",
+            "2 rows have fewer values than my.csv .*line 3",
+        ),
         ('a,b\n"x\ny",2\n\n4\n', "1 row has fewer values .*line 5"),
         ("a,b,\n1,2\n3\n", "1 row has fewer values .*line 3"),
     ],
@@ -113,3 +116,10 @@ def test_empty_cells_and_lines_are_no_short_rows(text):
     notes = []
     read_delimited(text.encode(), "my.csv", notes.append)
     assert not notes
+
+
+def test_a_header_with_a_name_too_many_is_refused():
+    """Which of the names it is nobody can tell, and all columns after it would be another's."""
+    text = "id,a,b\n1,2\n3,4\n5,6,7\n"
+    with pytest.raises(ValueError, match="has 3 names, but 2 of its 3 rows have 2 values"):
+        read_delimited(text.encode(), "my.csv")

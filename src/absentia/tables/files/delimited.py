@@ -12,6 +12,7 @@ import io
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -166,14 +167,26 @@ def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) 
 def _note_short_rows(
     file: str | os.PathLike[str] | io.StringIO, sep: str, source: str, note: Callable[[str], None]
 ) -> None:
-    """Say how many rows have fewer values than names, and where the first of them ends."""
+    """Say how many rows have fewer values than names, and where the first of them ends.
+
+    Where most rows are short by the same number the header has names too many, and nobody knows
+    which: a ValueError.
+    """
     records = _records(file, sep)
     _, header = next(records, (0, []))
     n_names = len(header)
     while n_names and not header[n_names - 1].strip():  # separators at the end
         n_names -= 1
-    short = [line for line, record in records if len(record) < n_names]
+    lacking = [(line, n_names - len(record)) for line, record in records]
+    short = [line for line, n_lacking in lacking if n_lacking > 0]
     if short:
+        usual, n_rows = Counter(n for _, n in lacking if n > 0).most_common(1)[0]
+        if 2 * n_rows > len(lacking):
+            raise ValueError(
+                f"The header of {source} has {counted(n_names, 'name')}, but {n_rows} of its "
+                f"{len(lacking)} rows have {n_names - usual} values: leave out the names that are "
+                "too many, or write the separators of empty cells."
+            )
         have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
         note(
             f"{have} fewer values than {source} has names (the first in line {short[0]}): the "
