@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import ndtr, ndtri
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
@@ -23,6 +24,7 @@ from absentia import (
     KernelRidge,
     LogisticRegression,
     MixtureDensity,
+    bounded,
     measure_next,
 )
 from absentia.decisions import expected_gains
@@ -368,3 +370,26 @@ def test_numbers_and_losses_that_make_no_sense_are_refused(wrong, sentence):
     machine = LogisticRegression().fit(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match=sentence):
         measure_next(machine, [[np.nan, np.nan, 0.3]], **wrong)
+
+
+@pytest.mark.parametrize("upper", [1.0, 0.0])
+def test_gains_of_a_limited_value_are_those_of_the_truncated_one(upper):
+    """Against 4,000 quantiles of the truncated Gaussian; 7 nodes are within 3 % here."""
+    rng = np.random.default_rng(0)
+    full = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=200)
+    X = np.where(rng.random(full.shape) < 0.2, np.nan, full)
+    model = LogisticRegression(C=1.0).fit(X, full[:, 0] > 0)
+    mean, S = model.density_.mean_, model.density_.covariance_
+    centre = mean[0] + S[0, 1] / S[1, 1] * (0.3 - mean[1])
+    deviation = np.sqrt(S[0, 0] - S[0, 1] ** 2 / S[1, 1])
+    levels = (np.arange(4000) + 0.5) / 4000
+    values = centre + deviation * ndtri(levels * ndtr((upper - centre) / deviation))
+    chances = model.predict_proba(np.c_[values, np.full(4000, 0.3)])
+
+    def entropy(p):
+        return -(p * np.log(p)).sum(axis=-1)
+
+    expected = entropy(chances.mean(axis=0)) - entropy(chances).mean()
+    row = bounded(np.array([[np.nan, 0.3]]), upper=np.array([[upper, np.inf]]))
+    found = measure_next(model, row).gain[0, 0]
+    assert found == pytest.approx(expected, rel=0.03)

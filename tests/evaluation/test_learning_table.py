@@ -36,3 +36,11 @@ def test_nothing_is_said_where_every_row_has_a_value():
 def test_a_table_without_values_has_nothing_to_learn_from():
     with pytest.raises(ValueError, match="0 rows with a target"):
         split_target(frame().assign(a=np.nan, b=None), "y")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.99])
+def test_a_share_that_leaves_out_a_class_is_refused_by_the_rows_it_keeps(share):
+    frame = pd.DataFrame({"a": range(30), "y": ["p", "q", "r"] * 10})
+    table = split_target(frame, "y")
+    with pytest.raises(ValueError, match=r"keeps \d+ of 30 rows.*a row of each of the 3 classes"):
+        table.held_out(share)

@@ -10,7 +10,7 @@ from absentia.beliefs.beliefs import Beliefs
 from absentia.parameters import numbers
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["completed", "conditional_quantiles"]
+__all__ = ["completed", "conditional_quantiles", "truncated_quantiles"]
 
 # Halvings of an interval of at most some dozen deviations: to the last bit.
 _HALVINGS = 60
@@ -75,12 +75,43 @@ def conditional_quantiles(
                 _, means, deviations = _one_column(unlimited, rows[alone], j)
                 weights = beliefs.weights()[rows[alone]]
                 ends = lower[alone], upper[alone]
-                found[:, alone] = _truncated_quantiles(weights, means, deviations, asked, *ends)
+                found[:, alone] = _truncated_mixture_quantiles(
+                    weights, means, deviations, asked, *ends
+                )
             found = np.clip(found, lower, upper)
         if beliefs.margins is not None:
             found = beliefs.margins.curves[j].backward(found)
         out[:, rows, j] = found
     return out
+
+
+def truncated_quantiles(
+    means: FloatArray,
+    deviations: FloatArray,
+    levels: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> FloatArray:
+    """Return the quantiles of Gaussians between limits.
+
+    Parameters
+    ----------
+    means, deviations : ndarray of shape (n_rows, k)
+    levels : ndarray of shape (n_levels,)
+    lower, upper : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of shape (n_levels, n_rows, k)
+        Of a number without spread, itself within the limits.
+    """
+    from scipy.stats import truncnorm  # takes long to import
+
+    safe = np.where(deviations > 0, deviations, 1.0)
+    ends = (lower[:, None] - means) / safe, (upper[:, None] - means) / safe
+    found = truncnorm.ppf(levels[:, None, None], *ends, loc=means, scale=safe)
+    certain = np.clip(means, lower[:, None], upper[:, None])
+    return np.where(deviations > 0, found, certain)
 
 
 def _one_column(
@@ -113,7 +144,7 @@ def _mixture_quantiles(
     return 0.5 * (low + high)
 
 
-def _truncated_quantiles(
+def _truncated_mixture_quantiles(
     weights: FloatArray,
     means: FloatArray,
     deviations: FloatArray,
@@ -122,19 +153,18 @@ def _truncated_quantiles(
     upper: FloatArray,
 ) -> FloatArray:
     """Return the quantiles of mixtures of Gaussians between limits, (n_levels, n_rows)."""
+    of_components = truncated_quantiles(means, deviations, levels, lower, upper)
+    low, high = of_components.min(axis=2), of_components.max(axis=2)
+    if weights.shape[1] == 1:
+        return low
     from scipy.stats import truncnorm  # takes long to import
 
     safe = np.where(deviations > 0, deviations, np.finfo(float).tiny)
     ends = (lower[:, None] - means) / safe, (upper[:, None] - means) / safe
-    of_components = truncnorm.ppf(levels[:, None, None], *ends, loc=means, scale=safe)
-    certain = np.clip(means, lower[:, None], upper[:, None])
-    of_components = np.where(deviations > 0, of_components, certain)
-    low, high = of_components.min(axis=2), of_components.max(axis=2)
-    for _ in range(_HALVINGS if weights.shape[1] > 1 else 0):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        reached = (weights * truncnorm.cdf(middle[:, :, None], *ends, loc=means, scale=safe)).sum(
-            axis=2
-        )
+        reached = truncnorm.cdf(middle[:, :, None], *ends, loc=means, scale=safe)
+        reached = (weights * reached).sum(axis=2)
         below = reached < levels[:, None]
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)

@@ -151,9 +151,10 @@ def measure_next(
     """Rank the missing values of each row by what measuring them is expected to gain.
 
     For a missing column ``j`` the belief about ``x_j`` is replaced by a few points ``v`` with
-    weights (7 nodes of Gauss and Hermite per component of the density; for a column of words its
-    categories with their probabilities); each is filled in, the row is conditioned on it, and the
-    model answers ``a_v``. Measuring ``x_j`` is worth
+    weights (7 nodes of Gauss and Hermite per component of the density; for a value with limits 7
+    quantiles of truncated ones; for a column of words its categories with their probabilities);
+    each is filled in, the row is conditioned on it, and the model answers ``a_v``. Measuring
+    ``x_j`` is worth
 
         ``gain_j = L(sum_v w_v a_v) - sum_v w_v L(a_v)``,
 

@@ -8,7 +8,7 @@ that a density does not know are handled in one place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -150,6 +150,12 @@ class Unknowns:
             out[:, :, place] = values[draws[:, :, first + at].astype(np.intp)]
         return out
 
+    def before_limits(self, rows: Table) -> Beliefs | None:
+        """Return what is believed of rows from their values alone, where they have limits."""
+        if rows.lower is None:
+            return None
+        return self.believe(replace(rows, lower=None, upper=None, _whole=None, _known={}))
+
     def trials(self, rows: Table, cells: BoolArray, n_nodes: int) -> ColumnTrials:
         """Return rows with one missing cell filled in, for each of ``cells``."""
         needed, at = np.unique(np.nonzero(cells)[0], return_inverse=True)
@@ -157,5 +163,7 @@ class Unknowns:
             none = np.empty(0, dtype=np.intp)
             return ColumnTrials(none, none, none, np.empty(0), rows[none])
         some = rows[needed]
-        found = column_trials(self.believe(some), some, self.columns, cells[needed], n_nodes)
+        found = column_trials(
+            self.believe(some), some, self.columns, cells[needed], n_nodes, self.before_limits(some)
+        )
         return ColumnTrials(needed[at], found.column, found.counts, found.weights, found.table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -52,9 +53,18 @@ class LearningTable:
             raise ValueError(
                 f"The share of rows to keep must lie between 0 and 1, found {share:g}."
             )
+        n = len(self.target)
         classes = self.target if self.task == "classification" else None
+        each = 1 if classes is None else len(np.unique(classes))
+        n_held = math.ceil(share * n)  # as scikit-learn counts
+        if min(n_held, n - n_held) < each:
+            side = "a row" if each == 1 else f"a row of each of the {each} classes"
+            raise ValueError(
+                f"A share of {share:g} keeps {n_held} of {n} rows, and leaves {n - n_held}: both "
+                f"need {side}."
+            )
         train, held = train_test_split(
-            np.arange(len(self.target)), test_size=share, random_state=seed, stratify=classes
+            np.arange(n), test_size=share, random_state=seed, stratify=classes
         )
         return self._rows(train), self._rows(held)
 

@@ -1,7 +1,9 @@
 """What one missing value could be, as a few points with weights, and rows with a point filled in.
 
 The belief about a number is a mixture of Gaussians on a line: the Gauss-Hermite nodes of each
-component integrate any smooth function of the value. A category is each of its words.
+component integrate any smooth function of the value. Of a number that is known up to limits it is a
+mixture of truncated Gaussians, and the points are their quantiles at the nodes of Gauss and
+Legendre. A category is each of its words.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
 
 from absentia.beliefs.belief_columns import BeliefColumn, option_probabilities
 from absentia.beliefs.beliefs import Beliefs
+from absentia.beliefs.completion import truncated_quantiles
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.stored import frozen
 
@@ -66,6 +70,7 @@ def column_trials(
     columns: Sequence[BeliefColumn],
     cells: BoolArray,
     n_nodes: int = 5,
+    unlimited: Beliefs | None = None,
 ) -> ColumnTrials:
     """Return the trial rows of some missing cells.
 
@@ -81,7 +86,12 @@ def column_trials(
     cells : ndarray of bool, shape (n_samples, len(columns))
         What to try: missing cells of columns that the beliefs are about.
     n_nodes : int, default=5
-        Gauss-Hermite nodes per component; polynomials of degree ``2 n_nodes - 1`` are exact.
+        Nodes per component; of a number without limits polynomials of degree ``2 n_nodes - 1``
+        are exact.
+    unlimited : Beliefs, optional
+        What was believed before the limits of the table, for numbers that are the only ones with
+        limits in their row. Other limited numbers have the Gaussians with the moments that are
+        left.
 
     Returns
     -------
@@ -105,6 +115,12 @@ def column_trials(
         points, shares = _nodes(beliefs, rows, number, n_nodes)
         at = np.broadcast_to(place[of][:, None], points.shape)
         if lower is not None and upper is not None:
+            if unlimited is not None:
+                alone = _only_limited(table, rows, place[of])
+                ends = lower[lines[alone, 0], at[alone, 0]], upper[lines[alone, 0], at[alone, 0]]
+                points[alone], shares[alone] = _truncated_nodes(
+                    beliefs, unlimited, rows[alone], number[alone], ends, n_nodes
+                )
             points = np.clip(points, lower[lines, at], upper[lines, at])
         values[lines, at], weights[lines] = points, shares
     for c in np.unique(column[~is_number]):
@@ -141,9 +157,49 @@ def _nodes(
     spread = variances[beliefs.group_of_row[row, None], component, number[:, None]]
     deviations = np.sqrt(np.maximum(spread, 0.0))
     centres = beliefs.means[row[:, None], component, number[:, None]]
-    points = centres[:, :, None] + deviations[:, :, None] * standard
+    points = _of_table(beliefs, number, centres[:, :, None] + deviations[:, :, None] * standard)
+    weights = beliefs.weights()[row][:, :, None] * share
+    return points.reshape(len(row), -1), weights.reshape(len(row), -1)
+
+
+def _of_table(beliefs: Beliefs, number: IntArray, points: FloatArray) -> FloatArray:
+    """Return points in the units of the table."""
     if beliefs.margins is not None:
         for j in np.unique(number):
             points[number == j] = beliefs.margins.curves[j].backward(points[number == j])
-    weights = beliefs.weights()[row][:, :, None] * share
+    return points
+
+
+def _only_limited(table: Table, row: IntArray, place: IntArray) -> IntArray:
+    """Return which of some cells are the only ones of their row that have limits."""
+    if table.lower is None or table.upper is None:
+        return np.empty(0, dtype=np.intp)
+    limited = (np.isfinite(table.lower) | np.isfinite(table.upper)) & np.isnan(table.array)
+    return np.flatnonzero(limited[row, place] & (limited.sum(axis=1)[row] == 1))
+
+
+def _truncated_nodes(
+    beliefs: Beliefs,
+    unlimited: Beliefs,
+    row: IntArray,
+    number: IntArray,
+    limits: tuple[FloatArray, FloatArray],
+    n_nodes: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights like :func:`_nodes`, of Gaussians between limits of the table."""
+    standard, share = leggauss(n_nodes)
+    lower, upper = limits
+    if beliefs.margins is not None:
+        lower, upper = lower.copy(), upper.copy()
+        for j in np.unique(number):
+            curve, of = beliefs.margins.curves[j], number == j
+            lower[of], upper[of] = curve.forward(lower[of]), curve.forward(upper[of])
+    component = np.arange(beliefs.n_components)
+    variances = unlimited.covariances.diagonals()
+    spread = variances[unlimited.group_of_row[row, None], component, number[:, None]]
+    centres = unlimited.means[row[:, None], component, number[:, None]]
+    deviations = np.sqrt(np.maximum(spread, 0.0))
+    points = truncated_quantiles(centres, deviations, (standard + 1) / 2, lower, upper)
+    points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
+    weights = beliefs.weights()[row][:, :, None] * (share / 2)
     return points.reshape(len(row), -1), weights.reshape(len(row), -1)

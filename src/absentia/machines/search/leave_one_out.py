@@ -86,8 +86,9 @@ def choose_gamma(
     The ridge is chosen along with the width, within what the machine may have.
 
     From ``start`` the search goes downhill in steps of four, within a factor of 256 either side;
-    around the best it tries steps of two, and ends at the lowest point of the parabola through
-    the three best, in logarithms. Of more than 400 rows it uses 400, always the same ones.
+    around the best it tries steps of two, which may go a factor of two further, and ends at the
+    lowest point of the parabola through the three best, in logarithms. Of more than 400 rows it
+    uses 400, always the same ones.
 
     Parameters
     ----------

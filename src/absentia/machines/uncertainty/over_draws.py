@@ -146,7 +146,8 @@ def first_order_parts(
     for rows in bounded_slices(len(several), _NODES * d * d):
         chosen = several[rows]
         some = table[chosen]
-        trials = column_trials(unknowns.believe(some), some, columns, mask[chosen], _NODES)
+        before = unknowns.before_limits(some)
+        trials = column_trials(unknowns.believe(some), some, columns, mask[chosen], _NODES, before)
         answers = average(trials.table, chosen[trials.origin])
         mean = trials.expected(answers)
         if unit == "variance":
