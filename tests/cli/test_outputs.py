@@ -161,13 +161,15 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path):
         files.check_folder(ours.path)
 
 
-def test_a_report_of_before_digests_is_replaced_as_a_whole(tmp_path):
+def test_a_page_that_lists_no_files_is_no_reports(tmp_path):
+    """As `describe --html index.html` writes one."""
     from absentia.cli import files
     from absentia.reports.report_page import Page
 
-    (tmp_path / "index.html").write_text(Page("Results").render())
-    (tmp_path / "scores.csv").write_text("1")
-    files.check_folder(tmp_path)
+    (tmp_path / "index.html").write_text(Page("My table").render())
+    with pytest.raises(ValueError, match=r"such as index\.html"):
+        files.check_folder(tmp_path)
+    files.check_folder(tmp_path, force=True)
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "ranks-by-rate.csv"])

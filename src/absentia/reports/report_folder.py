@@ -82,7 +82,7 @@ class ReportFolder:
 def files_of_others(folder: Path) -> list[Path]:
     """Return the pages, tables and pictures of a folder that no report wrote as they are now.
 
-    A report from before pages listed their files counts as having written all of them.
+    The page of a report lists its files; one that lists none is no report's.
     """
     found = sorted(path for path in folder.glob("*.*") if path.suffix in _ENDINGS)
     page = folder / _PAGE
@@ -90,7 +90,7 @@ def files_of_others(folder: Path) -> list[Path]:
         return found
     listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="(\w+)"', _head(page)))
     if not listed:
-        return []
+        return found
     return [path for path in found if path != page and listed.get(path.name) != _digest(path)]
 
 
