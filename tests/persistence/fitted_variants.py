@@ -245,7 +245,7 @@ def _trees():
         ensemble.ExtraTreesRegressor(2),
         ensemble.AdaBoostRegressor(n_estimators=2),
         ensemble.HistGradientBoostingRegressor(max_iter=2),
-        ensemble.HistGradientBoostingRegressor(max_iter=2, early_stopping=True, scoring="r2"),
+        ensemble.HistGradientBoostingRegressor(max_iter=2, early_stopping=True),
         ensemble.HistGradientBoostingRegressor(max_iter=2, loss="absolute_error"),
         ensemble.HistGradientBoostingRegressor(max_iter=2, loss="quantile", quantile=0.3),
         ensemble.HistGradientBoostingRegressor(max_iter=2, loss="poisson"),
