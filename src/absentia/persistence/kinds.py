@@ -115,11 +115,11 @@ def _fits(value: Any, kind: str) -> bool:
         return type(value) in _SCALARS[kind]
     if kind in _WORDS:
         return _WORDS[kind](value)
-    if kind.endswith("]"):
-        return _fits_array(value, *kind[:-1].split("["))
     outer, contains, inner = kind.partition(" of ")
     if contains:
         return _fits_container(value, outer, inner.split("/"))
+    if kind.endswith("]"):
+        return _fits_array(value, *kind[:-1].split("["))
     return type(value).__name__ == kind and type(value).__module__.startswith("sklearn.")
 
 

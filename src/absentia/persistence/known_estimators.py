@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["ESTIMATORS", "EVERY_ESTIMATOR", "PARTS"]
 
 _LABELS = "bools[1] | integers[1] | floats[1] | texts[1] | objects[1]"
+_SEVERAL_LABELS = f"{_LABELS} | list of {_LABELS.replace(' | ', '/')}"
 _CATEGORIES = "list of integers[1]/floats[1]/texts[1]/objects[1]"
 _SCALE = {"scale_": "floats[1] | none"}
 _REDUCED = {
@@ -32,13 +33,13 @@ _RIDGE_CLASSES = {
     "_label_binarizer": "LabelBinarizer",
 }
 _SEVERAL = {
-    "classes_": f"{_LABELS} | list of integers[1]",
+    "classes_": _SEVERAL_LABELS,
     "n_classes_": "int | list of int",
     "n_outputs_": "int",
 }
 _TREE = {"tree_": "Tree", "max_features_": "int", "n_outputs_": "int"}
 _TREE_CLASSES = {
-    "classes_": f"{_LABELS} | list of integers[1]/floats[1]",
+    "classes_": _SEVERAL_LABELS,
     "n_classes_": "int | integers[1]",
 }
 _FOREST = {
@@ -291,6 +292,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
     "model_selection": {"GridSearchCV": _SEARCH, "RandomizedSearchCV": _SEARCH},
     "multiclass": {
         "OneVsRestClassifier": {
+            **_CLASSES,
             "estimators_": "list of estimator",
             "label_binarizer_": "LabelBinarizer",
         }
