@@ -102,7 +102,13 @@ def _encoders():
         preprocessing.OrdinalEncoder(max_categories=2),
         preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     ):
-        for rows in (COARSE, WORDS, WORDS.astype(str), MIXED[["word"]], np.where(HOLES > 0, np.nan, 1.0)):
+        for rows in (
+            COARSE,
+            WORDS,
+            WORDS.astype(str),
+            MIXED[["word"]],
+            np.where(HOLES > 0, np.nan, 1.0),
+        ):
             yield encoder, (rows,)
     gaps = WORDS.copy()
     gaps[:3] = np.nan
@@ -324,8 +330,14 @@ def _searches():
     for scoring in ("f1", get_scorer("neg_log_loss"), None):
         yield model_selection.GridSearchCV(_LOGISTIC(), [grid], cv=2, scoring=scoring), (FRAME, TWO)
     several = ("accuracy", "roc_auc")
-    yield model_selection.GridSearchCV(_LOGISTIC(), grid, cv=2, scoring=several, refit="roc_auc"), (X, TWO)
-    yield model_selection.GridSearchCV(_LOGISTIC(), grid, cv=2, scoring=several, refit=False), (X, TWO)
+    yield (
+        model_selection.GridSearchCV(_LOGISTIC(), grid, cv=2, scoring=several, refit="roc_auc"),
+        (X, TWO),
+    )
+    yield (
+        model_selection.GridSearchCV(_LOGISTIC(), grid, cv=2, scoring=several, refit=False),
+        (X, TWO),
+    )
     yield model_selection.RandomizedSearchCV(_LOGISTIC(), grid, n_iter=2, cv=2), (X, NAMED)
     yield model_selection.RandomizedSearchCV(_LOGISTIC(), grid, n_iter=2, cv=2), (FRAME, TWO)
 

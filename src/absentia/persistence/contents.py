@@ -23,6 +23,7 @@ from absentia.persistence.stored_trees import check_trees
 from absentia.persistence.trust import (
     allowed_functions,
     known_attributes,
+    model_types,
     number_types,
     parameter_names,
     trusted_types,
@@ -36,19 +37,22 @@ _TWISTER_NUMBERS = 624
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
 _PLAIN = (type(None), bool, int, float, str, slice, dict, list, tuple, set)
-#: Where scikit-learn's compiled losses are; a loss of boosted trees holds one of them.
-_COMPILED_LOSSES = "sklearn._loss._loss"
+#: Where scikit-learn's compiled parts of models are, which have no attributes of Python's.
+_COMPILED = ("sklearn._loss._loss", "sklearn.tree._tree")
 
 
 def check_contents(model: BaseEstimator) -> None:
     """Raise ValueError where a model holds what is not known, or what is not consistent.
 
     Every object is visited, however deep it is. Values that compiled code trusts check themselves
-    (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to.
+    (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to,
+    which compare the number of columns.
     """
+    if type(model) not in model_types():
+        raise ValueError(f"{_called(model)}, which is no model of its own")
     for value in inner_objects(model):
         if isinstance(value, Stored):
-            type(value).validate(value)
+            _check_fields(value)
         elif isinstance(value, np.ndarray):
             _check_truth_values(value)
         elif isinstance(value, np.random.RandomState):
@@ -64,7 +68,7 @@ def check_contents(model: BaseEstimator) -> None:
 
 
 def inner_objects(model: BaseEstimator) -> Iterator[Any]:
-    """Yield every object inside a model once, the model first; trees are checked and left out."""
+    """Yield every object inside a model once, the model first."""
     seen: set[int] = set()
     pending = [model]
     while pending:
@@ -86,8 +90,7 @@ def _inner_values(value: Any) -> list[Any]:
         return list(value.__getstate__().values())
     if type(value) not in _trusted():
         return []
-    checked = check_trees(value)
-    return [inner for name, inner in _attributes(value).items() if name not in checked]
+    return list(_attributes(value).values())
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def _is_plain(value: Any) -> bool:
     return (
         type(value) in _PLAIN
         or fits(value, "none | bool | int | float | str | dtype | bunch of estimator/str")
-        or type(value).__module__ == _COMPILED_LOSSES
+        or type(value).__module__ in _COMPILED
         or any(value is function for function in allowed_functions())
     )
 
@@ -139,6 +142,18 @@ def _check_attributes(value: Any) -> None:
             )
 
 
+def _check_fields(value: Stored) -> None:
+    """Ask a value whether it is consistent, and refuse parts of estimators in it."""
+    pending: list[Any] = list(value.__getstate__().values())
+    while pending:
+        held = pending.pop()
+        if isinstance(held, list | tuple | dict):
+            pending += _inner_values(held)
+        elif type(held) in _trusted() and not fits(held, "Stored | estimator"):
+            raise ValueError(f"{_called(held)} in {type(value).__name__}")
+    type(value).validate(value)
+
+
 def _check_estimator(value: BaseEstimator) -> None:
     """Refuse parameters that ``fit`` would refuse, and what does not fit the columns."""
     _check_parameters(value)
@@ -146,7 +161,16 @@ def _check_estimator(value: BaseEstimator) -> None:
     names, n_features = vars(value).get("feature_names_in_"), vars(value).get("n_features_in_")
     if names is not None and n_features is not None and len(names) != n_features:
         raise ValueError(f"{type(value).__name__} of {n_features} columns with {len(names)} names")
+    classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")
+    if n_classes is not None and np.atleast_1d(n_classes).tolist() != _lengths(classes):
+        raise ValueError(f"{type(value).__name__} of {shown(n_classes)} classes with other labels")
     check_encoder(value)
+    check_trees(value)
+
+
+def _lengths(labels: Any) -> list[int]:
+    """Return the numbers of classes, one per output."""
+    return [len(own) for own in (labels if isinstance(labels, list) else [labels])]
 
 
 def _check_truth_values(array: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 
 from absentia.persistence.node_rules import inner_nodes
 from absentia.persistence.stored_trees import tree_records
@@ -33,6 +34,8 @@ _DEEPEST = 100
 _WIDEST_ENTRY = 2**16
 #: The kinds of numbers that arrays may have: no objects, and no records but the nodes of trees.
 _NUMBER_KINDS = "biufcUSmM"
+#: Of isotonic regression.
+_THRESHOLDS = {"X_thresholds_", "y_thresholds_"}
 #: What the first node has beside its own fields.
 _ROOT = ("protocol", "_skops_version")
 _STEP = 2**20
@@ -57,10 +60,11 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
 
 
 class _Array(NamedTuple):
-    """What is known about an array in a file: of how many bytes, which shape, and which bytes."""
+    """What is known about an array in a file: of how many bytes, which shape, type and bytes."""
 
     size: int
     shape: tuple[int, ...]
+    dtype: np.dtype[Any]
     digest: bytes
 
 
@@ -114,6 +118,17 @@ class _Walk:
         known = {*known_attributes(kind), *parameter_names(kind)}
         attributes = content["content"] if content and content["__loader__"] == "DictNode" else {}
         self.refused |= {f"{name}.{attribute}" for attribute in set(attributes) - known}
+        if kind is IsotonicRegression:
+            # Made into a curve as soon as it is read, for which narrow types become wide.
+            for attribute in _THRESHOLDS & set(attributes):
+                dtype = self._array(attributes[attribute]["file"]).dtype
+                if dtype not in (np.float32, np.float64):
+                    raise ValueError(f"thresholds of {dtype}")
+
+    def _array(self, file: str) -> _Array:
+        if file not in self._arrays:
+            self._arrays[file] = _read_array(self._archive, file)
+        return self._arrays[file]
 
     def _own_content(self, kind: str, node: Any, is_made: bool) -> list[str | bytes]:
         """Return what a node says itself, and count its array."""
@@ -121,10 +136,7 @@ class _Walk:
             return [json.dumps(node["content"])]
         if kind != "NdArrayNode" or node["type"] != "numpy":
             return []
-        file = node["file"]
-        if file not in self._arrays:
-            self._arrays[file] = _read_array(self._archive, file)
-        array = self._arrays[file]
+        array = self._array(node["file"])
         if node["__class__"] != "ndarray" and array.shape:
             raise ValueError(f"a {node['__class__']} of shape {array.shape}")
         self._n_bytes += array.size if is_made else 0
@@ -161,4 +173,4 @@ def _read_array(archive: ZipFile, name: str) -> _Array:
         raise ValueError(f"an array of shape {shape} in {left} bytes")
     if not left and dtype.itemsize > _WIDEST_ENTRY:
         raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
-    return _Array(size, shape, digest.digest())
+    return _Array(size, shape, dtype, digest.digest())

@@ -9,6 +9,7 @@ str``
                         (keys of text or numbers), ``bunch of`` and ``objects of`` (an array)
 ``names``               an array of words: names of columns
 ``method``              the name of a method that predicts
+``false``               for what is True with sparse targets only, which no file holds
 ``slice``, ``rng``,     a slice of whole numbers or words, a generator of NumPy, a type of numbers
 ``dtype``, ``function`` or text, a metric or a score of columns of scikit-learn
 ``selection``           which columns: numbers, names, truth values or a slice
@@ -94,6 +95,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
 _EVERY_ROLE = ("estimator", "_split", "dtype", "function", "_scorer")
 #: Parameters that hold parameters of other models.
 _OF_OTHERS = ("param_grid", "param_distributions")
+#: Of pipelines: a folder from which joblib reads pickles. None in a file.
+_FOLDER = "memory"
 
 
 def fits(value: object, kind: str) -> bool:
@@ -175,7 +178,7 @@ def _is_step_of_columns(value: Any) -> bool:
 
 def _is_dtype(value: Any) -> bool:
     if isinstance(value, np.dtype):
-        return value.type in number_types() or value == object
+        return value.type in number_types() or value.kind == "O"
     return isinstance(value, type) and value in number_types()
 
 
@@ -206,6 +209,7 @@ _WORDS: dict[str, Callable[[Any], bool]] = {
     "columns": _is_step_of_columns,
     "dtype": _is_dtype,
     "estimator": lambda value: type(value) in model_types(),
+    "false": lambda value: type(value) in _SCALARS["bool"] and not value,
     "Stored": lambda value: isinstance(value, Stored),
     "function": _is_function,
     "method": lambda value: type(value) is str and value in _METHODS,
@@ -233,6 +237,8 @@ def is_parameter(name: str, value: object) -> bool:
     >>> is_parameter("steps", [("last", Ridge())]), is_parameter("func", Ridge())
     (True, False)
     """
+    if name == _FOLDER:
+        return value is None
     return _is_held(value, _EVERY_ROLE if name in _OF_OTHERS else _ROLES.get(name, ()))
 
 

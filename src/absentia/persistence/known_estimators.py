@@ -124,8 +124,8 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
     },
     "compose": {
         "ColumnTransformer": {
-            "_columns": "list of list of int/list of str/bools[1]/slice",
-            "_remainder": "tuple of str/estimator/list of int/list of str",
+            "_columns": "list of selection",
+            "_remainder": "columns",
             "_transformer_to_input_indices": "dict of list of int",
             "output_indices_": "dict of slice",
             "sparse_output_": "bool",
@@ -174,7 +174,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
             **_SEVERAL,
             "_strategy": "str",
             "class_prior_": "floats[1] | list of floats[1]",
-            "sparse_output_": "bool",
+            "sparse_output_": "false",
         },
         "DummyRegressor": {"constant_": "floats[2]", "n_outputs_": "int"},
     },
@@ -466,6 +466,6 @@ PARTS: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "sklearn.preprocessing._label": {
-        "LabelBinarizer": {**_CLASSES, "sparse_input_": "bool", "y_type_": "str"}
+        "LabelBinarizer": {**_CLASSES, "sparse_input_": "false", "y_type_": "str"}
     },
 }

@@ -83,7 +83,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     with replaced(place) as draft:
         try:
             skops.dump(model, draft, compression=ZIP_DEFLATED, compresslevel=1)
-        except TypeError as error:  # from what takes part in pickling, such as a pandas frame
+        # From what takes part in pickling, such as a pandas frame, and from circles of references.
+        except (TypeError, RecursionError) as error:
             raise TypeError(
                 f"This {type(model).__name__} holds something that cannot be written to a file, "
                 f"such as a pandas frame ({error}). Fit it to an array of numbers (TableEncoder "
@@ -99,14 +100,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
                 "to make from a file. Remove it, or use joblib, whose files run code when opened."
             )
         try:
-            inner = list(inner_objects(model))  # checks the trees on its way
-        except ValueError as error:
-            raise TypeError(
-                f"This {type(model).__name__} holds {error}, which load would refuse."
-            ) from error
-        try:
             check_contents(model)
-            check_answers(model, inner)
+            check_answers(model, list(inner_objects(model)))
         except ValueError as error:
             raise TypeError(f"load would refuse this model: {error}.") from error
 

@@ -22,20 +22,6 @@ Labelled = list[tuple[str, Node]]
 _EVERY_NODE = {"__class__", "__module__", "__loader__", "__id__"}
 #: The fields that each kind of node may have beside those.
 _FIELDS: dict[str, set[str]] = {
-    **dict.fromkeys(
-        (
-            "ListNode",
-            "TupleNode",
-            "SetNode",
-            "SliceNode",
-            "MaskedArrayNode",
-            "DTypeNode",
-            "ObjectNode",
-            "RandomStateNode",
-            "RandomGeneratorNode",
-        ),
-        {"content"},
-    ),
     "DictNode": {"content", "key_types"},
     "JsonNode": {"content", "is_json"},
     "TypeNode": set(),
@@ -59,7 +45,7 @@ def inner_nodes(kind: str, node: Node) -> Labelled:
         ...
     ValueError: a list in place of a number or text
     """
-    _only(node, _EVERY_NODE | _FIELDS[kind])
+    _only(node, _EVERY_NODE | _FIELDS.get(kind, {"content"}))
     return _RULES[kind](node)
 
 
@@ -186,9 +172,7 @@ def _generator(node: Node) -> Labelled:
     content = node["content"]
     _only(content, {"bit_generator", "seed_seq"})
     fields = _fields(content["bit_generator"], "bit_generator", "state", "has_uint32", "uinteger")
-    seed = _fields(
-        content["seed_seq"], "entropy", "spawn_key", "pool_size", "n_children_spawned"
-    )
+    seed = _fields(content["seed_seq"], "entropy", "spawn_key", "pool_size", "n_children_spawned")
     kind, pool = _scalar(fields["bit_generator"]), _scalar(seed["pool_size"])
     if (kind, pool) != ("PCG64", np.random.SeedSequence(0).pool_size):
         raise ValueError(f"random numbers of {kind!r} with a pool of {pool!r}")
