@@ -339,7 +339,10 @@ def _searches():
         (X, TWO),
     )
     yield model_selection.RandomizedSearchCV(_LOGISTIC(), grid, n_iter=2, cv=2), (X, NAMED)
-    yield model_selection.RandomizedSearchCV(_LOGISTIC(), grid, n_iter=2, cv=2), (FRAME, TWO)
+    yield (
+        model_selection.RandomizedSearchCV(_LOGISTIC(), grid, n_iter=2, cv=2, scoring="f1"),
+        (FRAME, TWO),
+    )
 
 
 def fitted():

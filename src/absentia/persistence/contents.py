@@ -34,6 +34,8 @@ __all__ = ["check_contents", "inner_objects"]
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
+#: Of Unicode.
+_LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
 _PLAIN = (type(None), bool, int, float, str, slice, dict, list, tuple, set)
@@ -54,7 +56,7 @@ def check_contents(model: BaseEstimator) -> None:
         if isinstance(value, Stored):
             _check_fields(value)
         elif isinstance(value, np.ndarray):
-            _check_truth_values(value)
+            _check_entries(value)
         elif isinstance(value, np.random.RandomState):
             _check_twister(value)
         elif isinstance(value, np.random.Generator):
@@ -156,8 +158,8 @@ def _check_fields(value: Stored) -> None:
 
 def _check_estimator(value: BaseEstimator) -> None:
     """Refuse parameters that ``fit`` would refuse, and what does not fit the columns."""
-    _check_parameters(value)
     _check_jobs(value)
+    _check_parameters(value)
     names, n_features = vars(value).get("feature_names_in_"), vars(value).get("n_features_in_")
     if names is not None and n_features is not None and len(names) != n_features:
         raise ValueError(f"{type(value).__name__} of {n_features} columns with {len(names)} names")
@@ -173,10 +175,16 @@ def _lengths(labels: Any) -> list[int]:
     return [len(own) for own in (labels if isinstance(labels, list) else [labels])]
 
 
-def _check_truth_values(array: np.ndarray) -> None:
-    """Refuse truth values that are neither 0 nor 1 in memory: loops may count them by adding."""
-    if array.dtype == bool and np.ascontiguousarray(array).view(np.uint8).max(initial=0) > 1:
+def _check_entries(array: np.ndarray) -> None:
+    """Refuse truth values that are neither 0 nor 1 in memory, and characters that are none."""
+    if array.dtype.char not in "?U" or not array.nbytes:
+        return
+    unit = np.uint8 if array.dtype == bool else np.dtype(np.uint32)
+    largest = np.ascontiguousarray(array).reshape(-1).view(unit).max()
+    if array.dtype == bool and largest > 1:
         raise ValueError("truth values that are neither true nor false")
+    if array.dtype != bool and largest > _LAST_CHARACTER:
+        raise ValueError("text with characters that do not exist")
 
 
 def _check_parameters(value: BaseEstimator) -> None:

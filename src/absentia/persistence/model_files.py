@@ -92,14 +92,15 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             ) from error
         with ZipFile(draft, "a", compression=ZIP_DEFLATED) as archive:
             archive.writestr(_MARK, json.dumps(mark))
-        with ZipFile(draft) as archive:
-            refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, float("inf"))
-        if refused:
-            raise TypeError(
-                f"This {type(model).__name__} holds {', '.join(refused)}, which load would refuse "
-                "to make from a file. Remove it, or use joblib, whose files run code when opened."
-            )
         try:
+            with ZipFile(draft) as archive:
+                refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, float("inf"))
+            if refused:
+                raise TypeError(
+                    f"This {type(model).__name__} holds {', '.join(refused)}, which load would "
+                    "refuse to make from a file. Remove it, or use joblib, whose files run code "
+                    "when opened."
+                )
             check_contents(model)
             check_answers(model, list(inner_objects(model)))
         except ValueError as error:
