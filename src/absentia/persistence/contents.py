@@ -128,7 +128,8 @@ def _called(value: object) -> str:
 
 def _check_attributes(value: Any) -> None:
     """Refuse attributes that objects of this class are not known to have, and other kinds."""
-    kind, known = type(value), known_attributes(type(value))
+    kind: type = type(value)
+    known = known_attributes(kind)
     parameters = parameter_names(kind)
     for name, held in _attributes(value).items():
         if callable(getattr(kind, name, None)):

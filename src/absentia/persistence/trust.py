@@ -84,12 +84,12 @@ def model_types() -> dict[type, None]:
 @cache
 def _tables() -> tuple[dict[type, Mapping[str, str]], dict[type, Mapping[str, str]]]:
     """Return the attributes of scikit-learn's estimators, and those of their parts, by class."""
-    estimators = {
+    estimators: dict[type, Mapping[str, str]] = {
         getattr(import_module(f"sklearn.{module}"), name): attributes
         for module, classes in ESTIMATORS.items()
         for name, attributes in classes.items()
     }
-    parts = {
+    parts: dict[type, Mapping[str, str]] = {
         getattr(import_module(module), name): attributes
         for module, classes in PARTS.items()
         for name, attributes in classes.items()
@@ -125,7 +125,7 @@ def parameter_names(kind: type) -> list[str]:
     """Return the names of the parameters that an estimator keeps as attributes."""
     if not issubclass(kind, BaseEstimator):
         return []
-    names: list[str] = kind._get_param_names()
+    names: list[str] = kind._get_param_names()  # type: ignore[attr-defined]
     return [name for name in names if not isinstance(getattr(kind, name, None), property)]
 
 
