@@ -183,7 +183,7 @@ def test_boosted_models_with_other_parts_are_refused():
     }.items():
         model = boosted()
         setattr(model._predictors[0][0], name, value)
-        with pytest.raises(ValueError, match=r"nodes must|bitsets must|predict replaced"):
+        with pytest.raises(ValueError, match=r"as nodes|bitsets must|predict replaced"):
             check_contents(model)
     model = boosted()
     model._bin_mapper.is_categorical_ = np.ones(3, dtype=np.uint8)

@@ -52,21 +52,31 @@ def check_contents(model: BaseEstimator) -> None:
     """
     if type(model) not in model_types():
         raise ValueError(f"{_called(model)}, which is no model of its own")
-    for value in inner_objects(model):
+    inner = list(inner_objects(model))
+    for value in inner:
+        _check_kinds(value)
+    # What follows looks into objects inside of others, whose kinds are known by now.
+    for value in inner:
         if isinstance(value, Stored):
-            _check_fields(value)
-        elif isinstance(value, np.ndarray):
-            _check_entries(value)
-        elif isinstance(value, np.random.RandomState):
-            _check_twister(value)
-        elif isinstance(value, np.random.Generator):
-            _check_generator(value)
-        elif type(value) in _trusted():
-            _check_attributes(value)
-            if isinstance(value, BaseEstimator):
-                _check_estimator(value)
-        elif not _is_plain(value):
-            raise ValueError(f"{_called(value)}, which no model needs")
+            type(value).validate(value)
+        elif isinstance(value, BaseEstimator):
+            _check_estimator(value)
+
+
+def _check_kinds(value: Any) -> None:
+    """Refuse a value that is not known, or holds what is not."""
+    if isinstance(value, Stored):
+        _check_fields(value)
+    elif isinstance(value, np.ndarray):
+        _check_entries(value)
+    elif isinstance(value, np.random.RandomState):
+        _check_twister(value)
+    elif isinstance(value, np.random.Generator):
+        _check_generator(value)
+    elif type(value) in _trusted():
+        _check_attributes(value)
+    elif not _is_plain(value):
+        raise ValueError(f"{_called(value)}, which no model needs")
 
 
 def inner_objects(model: BaseEstimator) -> Iterator[Any]:
@@ -146,7 +156,7 @@ def _check_attributes(value: Any) -> None:
 
 
 def _check_fields(value: Stored) -> None:
-    """Ask a value whether it is consistent, and refuse parts of estimators in it."""
+    """Refuse parts of estimators among the fields of a value, which checks the rest itself."""
     pending: list[Any] = list(value.__getstate__().values())
     while pending:
         held = pending.pop()
@@ -154,7 +164,6 @@ def _check_fields(value: Stored) -> None:
             pending += _inner_values(held)
         elif type(held) in _trusted() and not fits(held, "Stored | estimator"):
             raise ValueError(f"{_called(held)} in {type(value).__name__}")
-    type(value).validate(value)
 
 
 def _check_estimator(value: BaseEstimator) -> None:
