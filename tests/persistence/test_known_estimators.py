@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from absentia import SVC, load, save
 from absentia.persistence.contents import check_contents
 from absentia.persistence.kinds import fits
-from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR, PARTS
+from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR
+from absentia.persistence.known_parts import PARTS
 from absentia.persistence.trust import known_attributes, parameter_names, trusted_types
 from persistence.fitted_variants import fitted
 

@@ -98,8 +98,10 @@ def polynomials():
 
 
 def bagging():
-    model = BaggingRegressor(Ridge(), 2).fit(np.eye(3), np.arange(3.0))
-    model.estimators_features_ = [np.full(3, np.nan)] * 2
+    model = make_pipeline(
+        OneHotEncoder(handle_unknown="ignore"), BaggingRegressor(Ridge(), 2, max_features=3)
+    ).fit(np.eye(3), np.arange(3.0))
+    model[1].estimators_features_ = [np.full(3, np.nan)] * 2  # rows are sparse here
     return model
 
 
@@ -111,7 +113,9 @@ def labels():
 
 def poisson():
     model = PoissonRegressor().fit(*LINE)
-    model._base_loss = HalfMultinomialLoss(n_classes=3)
+    loss = HalfMultinomialLoss(n_classes=3)
+    loss.link, loss.interval_y_true = model._base_loss.link, model._base_loss.interval_y_true
+    model._base_loss, model.coef_, model.intercept_ = loss, np.zeros((1, 3)), np.zeros(3)
     return model
 
 

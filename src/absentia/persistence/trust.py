@@ -4,8 +4,9 @@ skops describes a model as a tree of nodes. Some kinds of nodes call what they n
 operators, partial functions, constructors) or hold what compiled code follows without looking
 (sparse matrices); a model of absentia needs none of them, so they are refused as a kind. Classes
 and attributes are refused unless they are known: scikit-learn's by a table
-(:mod:`absentia.persistence.known_estimators`), absentia's estimators by their parameters and a
-table of what they learn (:mod:`absentia.persistence.known_machines`), its values by their fields.
+(:mod:`absentia.persistence.known_estimators`, and of their parts,
+:mod:`absentia.persistence.known_parts`), absentia's estimators by their parameters and a table of
+what they learn (:mod:`absentia.persistence.known_machines`), its values by their fields.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from sklearn.feature_selection import (
 )
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR, PARTS
+from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR
 from absentia.persistence.known_machines import LEARNED
+from absentia.persistence.known_parts import PARTS
 from absentia.tables.limited_steps import KeepsLimits
 from absentia.tables.stored import Stored
 
