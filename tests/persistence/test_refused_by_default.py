@@ -144,6 +144,22 @@ def forest_of_many_classes():
     return model
 
 
+def forest_of_other_columns():
+    """The second tree asks for columns that the first, which looks at the rows, does not have."""
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(40, 5000))
+    model = RandomForestClassifier(2, random_state=0).fit(wide[:, :1], np.arange(40) % 2)
+    other = RandomForestClassifier(2, random_state=0).fit(wide, np.arange(40) % 2)
+    model.estimators_[1] = other.estimators_[1]
+    return model
+
+
+def forest_of_something_else():
+    model = RandomForestClassifier(2).fit(*LINE)
+    model.estimators_[1] = LogisticRegression().fit(*LINE)
+    return model
+
+
 def scored(method):
     model = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2, scoring="accuracy")
     model.fit(np.arange(8.0)[:, None], np.arange(8) % 2)
@@ -187,6 +203,8 @@ def outsiders():
             "of 1 columns with 2 names",
         ),
         "features": (features_that_are_not_numbers(), "as features_, expected integers"),
+        "columns": (forest_of_other_columns(), "trees of other columns or classes"),
+        "trees": (forest_of_something_else(), "as estimators_, expected list of Decision"),
         "classes": (forest_of_many_classes(), "trees of other columns or classes"),
         "characters": (encoder, "characters that do not exist"),
         "thresholds": (many, "thresholds of uint8"),

@@ -47,7 +47,9 @@ _FOREST = {
     "estimator": "estimator",
     "estimator_": "estimator",
     "estimator_params": "tuple of str",
-    "estimators_": "list of estimator",
+    # Trees are given rows that the forest has checked: nothing else may stand here.
+    "estimators_": "list of DecisionTreeClassifier/DecisionTreeRegressor/ExtraTreeClassifier/"
+    "ExtraTreeRegressor",
     "n_outputs_": "int",
     "_n_samples": "int",
     "_n_samples_bootstrap": "int | none",
