@@ -41,6 +41,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
+    TargetEncoder,
 )
 
 from absentia import load, save
@@ -160,6 +161,14 @@ def forest_of_something_else():
     return model
 
 
+def encoder_of_fewer_columns():
+    """The columns without an encoding would be what lay in memory before."""
+    words = np.array([["a", "u"], ["b", "v"]] * 9, dtype=object)
+    model = TargetEncoder(cv=2).fit(words, np.arange(18) % 3)
+    model.encodings_ = model.encodings_[:2]
+    return model
+
+
 def scored(method):
     model = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2, scoring="accuracy")
     model.fit(np.arange(8.0)[:, None], np.arange(8) % 2)
@@ -203,6 +212,7 @@ def outsiders():
             "of 1 columns with 2 names",
         ),
         "features": (features_that_are_not_numbers(), "as features_, expected integers"),
+        "encodings": (encoder_of_fewer_columns(), "of 2 columns with 2 encodings"),
         "columns": (forest_of_other_columns(), "trees of other columns or classes"),
         "trees": (forest_of_something_else(), "as estimators_, expected list of Decision"),
         "classes": (forest_of_many_classes(), "trees of other columns or classes"),
