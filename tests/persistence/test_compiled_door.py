@@ -11,11 +11,10 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.isotonic import IsotonicRegression
-from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch
 
@@ -173,7 +172,7 @@ def test_that_a_value_is_valid_is_remembered_and_passed_on(beliefs, monkeypatch)
     ids=lambda model: repr(model)[:60],
 )
 def test_what_a_model_has_no_need_to_call_is_refused(model):
-    with pytest.raises(ValueError, match="which might call it"):
+    with pytest.raises(ValueError, match="as the parameter"):
         check_contents(model)
 
 
@@ -182,24 +181,16 @@ def test_what_may_pass_for_something_else_is_refused_where_nothing_needs_it():
     short = {"raw_prediction": np.ones(1)}
     boosted = HistGradientBoostingRegressor(max_iter=1).fit(np.arange(50.0)[:, None], np.ones(50))
     check_contents(boosted)
-    isotonic = IsotonicRegression()
-    isotonic.X_thresholds_, isotonic.f_ = np.zeros(2), f1_score
     for model in (
         FunctionTransformer(boosted._loss, kw_args=short),
-        Nystroem(kernel=boosted._loss),
-        Nystroem(kernel=GenRBF()),
+        FunctionTransformer(GenRBF()),
         FunctionTransformer(make_scorer(f1_score)),
         FunctionTransformer(kw_args={"a": [boosted._loss]}),
         GenRBF(gamma=boosted._loss),
         FunctionTransformer(kw_args={"a": [Bunch(t=np.zeros(10))]}),
-        isotonic,
     ):
-        with pytest.raises(ValueError, match=r"which might call it|Bunch"):
+        with pytest.raises(ValueError, match=r"as the parameter"):
             check_contents(model)
-    made_up = SplineTransformer()
-    made_up.bsplines_ = [SVC()]
-    with pytest.raises(ValueError, match="SplineTransformer with splines"):
-        check_contents(made_up)
 
 
 def test_a_file_whose_model_would_call_a_loss_on_rows_is_refused(tmp_path):
@@ -210,25 +201,25 @@ def test_a_file_whose_model_would_call_a_loss_on_rows_is_refused(tmp_path):
     # One row is answered; many would be read beyond the end of the array.
     model[1].func, model[1].kw_args = loss._loss, {"raw_prediction": np.ones(1)}
     save_unchecked(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="which might call it"):
+    with pytest.raises(ValueError, match="as the parameter func of FunctionTransformer"):
         load(tmp_path / "model")
 
 
 def test_what_models_need_may_be_called():
     scored = SelectKBest(f_classif)
-    scored.extra_ = {"params": [{"dtype": np.float32}]}
+    types = GridSearchCV(OneHotEncoder(), {"dtype": [np.float32]})
     search = GridSearchCV(SVC(), {"kernel": [GenRBF()]}, scoring=make_scorer(f1_score))
     two = GridSearchCV(SVC(), {}, scoring={"a": make_scorer(f1_score)})
     others = [SelectKBest(f1_score), OneHotEncoder(dtype=np.float32), SVC(kernel=2.0 * GenRBF())]
-    for model in (scored, search, two, *others):
+    for model in (scored, types, search, two, *others):
         check_contents(model)
 
 
 def test_truth_values_are_zero_or_one():
     model = SVC()
-    model.extra_ = np.array([0, 1], dtype=np.uint8).view(bool)
+    model.patterns_ = np.array([[0, 1]], dtype=np.uint8).view(bool)
     check_contents(model)
-    model.extra_ = np.array([0, 255], dtype=np.uint8).view(bool)
+    model.patterns_ = np.array([[0, 255]], dtype=np.uint8).view(bool)
     with pytest.raises(ValueError, match="truth values"):
         check_contents(model)
 
@@ -246,6 +237,7 @@ def test_classes_that_are_not_those_of_the_coefficients_take_no_memory():
 
 def test_a_type_of_text_that_takes_megabytes_per_entry_is_refused(tmp_path):
     model = SVC()
-    model.extra_ = np.empty(0, dtype="U100000")
+    model.classes_ = np.empty(0, dtype="U100000")
+    save_unchecked(model, tmp_path / "model")
     with pytest.raises(ValueError, match="a type of 400,000 bytes per entry"):
-        save_unchecked(model, tmp_path / "model")
+        load(tmp_path / "model")

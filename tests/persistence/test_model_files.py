@@ -66,6 +66,7 @@ from machines.contract import table, targets_of
 def save_unchecked(model, place):
     """Write a model that load would refuse, as another version or an attacker would."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_files, "refused_entries", lambda schema, archive, max_bytes: [])
         patch.setattr(model_files, "check_contents", lambda model: None)
         patch.setattr(model_files, "check_answers", lambda model, inner: None)
         save(model, place)
@@ -303,8 +304,10 @@ def test_every_corner_of_a_file_is_looked_into(machine, tmp_path, hidden):
         model.prior_ = replaced(model.prior_, means=np.zeros((1, 7)))
     else:
         break_beliefs(machine, "group")
-        model = SVC()
-        model.extra_ = machine if hidden == "attribute" else np.array([[machine], 1], dtype=object)
+        model = absentia.AutoClassifier(members=[("own", machine)])
+        if hidden == "attribute":
+            model = SVC()
+            model.density_ = machine
     save_unchecked(model, tmp_path / "model")
     with pytest.raises(ValueError, match="damaged"):
         load(tmp_path / "model")
@@ -367,7 +370,7 @@ def test_something_that_looks_like_a_prior_is_none(tmp_path):
         setattr(imitation, name, getattr(density.prior_, name))
     density.prior_ = imitation
     save_unchecked(density, tmp_path / "model")
-    with pytest.raises(ValueError, match=r"is damaged|about no columns"):
+    with pytest.raises(ValueError, match=r"not trusted: .*StandardScaler\.means"):
         load(tmp_path / "model").condition(table())
 
 
@@ -386,7 +389,7 @@ def test_derived_numbers_are_not_taken_from_a_file(tmp_path):
         return schema
 
     rewrite(tmp_path / "model", add)
-    with pytest.raises(ValueError, match=r"Prior must have the fields .* found .*precisions"):
+    with pytest.raises(ValueError, match=r"not trusted: .*Prior\.precisions"):
         load(tmp_path / "model")
 
 
@@ -442,7 +445,7 @@ def test_functions_and_containers_of_other_classes_are_refused(path):
     ):
         path.write_bytes(original)
         rewrite(path, swap(kind, loader, text))
-        with pytest.raises(ValueError, match=f"not trusted: .*{text}"):
+        with pytest.raises(ValueError, match=f"not trusted: .*{text}|names that are not text"):
             load(path)
 
 
@@ -460,7 +463,7 @@ def test_a_number_stands_for_one_object_only(path):
 def test_methods_cannot_be_replaced(path, machine):
     machine.predict = GenRBF()
     save_unchecked(machine, path)
-    with pytest.raises(ValueError, match="SVC with predict replaced"):
+    with pytest.raises(ValueError, match=r"not trusted: .*SVC\.predict"):
         load(path)
 
 
@@ -484,10 +487,10 @@ def test_depth_and_size_are_limited(path, machine):
     kernel = GenRBF()
     for _ in range(60):
         kernel = kernel + GenRBF()
-    with pytest.raises(ValueError, match="more than 100 objects inside each other"):
+    with pytest.raises(TypeError, match="more than 100 objects inside each other"):
         save(SVC(kernel=kernel), path)
     assert path.read_bytes() == whole
-    machine.zeros_ = np.zeros(10**7)
+    machine.theta_ = np.zeros(10**7)  # of other machines, and no part of a prediction here
     save(machine, path)
     assert path.stat().st_size < 10**6
     with pytest.raises(ValueError, match=r"unpacks to 80,\d{3},\d{3} bytes"):
@@ -499,7 +502,7 @@ def test_depth_and_size_are_limited(path, machine):
         for k in range(100):
             content["key_types"]["content"].append(content["key_types"]["content"][0])
             content["content"][f"zeros{k}_"] = {
-                **content["content"]["zeros_"],
+                **content["content"]["theta_"],
                 "__id__": first + step * k,
             }
         return schema

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -15,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
-    MultiLabelBinarizer,
     OneHotEncoder,
 )
 
@@ -39,7 +37,6 @@ def encoders():
         "few": (OneHotEncoder(max_categories=2, drop="first"), X),
         "missing": (OneHotEncoder(), np.where(X == 3.0, np.nan, X)),
         "bins": (KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf"), X),
-        "leaves": (RandomTreesEmbedding(3, random_state=0), X),
     }
 
 
@@ -51,13 +48,6 @@ def test_encoders_come_back(name, tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
-
-
-def test_labels_come_back(tmp_path):
-    binarizer = MultiLabelBinarizer().fit([["a", "b"], ["c"]])
-    binarizer.transform([["a"]])
-    save(binarizer, tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").transform([["b", "c"]]), [[0, 1, 1]])
 
 
 BREAKS = {
@@ -116,12 +106,11 @@ def test_numbers_of_columns_that_are_not_there_are_refused(how, tmp_path):
         load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("name", ["bins", "leaves"])
 @pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
-def test_encoders_inside_of_others_are_checked(name, tmp_path):
-    model, rows = encoders()[name]
+def test_encoders_inside_of_others_are_checked(tmp_path):
+    model, rows = encoders()["bins"]
     model.fit(rows)
-    inner = model._encoder if name == "bins" else model.one_hot_encoder_
+    inner = model._encoder
     inner._n_features_outs = [10**9] * len(inner._n_features_outs)
     with pytest.raises(TypeError, match=r"OneHotEncoder of .* columns that says"):
         save(model, tmp_path / "model")
@@ -155,10 +144,10 @@ def test_one_against_the_rest_of_three_classes_comes_back(tmp_path):
     ],
 )
 def test_functions_stand_in_scorers_only(model, tmp_path):
-    with pytest.raises(TypeError, match=r"load would refuse this model: a function in a"):
+    with pytest.raises(TypeError, match=r"load would refuse this model: .* as the parameter"):
         save(model, tmp_path / "model")
     save_unchecked(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="a function in a"):
+    with pytest.raises(ValueError, match="as the parameter"):
         load(tmp_path / "model")
 
 
@@ -170,21 +159,15 @@ def test_scorers_and_selections_of_columns_come_back(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(rows), search.predict(rows))
 
 
-def test_labels_with_numbers_that_are_not_there_are_refused(tmp_path):
-    binarizer = MultiLabelBinarizer().fit([["a", "b"], ["c"]])
-    binarizer._cached_dict = {"a": 10**9, "b": 0, "c": 1}
-    with pytest.raises(TypeError, match="MultiLabelBinarizer"):
-        save(binarizer, tmp_path / "model")
-
-
 def test_masked_arrays_stand_in_results_of_searches_only(tmp_path):
     encoder = OneHotEncoder(max_categories=2, handle_unknown="infrequent_if_exist")
     model = make_pipeline(encoder, LogisticRegression()).fit(X, Y)
     # The smallest and largest entries do not show what a mask hides, and SciPy follows it.
     hidden = np.ma.MaskedArray([10**9, 1, 0], mask=[True, False, False])
     model[0]._default_to_infrequent_mappings = [None, hidden]
-    with pytest.raises(ValueError, match="a masked array outside of the results of a search"):
-        save_unchecked(model, tmp_path / "model")  # by the description, which load reads as well
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="OneHotEncoder with a list as _default_to_infrequent_map"):
+        load(tmp_path / "model")
     search = GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, cv=2).fit(X, Y)
     assert any(isinstance(column, np.ma.MaskedArray) for column in search.cv_results_.values())
     save(search, tmp_path / "search")

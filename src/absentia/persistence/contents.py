@@ -1,67 +1,86 @@
-"""The contents of a model file, checked before anything is computed from them."""
+"""The contents of a model file, checked before anything is computed from them.
+
+A model may hold what is known, and nothing else: objects of trusted types, with the attributes that
+their class is known to have, of the kinds that are known for them. Everything that is not named is
+refused, whatever it might do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from numbers import Integral
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils import Bunch
 
 from absentia.parameters import shown
+from absentia.persistence.kinds import fits, is_parameter
 from absentia.persistence.stored_encoders import check_encoder
 from absentia.persistence.stored_trees import check_trees
-from absentia.persistence.trust import allowed_functions, number_types, trusted_types
+from absentia.persistence.trust import (
+    allowed_functions,
+    known_attributes,
+    model_types,
+    number_types,
+    parameter_names,
+    trusted_types,
+)
 from absentia.tables.stored import Stored
 
 __all__ = ["check_contents", "inner_objects"]
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
+#: Of Unicode.
+_LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
-#: Attributes that hold a function: of scorers, and of selections of columns.
-_FUNCTIONS = ("_score_func", "score_func")
-#: Attributes that hold a type of numbers: of encoders. No name: entries of lists and dictionaries.
-_TYPES = ("dtype", "")
-#: Attributes that hold what scores a model in a search.
-_SCORERS = ("scoring", "scorer_", "_scorer", "")
-#: Attributes that hold what a model minimised; called, it follows arrays without comparing lengths.
-_LOSSES = ("loss", "_loss", "_base_loss")
-#: Attributes that hold a dictionary with attributes, which may pass for an object of any type.
-_BUNCHES = ("named_estimators_",)
+_PLAIN = (type(None), bool, int, float, str, slice, dict, list, tuple, set)
+#: Where scikit-learn's compiled parts of models are, which have no attributes of Python's.
+_COMPILED = ("sklearn._loss._loss", "sklearn.tree._tree")
 
 
 def check_contents(model: BaseEstimator) -> None:
-    """Raise ValueError where a value inside a model is not consistent.
+    """Raise ValueError where a model holds what is not known, or what is not consistent.
 
     Every object is visited, however deep it is. Values that compiled code trusts check themselves
-    (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to.
+    (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to,
+    which compare the number of columns.
     """
-    for value in inner_objects(model):
-        _check_callables(value)
+    if type(model) not in model_types():
+        raise ValueError(f"{_called(model)}, which is no model of its own")
+    inner = list(inner_objects(model))
+    for value in inner:
+        _check_kinds(value)
+    # What follows looks into objects inside of others, whose kinds are known by now.
+    for value in inner:
         if isinstance(value, Stored):
             type(value).validate(value)
-        elif isinstance(value, np.ndarray):
-            _check_truth_values(value)
-        elif isinstance(value, np.random.RandomState):
-            _check_twister(value)
-        elif isinstance(value, np.random.Generator):
-            _check_generator(value)
-        elif hasattr(value, "__dict__") and not isinstance(value, type | np.ndarray):
-            _check_methods(value)
-            if isinstance(value, BaseEstimator):
-                _check_parameters(value)
-                _check_jobs(value)
-                check_encoder(value)
+        elif isinstance(value, BaseEstimator):
+            _check_estimator(value)
+
+
+def _check_kinds(value: Any) -> None:
+    """Refuse a value that is not known, or holds what is not."""
+    if isinstance(value, Stored):
+        _check_fields(value)
+    elif isinstance(value, np.ndarray):
+        _check_entries(value)
+    elif isinstance(value, np.random.RandomState):
+        _check_twister(value)
+    elif isinstance(value, np.random.Generator):
+        _check_generator(value)
+    elif type(value) in _trusted():
+        _check_attributes(value)
+    elif not _is_plain(value):
+        raise ValueError(f"{_called(value)}, which no model needs")
 
 
 def inner_objects(model: BaseEstimator) -> Iterator[Any]:
-    """Yield every object inside a model once, the model first; trees are checked and left out."""
+    """Yield every object inside a model once, the model first."""
     seen: set[int] = set()
     pending = [model]
     while pending:
@@ -72,85 +91,127 @@ def inner_objects(model: BaseEstimator) -> Iterator[Any]:
             pending += _inner_values(value)
 
 
-def _inner_values(value: object) -> list[Any]:
+def _inner_values(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set):
         return list(value)
     if isinstance(value, np.ndarray):
-        return list(value.flat) if value.dtype == object else []
-    if isinstance(value, type | FunctionType):
-        return []  # what belongs to a type or a function is no part of a file
-    checked = check_trees(value)
-    return [v for name, v in getattr(value, "__dict__", {}).items() if name not in checked]
+        return list(np.ma.getdata(value).flat) if value.dtype == object else []
+    if isinstance(value, Stored):
+        return list(value.__getstate__().values())
+    if type(value) not in _trusted():
+        return []
+    return list(_attributes(value).values())
 
 
-def _check_callables(value: object) -> None:
-    """Refuse what can be called, except where a model has need of it and no prediction calls it.
-
-    That is: metrics in scorers and scores of columns, types of numbers where encoders and lists of
-    parameters have them, scorers in searches, losses in boosted trees, kernels in what is ours.
-    """
-    if isinstance(value, dict | list | tuple | set | np.ndarray):
-        held = {"": _inner_values(value)}
-    elif type(value) not in trusted_types():
-        return  # what an object of a trusted type made of its state, no part of a file
-    else:
-        held = {name: [inner] for name, inner in getattr(value, "__dict__", {}).items()}
-        thresholds = {"X_thresholds_", "y_thresholds_"}
-        if isinstance(value, IsotonicRegression) and thresholds <= set(held):
-            held.pop("f_", None)  # made anew from the thresholds, whatever a file says
-    for name, inner in held.items():
-        for one in inner:
-            if type(one) is Bunch and name not in _BUNCHES:
-                raise ValueError(f"a Bunch in a {type(value).__name__}, which has no need of it")
-            if callable(one) and not _may_be_held(value, name, one):
-                kind = one if isinstance(one, type) else type(one)
-                what = f"the type {kind.__name__}" if kind is one else f"a {kind.__name__}"
-                raise ValueError(f"{what} in a {type(value).__name__}, which might call it")
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that a file has."""
+    attributes: dict[str, Any] = dict(vars(value))
+    if isinstance(value, IsotonicRegression):
+        attributes.pop("f_", None)  # made anew from the thresholds, and in no file
+    return attributes
 
 
-def _may_be_held(owner: object, name: str, held: Any) -> bool:
-    if isinstance(held, type):
-        return name in _TYPES and held in number_types()
-    if type(held) not in trusted_types():
-        return name in _FUNCTIONS and held in allowed_functions()
-    match type(held).__module__:
-        case "sklearn.metrics._scorer":
-            return name in _SCORERS
-        case "sklearn._loss.loss":
-            return name in _LOSSES
-        case kernel if kernel.startswith("absentia."):
-            return not name or type(owner).__module__.startswith("absentia.")
-    return False
+@cache
+def _trusted() -> frozenset[type]:
+    return frozenset(trusted_types())
 
 
-def _check_truth_values(array: np.ndarray) -> None:
-    """Refuse truth values that are neither 0 nor 1 in memory: loops may count them by adding."""
-    if array.dtype == bool and np.ascontiguousarray(array).view(np.uint8).max(initial=0) > 1:
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is none of the objects that have attributes."""
+    if isinstance(value, type):
+        return value in number_types()
+    return (
+        type(value) in _PLAIN
+        or fits(value, "none | bool | int | float | str | dtype | bunch of estimator/str")
+        or type(value).__module__ in _COMPILED
+        or any(value is function for function in allowed_functions())
+    )
+
+
+def _called(value: object) -> str:
+    if isinstance(value, type):
+        return f"the type {value.__name__}"
+    return f"a {type(value).__name__}"
+
+
+def _check_attributes(value: Any) -> None:
+    """Refuse attributes that objects of this class are not known to have, and other kinds."""
+    kind: type = type(value)
+    known = known_attributes(kind)
+    parameters = parameter_names(kind)
+    for name, held in _attributes(value).items():
+        if callable(getattr(kind, name, None)):
+            raise ValueError(f"{kind.__name__} with {name} replaced")
+        if name in parameters:
+            if not is_parameter(name, held):
+                raise ValueError(f"{_called(held)} as the parameter {name} of {kind.__name__}")
+        elif name not in known:
+            raise ValueError(f"{kind.__name__} with {name}, which it is not known to have")
+        elif not fits(held, known[name]):
+            raise ValueError(
+                f"{kind.__name__} with {_called(held)} as {name}, expected {known[name]}"
+            )
+
+
+def _check_fields(value: Stored) -> None:
+    """Refuse parts of estimators among the fields of a value, which checks the rest itself."""
+    pending: list[Any] = list(value.__getstate__().values())
+    while pending:
+        held = pending.pop()
+        if isinstance(held, list | tuple | dict):
+            pending += _inner_values(held)
+        elif type(held) in _trusted() and not fits(held, "Stored | estimator"):
+            raise ValueError(f"{_called(held)} in {type(value).__name__}")
+
+
+def _check_estimator(value: BaseEstimator) -> None:
+    """Refuse parameters that ``fit`` would refuse, and what does not fit the columns."""
+    _check_jobs(value)
+    _check_parameters(value)
+    names, n_features = vars(value).get("feature_names_in_"), vars(value).get("n_features_in_")
+    if names is not None and n_features is not None and len(names) != n_features:
+        raise ValueError(f"{type(value).__name__} of {n_features} columns with {len(names)} names")
+    classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")
+    if n_classes is not None and np.atleast_1d(n_classes).tolist() != _lengths(classes):
+        raise ValueError(f"{type(value).__name__} of {shown(n_classes)} classes with other labels")
+    check_encoder(value)
+    check_trees(value)
+
+
+def _lengths(labels: Any) -> list[int]:
+    """Return the numbers of classes, one per output."""
+    return [len(own) for own in (labels if isinstance(labels, list) else [labels])]
+
+
+def _check_entries(array: np.ndarray) -> None:
+    """Refuse truth values that are neither 0 nor 1 in memory, and characters that are none."""
+    if array.dtype.char not in "?U" or not array.nbytes:
+        return
+    unit = np.uint8 if array.dtype == bool else np.dtype(np.uint32)
+    largest = np.ascontiguousarray(array).reshape(-1).view(unit).max()
+    if array.dtype == bool and largest > 1:
         raise ValueError("truth values that are neither true nor false")
-
-
-def _check_methods(value: object) -> None:
-    """Refuse attributes that would be called instead of a method."""
-    for name in vars(value):
-        if callable(getattr(type(value), name, None)):
-            raise ValueError(f"{type(value).__name__} with {name} replaced")
+    if array.dtype != bool and largest > _LAST_CHARACTER:
+        raise ValueError("text with characters that do not exist")
 
 
 def _check_parameters(value: BaseEstimator) -> None:
-    """Refuse an estimator without one of its parameters: another version wrote it.
+    """Refuse an estimator without one of its parameters, or with one out of its range.
 
-    The default that the class has is no substitute: a fitted kernel holds numbers where the
-    default says how to find them.
+    Without: another version wrote it. The default that the class has is no substitute: a fitted
+    kernel holds numbers where the default says how to find them.
     """
-    for name in value._get_param_names():
-        computed = isinstance(getattr(type(value), name, None), property)
-        if name not in vars(value) and not computed:
+    for name in parameter_names(type(value)):
+        if name not in vars(value):
             raise ValueError(
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
                 "library wrote it; train the model again with this one"
             )
+    # Of the class: a FrozenEstimator answers for the estimator that it holds.
+    if hasattr(type(value), "_parameter_constraints"):
+        value._validate_params()
 
 
 def _check_jobs(value: BaseEstimator) -> None:

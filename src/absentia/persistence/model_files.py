@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from sklearn.base import BaseEstimator
 
+from absentia.persistence.archive import clean_copy
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
 from absentia.persistence.trial_answers import check_answers
@@ -82,7 +83,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     with replaced(place) as draft:
         try:
             skops.dump(model, draft, compression=ZIP_DEFLATED, compresslevel=1)
-        except TypeError as error:  # from what takes part in pickling, such as a pandas frame
+        # From what takes part in pickling, such as a pandas frame, and from circles of references.
+        except (TypeError, RecursionError) as error:
             raise TypeError(
                 f"This {type(model).__name__} holds something that cannot be written to a file, "
                 f"such as a pandas frame ({error}). Fit it to an array of numbers (TableEncoder "
@@ -90,22 +92,17 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             ) from error
         with ZipFile(draft, "a", compression=ZIP_DEFLATED) as archive:
             archive.writestr(_MARK, json.dumps(mark))
-        with ZipFile(draft) as archive:
-            refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, float("inf"))
-        if refused:
-            raise TypeError(
-                f"This {type(model).__name__} holds {', '.join(refused)}, which load would refuse "
-                "to make from a file. Remove it, or use joblib, whose files run code when opened."
-            )
         try:
-            inner = list(inner_objects(model))  # checks the trees on its way
-        except ValueError as error:
-            raise TypeError(
-                f"This {type(model).__name__} holds {error}, which load would refuse."
-            ) from error
-        try:
+            with ZipFile(draft) as archive:
+                refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, float("inf"))
+            if refused:
+                raise TypeError(
+                    f"This {type(model).__name__} holds {', '.join(refused)}, which load would "
+                    "refuse to make from a file. Remove it, or use joblib, whose files run code "
+                    "when opened."
+                )
             check_contents(model)
-            check_answers(model, inner)
+            check_answers(model, list(inner_objects(model)))
         except ValueError as error:
             raise TypeError(f"load would refuse this model: {error}.") from error
 
@@ -161,9 +158,6 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any
                 "was not written by absentia.save. Files of other tools are read by those tools: "
                 "skops.io.load, joblib.load."
             ), None
-        mark = json.loads(_read_bounded(archive, _MARK, _LARGEST_MARK))
-        if mark["format"] != _FORMAT:
-            return _about_format(mark), None
         total = sum(info.file_size for info in archive.infolist())
         schema_size = archive.getinfo(_SCHEMA).file_size
         if total > max_bytes or schema_size > max_bytes // _SCHEMA_SHARE:
@@ -172,21 +166,15 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any
                 f"{max_bytes:,} and {max_bytes // _SCHEMA_SHARE:,} are allowed. If you trust the "
                 "file, call load with a larger max_bytes."
             ), None
-        schema = json.loads(archive.read(_SCHEMA))
-        # By this number skops chooses how to read nodes; earlier ways read other fields of them.
-        if schema["protocol"] != _protocol():
-            return (
-                f"is written in protocol {schema['protocol']!r} of skops, and the one that is "
-                f"installed writes {_protocol()}. Save the model again with it."
-            ), None
-        refused = refused_entries(schema, archive, max_bytes)
-    if refused:
-        return (
-            f"holds what is not trusted: {', '.join(refused)}. Nothing was loaded. If you know and "
-            "trust the file, skops.io.load lets you name types."
-        ), None
-    names = sorted({name for classes in allowed_classes().values() for name in classes})
-    model = skops.load(stream, trusted=names)
+        copy = clean_copy(archive)
+    with copy:
+        with ZipFile(copy) as archive:
+            refusal = _refusal(archive, max_bytes)
+        if refusal:
+            return refusal, None
+        names = sorted({name for classes in allowed_classes().values() for name in classes})
+        copy.seek(0)
+        model = skops.load(copy, trusted=names)
     if not isinstance(model, BaseEstimator):
         return f"holds a {type(model).__name__}, which is no estimator.", None
     check_contents(model)
@@ -194,11 +182,27 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any
     return "", model
 
 
-def _read_bounded(archive: ZipFile, name: str, most: int) -> bytes:
-    size = archive.getinfo(name).file_size
-    if size > most:
-        raise ValueError(f"{name} of {size:,} bytes")
-    return archive.read(name)
+def _refusal(archive: ZipFile, max_bytes: int) -> str:
+    """Return why nothing is made from an archive, or nothing."""
+    if archive.getinfo(_MARK).file_size > _LARGEST_MARK:
+        raise ValueError(f"{_MARK} of {archive.getinfo(_MARK).file_size:,} bytes")
+    mark = json.loads(archive.read(_MARK))
+    if mark["format"] != _FORMAT:
+        return _about_format(mark)
+    schema = json.loads(archive.read(_SCHEMA))
+    # By this number skops chooses how to read nodes; earlier ways read other fields of them.
+    if schema["protocol"] != _protocol():
+        return (
+            f"is written in protocol {schema['protocol']!r} of skops, and the one that is "
+            f"installed writes {_protocol()}. Save the model again with it."
+        )
+    refused = refused_entries(schema, archive, max_bytes)
+    if refused:
+        return (
+            f"holds what is not trusted: {', '.join(refused)}. Nothing was loaded. If you know and "
+            "trust the file, skops.io.load lets you name types."
+        )
+    return ""
 
 
 def _about_format(mark: dict[str, Any]) -> str:

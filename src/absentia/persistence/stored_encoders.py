@@ -1,9 +1,10 @@
 """Encoders that came out of a model file, checked before sparse matrices are made from them.
 
-``OneHotEncoder`` and ``MultiLabelBinarizer`` write the number of a column for every cell of a
-sparse matrix, and SciPy's loops follow these numbers without looking. They come from attributes, so
-what is checked here is that no cell can get a number beyond the columns. ``OneVsRestClassifier``
-writes numbers of rows, which come from the answers of other models, except for several classes.
+``OneHotEncoder`` writes the number of a column for every cell of a sparse matrix, and SciPy's loops
+follow these numbers without looking. They come from attributes, so what is checked here is that no
+cell can get a number beyond the columns. ``OneVsRestClassifier`` writes numbers of rows, which come
+from the answers of other models, except for several classes. ``TargetEncoder`` makes room for all
+columns and fills those that it has encodings for: the others would hold foreign memory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder, SplineTransformer
+from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 __all__ = ["check_encoder"]
 
@@ -35,16 +36,21 @@ def check_encoder(value: BaseEstimator) -> None:
     """
     if isinstance(value, OneHotEncoder) and "categories_" in vars(value):
         _check_one_hot(value)
-    if isinstance(value, SplineTransformer) and "bsplines_" in vars(value):
-        raise ValueError("SplineTransformer with splines, which cannot be kept in a file")
-    if isinstance(value, MultiLabelBinarizer):
-        _check_labels(vars(value).get("_cached_dict"))
+    if isinstance(value, TargetEncoder) and "encodings_" in vars(value):
+        _check_target_encoder(vars(value))
     if isinstance(value, OneVsRestClassifier) and "label_binarizer_" in vars(value):
         kind = getattr(value.label_binarizer_, "y_type_", None)
         if kind != "multiclass":
             raise ValueError(
                 f"OneVsRestClassifier of {kind!r} targets, which trusts the answers of its models"
             )
+
+
+def _check_target_encoder(state: dict[str, Any]) -> None:
+    per_column = len(state["classes_"]) if state["target_type_"] == "multiclass" else 1
+    found, n_features = len(state["encodings_"]), state["n_features_in_"]
+    if found != n_features * per_column or len(state["categories_"]) != n_features:
+        raise ValueError(f"TargetEncoder of {n_features} columns with {found} encodings")
 
 
 def _check_one_hot(encoder: OneHotEncoder) -> None:
@@ -102,11 +108,3 @@ def _is_dropped(drop: Any, n_groups: int) -> bool:
     if not isinstance(drop, int | np.integer) or not 0 <= drop < n_groups:
         raise ValueError(f"OneHotEncoder that drops category {drop!r} of {n_groups}")
     return True
-
-
-def _check_labels(numbers: Any) -> None:
-    """Check the numbers of labels that a binarizer keeps once it has been used."""
-    if numbers is None:
-        return
-    if not isinstance(numbers, dict) or set(numbers.values()) != set(range(len(numbers))):
-        raise ValueError("MultiLabelBinarizer with labels that are not numbered")

@@ -19,19 +19,16 @@ __all__ = ["check_trees", "tree_records"]
 #: Of ``TreePredictor``: bits of the categories that go left, 256 of them.
 _BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 _BITSET_WORDS = 8
-#: scikit-learn's class of the thresholds between the bins of histogram gradient boosting.
-_BIN_MAPPER = "_BinMapper"
 
 
 @cache
-def _kinds() -> tuple[Any, Any, Any, Any]:
-    """Return scikit-learn's classes that hold trees, imported when a file is read."""
+def _kinds() -> tuple[Any, Any, Any]:
+    """Return scikit-learn's classes that own trees, imported when a file is read."""
+    from sklearn.ensemble._forest import BaseForest
     from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
     from sklearn.tree import BaseDecisionTree
-    from sklearn.tree._tree import Tree
 
-    return BaseDecisionTree, Tree, BaseHistGradientBoosting, TreePredictor
+    return BaseDecisionTree, BaseForest, BaseHistGradientBoosting
 
 
 @cache
@@ -43,46 +40,41 @@ def tree_records() -> tuple[np.dtype[Any], ...]:
     return NODE_DTYPE, PREDICTOR_RECORD_DTYPE
 
 
-def check_trees(value: object) -> frozenset[str]:
-    """Check the trees that an estimator of scikit-learn owns; return the attributes they are in.
+def check_trees(value: BaseEstimator) -> None:
+    """Raise ValueError where the trees that an estimator of scikit-learn owns are none.
 
-    A tree trusts its owner to compare the number of columns, so a tree anywhere else is refused.
+    That its attributes are of the kinds that are known for them has been checked before.
 
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> from absentia.persistence.stored_trees import check_trees
     >>> stump = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> sorted(check_trees(stump))
-    ['tree_']
+    >>> check_trees(stump)
     >>> stump.n_features_in_ = 3
     >>> check_trees(stump)
     Traceback (most recent call last):
         ...
     ValueError: DecisionTreeRegressor of 3 columns with a tree of 1
     """
-    decision_tree, tree, boosting, predictor = _kinds()
-    if isinstance(value, tree | predictor):
-        raise ValueError("a tree outside of the estimators that use it")
-    if isinstance(value, BaseEstimator) and type(value).__name__ == _BIN_MAPPER:
-        raise ValueError("thresholds of boosted trees outside of the estimators that use them")
+    decision_tree, forest, boosting = _kinds()
     if isinstance(value, decision_tree) and "tree_" in vars(value):
         _check_tree(value)
-        return frozenset({"tree_"})
+    if isinstance(value, forest) and "estimators_" in vars(value):
+        _check_forest(value)
     if isinstance(value, boosting) and "_predictors" in vars(value):
         _check_boosting(value)
-        return frozenset({"_predictors", "_bin_mapper"})
-    return frozenset()
 
 
 def _check_tree(owner: BaseEstimator) -> None:
     tree, n_features = owner.tree_, vars(owner).get("n_features_in_")
-    if type(tree) is not _kinds()[1]:
-        raise ValueError(f"{type(owner).__name__} with a {type(tree).__name__} as its tree")
     if type(n_features) is not int or n_features != tree.n_features:
         raise ValueError(
             f"{type(owner).__name__} of {n_features!r} columns with a tree of {tree.n_features}"
         )
+    n_classes = np.atleast_1d(vars(owner).get("n_classes_", np.ones(tree.n_outputs, dtype=int)))
+    if not np.array_equal(n_classes, tree.n_classes):
+        raise ValueError(f"{type(owner).__name__} with a tree of other classes")
     if tree.node_count < 1:
         raise ValueError("a tree without nodes")
     left, right = tree.children_left, tree.children_right
@@ -96,41 +88,44 @@ def _check_tree(owner: BaseEstimator) -> None:
     _check_features(tree.feature[~is_leaf], n_features)
 
 
+def _check_forest(owner: BaseEstimator) -> None:
+    """Refuse trees of other columns, outputs or classes than the forest makes room for."""
+    shared = ("n_features_in_", "n_outputs_", "n_classes_")
+    sizes = [
+        [np.atleast_1d(vars(some).get(name)).tolist() for name in shared]
+        for some in (owner, *owner.estimators_)
+    ]
+    if any(found != sizes[0] for found in sizes):
+        raise ValueError(f"{type(owner).__name__} with trees of other columns or classes")
+
+
 def _check_boosting(owner: BaseEstimator) -> None:
     """Refuse boosted models that do not treat every column as a number, and broken trees."""
     n_features = vars(owner).get("n_features_in_")
     if type(n_features) is not int:
         raise ValueError(f"{type(owner).__name__} of {n_features!r} columns")
-    # Both change what the trees are given: codes of categories, and rows that nobody checked.
-    if vars(owner).get("_preprocessor", 0) is not None or "_in_fit" in vars(owner):
-        raise ValueError(f"{type(owner).__name__} with categorical columns or in the midst of fit")
-    mapper: Any = vars(owner).get("_bin_mapper")
-    # As a step of a pipeline it would look up columns in a list without asking how long that is;
-    # boosted trees only ask it which columns are categorical.
-    if type(mapper).__name__ != _BIN_MAPPER:
-        raise ValueError(f"{type(owner).__name__} without thresholds")
-    thresholds = vars(mapper).get("bin_thresholds_")
-    if type(thresholds) is not list or any(type(some) is not np.ndarray for some in thresholds):
-        raise ValueError(f"{type(owner).__name__} without lists of thresholds")
-    categorical = vars(mapper).get("is_categorical_")
+    # It changes what the trees are given: rows that nobody checked.
+    if "_in_fit" in vars(owner):
+        raise ValueError(f"{type(owner).__name__} in the midst of fit")
+    mapper = vars(owner).get("_bin_mapper")
+    categorical = None if mapper is None else vars(mapper).get("is_categorical_")
     require_array("is_categorical_", categorical, np.uint8, (n_features,))
     if np.any(categorical):
         raise ValueError(f"{type(owner).__name__} with categorical columns")
     stages = owner._predictors
-    if type(stages) is not list or any(type(stage) is not list for stage in stages):
-        raise ValueError(f"{type(owner).__name__} without lists of trees")
+    n_trees = vars(owner).get("n_trees_per_iteration_")
+    if any(len(stage) != n_trees for stage in stages):
+        raise ValueError(f"{type(owner).__name__} of {n_trees!r} trees per stage with others")
     for stage in stages:
         for predictor in stage:
             _check_predictor(predictor, n_features)
 
 
 def _check_predictor(predictor: Any, n_features: int) -> None:
-    if type(predictor) is not _kinds()[3] or set(vars(predictor)) != {"nodes", *_BITSETS}:
-        raise ValueError(f"a {type(predictor).__name__} in place of a tree")
-    nodes = predictor.nodes
+    nodes = vars(predictor).get("nodes")
     require_array("nodes", nodes, tree_records()[1], (None,))
     for name in _BITSETS:
-        require_array(name, getattr(predictor, name), np.uint32, (None, _BITSET_WORDS))
+        require_array(name, vars(predictor).get(name), np.uint32, (None, _BITSET_WORDS))
     if not len(nodes):
         raise ValueError("a tree without nodes")
     inner = nodes["is_leaf"] == 0

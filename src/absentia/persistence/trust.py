@@ -1,17 +1,18 @@
-"""What a model file may hold: which kinds of entries, and which classes in each.
+"""What a model file may hold: which kinds of entries, and which classes and attributes in each.
 
 skops describes a model as a tree of nodes. Some kinds of nodes call what they name (methods,
 operators, partial functions, constructors) or hold what compiled code follows without looking
-(sparse matrices); a model of absentia needs none of them, so they are refused as a kind. Of
-scikit-learn's estimators those are accepted whose predictions are plain array arithmetic in
-Python, and trees, forests and histogram gradient boosting, whose arrays
-:mod:`absentia.persistence.stored_trees` checks. The attributes of a support vector machine of
-libsvm or of a neighbour search go to compiled code that does not check them.
+(sparse matrices); a model of absentia needs none of them, so they are refused as a kind. Classes
+and attributes are refused unless they are known: scikit-learn's by a table
+(:mod:`absentia.persistence.known_estimators`, and of their parts,
+:mod:`absentia.persistence.known_parts`), absentia's estimators by their parameters and a table of
+what they learn (:mod:`absentia.persistence.known_machines`), its values by their fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
@@ -27,85 +28,23 @@ from sklearn.feature_selection import (
     mutual_info_regression,
 )
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils import all_estimators
 
+from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR
+from absentia.persistence.known_machines import LEARNED
+from absentia.persistence.known_parts import PARTS
 from absentia.tables.limited_steps import KeepsLimits
 from absentia.tables.stored import Stored
 
-__all__ = ["allowed_classes", "allowed_functions", "number_types", "trusted_types"]
+__all__ = [
+    "allowed_classes",
+    "allowed_functions",
+    "known_attributes",
+    "model_types",
+    "number_types",
+    "parameter_names",
+    "trusted_types",
+]
 
-#: Beginnings of the names of scikit-learn's estimators that predict by array arithmetic, or trees.
-_PLAIN_ESTIMATORS = (
-    "sklearn.calibration.",
-    "sklearn.compose.",
-    "sklearn.cross_decomposition.",
-    "sklearn.decomposition._factor_analysis.",
-    "sklearn.decomposition._fastica.",
-    "sklearn.decomposition._incremental_pca.",
-    "sklearn.decomposition._pca.",
-    "sklearn.decomposition._truncated_svd.",
-    "sklearn.discriminant_analysis.",
-    "sklearn.dummy.",
-    "sklearn.ensemble._bagging.",
-    "sklearn.ensemble._forest.",
-    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.",
-    "sklearn.ensemble._stacking.",
-    "sklearn.ensemble._voting.",
-    "sklearn.ensemble._weight_boosting.",
-    "sklearn.feature_selection.",
-    "sklearn.frozen.",
-    "sklearn.impute._base.",
-    "sklearn.impute._knn.",
-    "sklearn.isotonic.",
-    "sklearn.kernel_approximation.",
-    "sklearn.linear_model.",
-    "sklearn.model_selection.",
-    "sklearn.multiclass.",
-    "sklearn.multioutput.",
-    "sklearn.naive_bayes.",
-    "sklearn.pipeline.",
-    "sklearn.preprocessing.",
-    "sklearn.svm._classes.Linear",
-    "sklearn.tree._classes.",
-)
-#: What boosted trees minimise: a compiled class, and one without "Cy" that holds it.
-_LOSSES = (
-    "CyAbsoluteError",
-    "CyHalfBinomialLoss",
-    "CyHalfGammaLoss",
-    "CyHalfMultinomialLoss",
-    "CyHalfPoissonLoss",
-    "CyHalfSquaredError",
-    "CyPinballLoss",
-)
-#: Parts of those estimators, by module. Private names, which a version may not have.
-_PARTS = {
-    "sklearn._loss.link": (
-        "HalfLogitLink",
-        "IdentityLink",
-        "Interval",
-        "LogLink",
-        "LogitLink",
-        "MultinomialLogit",
-    ),
-    "sklearn._loss.loss": tuple(name.removeprefix("Cy") for name in _LOSSES),
-    "sklearn.calibration": ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling"),
-    "sklearn.ensemble._hist_gradient_boosting.binning": ("_BinMapper",),
-    "sklearn.ensemble._hist_gradient_boosting.predictor": ("TreePredictor",),
-    "sklearn.metrics._scorer": ("_PassthroughScorer", "_Scorer"),
-    "sklearn.model_selection._split": (
-        "GroupKFold",
-        "KFold",
-        "LeaveOneOut",
-        "RepeatedKFold",
-        "RepeatedStratifiedKFold",
-        "ShuffleSplit",
-        "StratifiedGroupKFold",
-        "StratifiedKFold",
-        "StratifiedShuffleSplit",
-        "TimeSeriesSplit",
-    ),
-}
 #: What a selection of columns names, and no prediction calls.
 _COLUMN_SCORES = (chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression)
 _NUMBERS = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
@@ -115,8 +54,8 @@ _PYTHON_NUMBERS = (bool, float, int, str)
 def trusted_types() -> list[type]:
     """Return the types whose objects a file may hold.
 
-    These are absentia's estimators, kernels and the values they carry, and scikit-learn's
-    estimators that predict by array arithmetic or by trees, with their parts. All of them are plain
+    These are absentia's estimators, kernels and the values they carry, and the estimators of
+    scikit-learn that absentia knows attribute by attribute, with their parts. All of them are plain
     holders of parameters and arrays; beside them a file holds NumPy's arrays and Python's
     containers, numbers and strings. Functions are not trusted, except scikit-learn's metrics and
     scores of columns, which a grid search and a selection of columns name.
@@ -128,26 +67,68 @@ def trusted_types() -> list[type]:
     >>> SVC in trusted_types()
     True
     """
-    return list(_trusted())
+    return [*model_types(), *_stored_values(Stored), *_tables()[1]]
 
 
 @cache
-def _trusted() -> tuple[type, ...]:
+def model_types() -> dict[type, None]:
+    """Return the estimators that may stand wherever a file needs one, in order."""
     import absentia  # here, because absentia itself imports this module
 
     kernels = import_module("absentia.kernels")
     public = [getattr(absentia, name) for name in absentia.__all__]
     public += [getattr(kernels, name) for name in kernels.__all__]
     ours = [k for k in public if isinstance(k, type) and issubclass(k, BaseEstimator)]
-    ours.append(KeepsLimits)  # a step of the members of automatic machines
-    plain = [kind for _, kind in all_estimators() if _name(kind).startswith(_PLAIN_ESTIMATORS)]
-    parts = [
-        getattr(import_module(module), name)
-        for module, names in _PARTS.items()
-        for name in names
-        if hasattr(import_module(module), name)
-    ]
-    return tuple(dict.fromkeys([*ours, *_stored_values(Stored), *plain, *parts]))
+    # A step of the members of automatic machines.
+    return dict.fromkeys([*ours, KeepsLimits, *_tables()[0]])
+
+
+@cache
+def _tables() -> tuple[dict[type, Mapping[str, str]], dict[type, Mapping[str, str]]]:
+    """Return the attributes of scikit-learn's estimators, and those of their parts, by class."""
+    estimators: dict[type, Mapping[str, str]] = {
+        getattr(import_module(f"sklearn.{module}"), name): attributes
+        for module, classes in ESTIMATORS.items()
+        for name, attributes in classes.items()
+    }
+    parts: dict[type, Mapping[str, str]] = {
+        getattr(import_module(module), name): attributes
+        for module, classes in PARTS.items()
+        for name, attributes in classes.items()
+        if hasattr(import_module(module), name)  # private: a version may not have it
+    }
+    return estimators, parts
+
+
+@cache
+def known_attributes(kind: type) -> Mapping[str, str]:
+    """Return the kinds of the attributes that an object of a trusted type may have, by name.
+
+    Parameters are not among them (:func:`parameter_names`). The fields of a value have no kind
+    here: it checks them itself.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import MaxAbsScaler
+    >>> known_attributes(MaxAbsScaler)["max_abs_"]
+    'floats[1]'
+    """
+    if issubclass(kind, Stored):
+        return dict.fromkeys((field.name for field in fields(kind)), "")  # type: ignore[arg-type]
+    shared = EVERY_ESTIMATOR if issubclass(kind, BaseEstimator) else {}
+    estimators, parts = _tables()
+    own = estimators.get(kind) or parts.get(kind)
+    if own is None:
+        own = {} if kind.__module__.startswith("sklearn.") else LEARNED
+    return {**shared, **own}
+
+
+def parameter_names(kind: type) -> list[str]:
+    """Return the names of the parameters that an estimator keeps as attributes."""
+    if not issubclass(kind, BaseEstimator):
+        return []
+    names: list[str] = kind._get_param_names()  # type: ignore[attr-defined]
+    return [name for name in names if not isinstance(getattr(kind, name, None), property)]
 
 
 def _stored_values(kind: type) -> list[type]:
@@ -189,7 +170,7 @@ def allowed_classes() -> dict[str, frozenset[str]]:
         "JsonNode": frozenset({"builtins.str"}),
         "TypeNode": frozenset({*(_name(kind) for kind in _PYTHON_NUMBERS), *numbers}),
         "FunctionNode": frozenset(_name(function) for function in allowed_functions()),
-        "ObjectNode": frozenset(_name(kind) for kind in _trusted()),
+        "ObjectNode": frozenset(_name(kind) for kind in trusted_types()),
         "NdArrayNode": frozenset({"numpy.ndarray", *numbers}),
         "MaskedArrayNode": frozenset(arrays),
         "DTypeNode": frozenset({"numpy.dtype"}),
@@ -198,7 +179,10 @@ def allowed_classes() -> dict[str, frozenset[str]]:
         ),
         "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
         "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-        "LossNode": frozenset(f"sklearn._loss._loss.{name}" for name in _LOSSES),
+        "LossNode": frozenset(
+            f"sklearn._loss._loss.{attributes['closs']}"
+            for attributes in PARTS["sklearn._loss.loss"].values()
+        ),
     }
 
 

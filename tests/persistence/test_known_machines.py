@@ -1,0 +1,96 @@
+"""The table of what absentia's estimators learn: nothing is missing, nothing superfluous."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+
+import absentia
+from absentia.kernels import Kernel
+from absentia.persistence.contents import check_contents, inner_objects
+from absentia.persistence.known_estimators import EVERY_ESTIMATOR
+from absentia.persistence.known_machines import LEARNED
+from absentia.persistence.trust import parameter_names
+from absentia.tables.limited_steps import KeepsLimits
+from machines.contract import table, targets_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def estimators():
+    public = [getattr(absentia, name) for name in absentia.__all__]
+    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
+    return [kind for kind in kinds if not issubclass(kind, Kernel)]
+
+
+def quick(kind, **options):
+    """Return an estimator with little to do."""
+    wrapped = (
+        absentia.KernelRidge() if "Regressor" in kind.__name__ else absentia.LogisticRegression()
+    )
+    model = kind(wrapped) if "estimator" in signature(kind).parameters else kind()
+    little = {"gammas": (0.3,), "cv": 2, "n_components": 2, "n_clusters": 2, "n_draws": 4}
+    little |= {"members": ("boosting", "beliefs"), "n_splits": 2, "n_repeats": 1, **options}
+    known = model.get_params(deep=False)
+    return model.set_params(**{name: value for name, value in little.items() if name in known})
+
+
+def specimens():
+    X, y = table(), targets_of("classes")
+    words = np.array(["no", "yes"])[(y == y[0]).astype(int)]
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame["word"] = np.array(["u", "v", "w"])[np.arange(len(X)) % 3]
+    for kind in estimators():
+        yield quick(kind).fit(X, y)
+    for kind in (absentia.SVC, absentia.LogisticRegression, absentia.AutoClassifier):
+        yield quick(kind).fit(frame, words)
+    yield absentia.SVC(density="mixed").fit(frame, words)
+    yield absentia.SVC(density=absentia.GaussianDensity(margins="normal-scores")).fit(X, y)
+    yield absentia.KernelPCA(n_components=2, fit_inverse_transform=True, kernel="linear").fit(
+        np.nan_to_num(X)
+    )
+    yield absentia.FourierFeatures(n_components=6, mask_weight=0.1, gamma=0.3).fit(X)
+    yield absentia.LargeScaleRidge(n_components=8).fit(X, y.astype(float))
+    yield absentia.TableEncoder().fit(frame)
+    yield KeepsLimits(absentia.FourierFeatures(n_components=4)).fit(X)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """Check every specimen; return the names of what was found in absentia's estimators."""
+    found = set()
+    for model in specimens():
+        check_contents(model)
+        for value in inner_objects(model):
+            if isinstance(value, BaseEstimator) and type(value).__module__.startswith("absentia."):
+                found |= set(vars(value)) - set(parameter_names(type(value)))
+    return found
+
+
+def test_what_fit_leaves_behind_is_known_and_all_of_it_occurs(learned):
+    # Of a search for the uncertainty of a robust machine, and of fits in several steps.
+    rare = {"tau_scores_"}
+    assert set(LEARNED) - learned <= rare
+    assert learned <= set(LEARNED) | set(EVERY_ESTIMATOR)
+
+
+def test_an_attribute_that_no_fit_leaves_behind_is_refused():
+    machine = absentia.SVC().fit(table(), targets_of("classes"))
+    machine.extra_ = 1.0
+    with pytest.raises(ValueError, match="SVC with extra_, which it is not known to have"):
+        check_contents(machine)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dual_coef_", [1.0]), ("beliefs_", absentia.SVC()), ("kernel_", "rbf"), ("classes_", {1, 2})],
+)
+def test_other_kinds_of_values_are_refused(name, value):
+    machine = absentia.SVC().fit(table(), targets_of("classes"))
+    setattr(machine, name, value)
+    with pytest.raises(ValueError, match=f"as {name}, expected"):
+        check_contents(machine)
