@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from absentia.cli.learning import AUTOMATIC, TRAINABLE, fit, new_model, predictions, written_with
+from absentia.cli.learning import AUTOMATIC, TRAINABLE, check_reach, fit, new_model, written_with
 from absentia.comparators import registry
 from absentia.evaluation.learning_table import split_target
 from absentia.evaluation.methods import METHODS
@@ -50,5 +50,6 @@ def test_a_value_too_far_away_is_named_as_the_table_has_it():
     model = new_model("regression", "genrbf")
     fit(model, split_target(frame, "y", "regression"))
     rows = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1e308]})
-    with pytest.raises(ValueError, match=r"Row 2 has 1e\+308 in column 'b'"):
-        predictions(model, rows)
+    for column in (rows["b"], pd.Series(["<0.5", "1e308"])):  # text, where another cell is a limit
+        with pytest.raises(ValueError, match=r"Row 2 has 1e\+308 in column 'b'"):
+            check_reach(model.regressor_, rows.assign(b=column))

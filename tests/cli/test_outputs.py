@@ -1,5 +1,6 @@
 """Nothing is overwritten unasked, files appear whole, and the place is checked before training."""
 
+import gc
 import os
 
 import numpy as np
@@ -159,6 +160,49 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path):
     (ours.path / "mine.csv").write_text("1")
     with pytest.raises(ValueError, match=r"such as mine\.csv"):
         files.check_folder(ours.path)
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("moved", [0, 1])
+def test_a_report_that_was_stopped_is_written_again(tmp_path, monkeypatch, before, moved):
+    """At any moment: the page lists what is written and what is replaced."""
+    import pandas as pd
+
+    from absentia.cli import files
+    from absentia.reports import report_folder
+    from absentia.reports.report_page import Page
+
+    def report(number):
+        folder = report_folder.ReportFolder(tmp_path)
+        for name in ("scores", "cells"):
+            folder.table(pd.DataFrame({"a": [number]}), name)
+        folder.page(Page("Results"))
+
+    if before:
+        report(1)
+    left = iter([False] * moved)
+    monkeypatch.setattr(report_folder, "os", Stopping(left))
+    with pytest.raises(KeyboardInterrupt):
+        report(2)
+    monkeypatch.undo()
+    files.check_folder(tmp_path)
+    report(3)
+    files.check_folder(tmp_path)
+    assert (tmp_path / "cells.csv").read_text() == "a\n3\n"
+    gc.collect()  # drafts of a report that was given up
+    assert not list(tmp_path.glob(".report.*"))
+
+
+class Stopping:
+    """``os``, whose ``replace`` is interrupted after some calls."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def replace(self, *paths):
+        if next(self.calls, True):
+            raise KeyboardInterrupt
+        os.replace(*paths)
 
 
 def test_a_page_that_lists_no_files_is_no_reports(tmp_path):

@@ -44,3 +44,9 @@ def test_a_share_that_leaves_out_a_class_is_refused_by_the_rows_it_keeps(share):
     table = split_target(frame, "y")
     with pytest.raises(ValueError, match=r"keeps \d+ of 30 rows.*a row of each of the 3 classes"):
         table.held_out(share)
+
+
+def test_a_share_that_leaves_too_few_rows_of_a_class_is_refused():
+    frame = pd.DataFrame({"a": range(300), "y": ["p", "q", "r"] * 100})
+    with pytest.raises(ValueError, match=r"leaves [1-4] rows of a class to train on, of which 5"):
+        split_target(frame, "y").held_out(0.96)

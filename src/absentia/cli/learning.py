@@ -33,6 +33,7 @@ __all__ = [
     "AUTOMATIC",
     "TRAINABLE",
     "as_dataset",
+    "check_reach",
     "fit",
     "load_model",
     "new_model",
@@ -212,8 +213,7 @@ def predictions(
     model: BaseEstimator, frame: pd.DataFrame, *, probabilities: bool = False
 ) -> dict[str, np.ndarray]:
     """Return the predictions by the name of their column, probabilities of the classes too."""
-    pipeline = pipeline_of(model)
-    _check_reach(pipeline, frame)
+    pipeline_of(model)
     if not probabilities:
         return {"prediction": np.asarray(model.predict(frame)).ravel()}
     if not hasattr(model, "predict_proba"):
@@ -226,16 +226,17 @@ def predictions(
     return found | {f"probability_{c}": p for c, p in zip(model.classes_, chances.T, strict=True)}
 
 
-def _check_reach(pipeline: Pipeline, frame: pd.DataFrame) -> None:
+def check_reach(pipeline: Pipeline, frame: pd.DataFrame) -> None:
     """Refuse values that no machine reaches, by the names and in the units of the table."""
+    import pandas as pd
+
     for name in pipeline.named_steps["encode"].columns_:
-        column = frame.get(name)
-        if column is not None and column.dtype.kind == "f":
-            values = np.abs(column.to_numpy())
-            far = np.flatnonzero((values > FARTHEST) & (values < np.inf))
-            if len(far):
-                row = int(far[0])
-                raise ValueError(too_far(row + 1, float(column.iloc[row]), str(name)))
+        if name not in frame.columns or frame[name].dtype.kind not in "fO":
+            continue
+        numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+        far = np.flatnonzero((np.abs(numbers) > FARTHEST) & np.isfinite(numbers))
+        if len(far):
+            raise ValueError(too_far(int(far[0]) + 1, float(numbers[far[0]]), str(name)))
 
 
 def written_with(

@@ -217,11 +217,13 @@ def ask(
 def _model_and_rows(model: Path, file: str) -> tuple[BaseEstimator, pd.DataFrame]:
     """Load a model and the rows to ask it about, with a note about columns that are not there."""
     from absentia.cli.files import read_table
-    from absentia.cli.learning import load_model, pipeline_of
+    from absentia.cli.learning import check_reach, load_model, pipeline_of
 
     fitted = load_model(model, say)
     frame = read_table(file, say)
-    encoder = pipeline_of(fitted).named_steps["encode"]
+    pipeline = pipeline_of(fitted)
+    check_reach(pipeline, frame)
+    encoder = pipeline.named_steps["encode"]
     absent = encoder.absent_columns(frame)
     if absent:
         say(f"Not in {file}, so missing in every row: {', '.join(absent)}.")

@@ -66,7 +66,21 @@ class LearningTable:
         train, held = train_test_split(
             np.arange(n), test_size=share, random_state=seed, stratify=classes
         )
-        return self._rows(train), self._rows(held)
+        left = self._rows(train)
+        if left.fewest < _FEWEST_OF_A_CLASS <= self.fewest:
+            what = "rows" if classes is None else "rows of a class"
+            raise ValueError(
+                f"A share of {share:g} leaves {left.fewest} {what} to train on, of which "
+                f"{_FEWEST_OF_A_CLASS} are needed for cross-validation: keep fewer."
+            )
+        return left, self._rows(held)
+
+    @property
+    def fewest(self) -> int:
+        """How many rows the rarest class has; all rows where there are none."""
+        if self.task != "classification":
+            return len(self.target)
+        return int(np.unique(self.target, return_counts=True)[1].min())
 
     def _rows(self, rows: np.ndarray) -> LearningTable:
         return replace(self, features=self.features.iloc[rows], target=self.target[rows])

@@ -1,15 +1,21 @@
 """The folder of a report: a page, and its tables and pictures beside it.
 
-The page lists the digests of the files that were written with it, so that a later report replaces
-those and nothing else: neither a file of somebody else nor one that was changed since.
+The page lists the digests of the files that belong to it, so that a later report replaces those and
+nothing else: neither a file of somebody else nor one that was changed since. Files are drafted
+first, then the page is written, then they take their places; the page lists what they replace, too,
+so that a report which is stopped at any moment can be written again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import tempfile
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from absentia.reports.report_page import Page, is_page_of_ours
 from absentia.reports.safe_text import show_text_literally, write_csv
@@ -40,7 +46,7 @@ _PNG_DPI = 144
 
 
 class ReportFolder:
-    """Writes the parts of a report, the page last.
+    """Collects the parts of a report, and puts them into a folder all at once.
 
     Parameters
     ----------
@@ -50,33 +56,38 @@ class ReportFolder:
 
     def __init__(self, path: Path):
         self.path = path
-        self._written: list[Path] = []
+        path.mkdir(parents=True, exist_ok=True)
+        self._drafts = Path(tempfile.mkdtemp(dir=path, prefix=".report."))
+        self._remove_drafts = finalize(self, rmtree, self._drafts, ignore_errors=True)
+        self._names: list[str] = []
 
     def table(self, frame: pd.DataFrame, name: str) -> None:
-        """Write a pandas frame as CSV, under one of the names in ``TABLES``."""
+        """Add a pandas frame as CSV, under one of the names in ``TABLES``."""
         if name not in TABLES:
             raise ValueError(f"A report has no table {name!r}.")
-        write_csv(frame, self._new(f"{name}.csv"))
+        write_csv(frame, self._draft(f"{name}.csv"))
 
     def picture(self, figure: Figure, name: str) -> None:
-        """Write a figure as PNG, under a name that is safe for files."""
+        """Add a figure as PNG, under a name that is safe for files."""
         show_text_literally(figure)
-        with replaced(self._new(f"{name}.png")) as draft:
-            figure.savefig(draft, dpi=_PNG_DPI)
+        figure.savefig(self._draft(f"{name}.png"), dpi=_PNG_DPI)
 
     def page(self, page: Page) -> Path:
-        """Write the page, which lists all that was written before."""
-        page.files = {path.name: _digest(path) for path in self._written}
+        """Write the page and all that was added before."""
+        for name in self._names:
+            both = [path for path in (self._drafts / name, self.path / name) if path.is_file()]
+            page.files[name] = " ".join(_digest(path) for path in both)
         path = self.path / _PAGE
         with replaced(path) as draft:
             draft.write_text(page.render(), encoding="utf-8")
+        for name in self._names:
+            os.replace(self._drafts / name, self.path / name)
+        self._remove_drafts()
         return path
 
-    def _new(self, name: str) -> Path:
-        self.path.mkdir(parents=True, exist_ok=True)
-        path = self.path / name
-        self._written.append(path)
-        return path
+    def _draft(self, name: str) -> Path:
+        self._names.append(name)
+        return self._drafts / name
 
 
 def files_of_others(folder: Path) -> list[Path]:
@@ -88,10 +99,14 @@ def files_of_others(folder: Path) -> list[Path]:
     page = folder / _PAGE
     if not page.is_file() or not is_page_of_ours(page):
         return found
-    listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="(\w+)"', _head(page)))
+    listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="([\w ]+)"', _head(page)))
     if not listed:
         return found
-    return [path for path in found if path != page and listed.get(path.name) != _digest(path)]
+    return [
+        path
+        for path in found
+        if path != page and _digest(path) not in listed.get(path.name, "").split()
+    ]
 
 
 def _head(page: Path) -> str:
