@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info
 
 import absentia
 from absentia.cli import main
+from absentia.cli.files import read_table
 from absentia.evaluation import comparison
 from absentia.evaluation.running import runner
 from absentia.evaluation.running.cells import Score
@@ -257,3 +258,19 @@ def test_a_contest_stopped_before_it_began_does_not_take_the_results_of_another(
         assert main(command) == 130
     assert main(command) == 0
     assert len(done) == 20
+
+
+def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):
+    pytest.importorskip("openpyxl")
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame({"a ": [1.0, 2.0], " b": ["x", "y"]})
+    table.to_excel(tmp_path / "t.xlsx", index=False)
+    table.to_parquet(tmp_path / "t.parquet", index=False)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for ending in ("xlsx", "parquet", "csv"):
+        assert list(read_table(str(tmp_path / f"t.{ending}")).columns) == ["a", "b"]
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a "])
+    twice.to_excel(tmp_path / "t.xlsx", index=False)
+    notes = []
+    assert list(read_table(str(tmp_path / "t.xlsx"), notes.append).columns) == ["a", "a "]
+    assert notes == ["The name 'a' comes 2 times: the later ones are 'a.1'..."]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from absentia.reports.report_folder import TABLES, files_of_others
 from absentia.reports.safe_text import printable
-from absentia.tables.files.delimited import read_delimited
+from absentia.tables.files.delimited import column_names, note_repeated, read_delimited
 from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
     if name.endswith((*_PARQUET_ENDINGS, *_EXCEL_ENDINGS)):
         binary = name.endswith(_PARQUET_ENDINGS)
         frame = _read_parquet(path) if binary else _read_excel(path, note)
-        frame.columns = [str(column) for column in frame.columns]
+        frame.columns = column_names(frame)
         return frame
     if not name.endswith(_TEXT_ENDINGS):
         old = " Save it as .xlsx or .csv first." if name.endswith((".xls", ".ods")) else ""
@@ -170,7 +170,8 @@ def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
     try:
         with pd.ExcelFile(path, engine="openpyxl") as book:
             first, *others = book.sheet_names
-            frame = book.parse(first, na_values=["?"])
+            frame = pd.read_excel(book, sheet_name=first, na_values=["?"])
+            header = pd.read_excel(book, sheet_name=first, header=None, nrows=1)
     except ImportError:
         raise ImportError(
             "Excel files need openpyxl: pip install 'absentia[excel]', or save the table as CSV."
@@ -179,6 +180,7 @@ def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
         raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
     if not len(frame):
         raise ValueError(f"The first sheet of {path}, {first!r}, has no rows.")
+    note_repeated([name for name in header.iloc[0] if isinstance(name, str)], note)
     if others:
         note(f"Only the first of {len(others) + 1} sheets was read: {first}.")
     return frame

@@ -13,7 +13,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from absentia.tables.phrases import counted
@@ -21,7 +21,7 @@ from absentia.tables.phrases import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_csv", "read_delimited"]
+__all__ = ["column_names", "note_repeated", "read_csv", "read_delimited"]
 
 _SEPARATORS = ",;\t|"
 #: UTF-32 before UTF-16: the mark of the one begins with that of the other.
@@ -77,16 +77,21 @@ def read_delimited(
     frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
     if not len(frame):
         raise ValueError(f"{source} has a header and no rows.")
-    _note_repeated(header, separator, note)
-    names = [str(name).strip() for name in frame.columns]
-    if len(set(names)) == len(names):
-        frame.columns = names
+    note_repeated(next(csv.reader([header.strip()], delimiter=separator), []), note)
+    frame.columns = column_names(frame)
     return frame
 
 
-def _note_repeated(header: str, separator: str, note: Callable[[str], None]) -> None:
+def column_names(frame: pd.DataFrame) -> list[str]:
+    """Return the names of columns without the blanks around them, unless two become the same."""
+    names = [str(name) for name in frame.columns]
+    stripped = [name.strip() for name in names]
+    return stripped if len(set(stripped)) == len(stripped) else names
+
+
+def note_repeated(header: Sequence[object], note: Callable[[str], None]) -> None:
     """Say which names came more than once; pandas adds a number to the later ones."""
-    names = [name.strip() for name in next(csv.reader([header.strip()], delimiter=separator), [])]
+    names = [str(name).strip() for name in header]
     repeated = list(dict.fromkeys(name for name in names if name and names.count(name) > 1))
     for name in repeated:
         note(f"The name {name!r} comes {names.count(name)} times: the later ones are '{name}.1'...")
