@@ -38,6 +38,8 @@ _TWISTER_NUMBERS = 624
 _LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
+#: Estimators inside each other: scikit-learn asks each of them for those inside it, several times.
+_MOST_NESTED = 10
 _PLAIN = (type(None), bool, int, float, str, slice, dict, list, tuple, set)
 #: Where scikit-learn's compiled parts of models are, which have no attributes of Python's.
 _COMPILED = ("sklearn._loss._loss", "sklearn.tree._tree")
@@ -55,6 +57,8 @@ def check_contents(model: BaseEstimator) -> None:
     inner = list(inner_objects(model))
     for value in inner:
         _check_kinds(value)
+    if _nesting(model, {}) > _MOST_NESTED:
+        raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
     # What follows looks into objects inside of others, whose kinds are known by now.
     for value in inner:
         if isinstance(value, Stored):
@@ -89,6 +93,15 @@ def inner_objects(model: BaseEstimator) -> Iterator[Any]:
             seen.add(id(value))
             yield value
             pending += _inner_values(value)
+
+
+def _nesting(value: Any, known: dict[int, int]) -> int:
+    """Return how many estimators stand inside each other, the value counted."""
+    if id(value) not in known:
+        known[id(value)] = 0  # of an object inside itself
+        deepest = max((_nesting(inner, known) for inner in _inner_values(value)), default=0)
+        known[id(value)] = deepest + isinstance(value, BaseEstimator)
+    return known[id(value)]
 
 
 def _inner_values(value: Any) -> list[Any]:
