@@ -126,6 +126,11 @@ class Beliefs(Stored, ShownBeliefs):
                 f"Beliefs about {d} columns with {k} components have patterns, covariances and a "
                 f"prior about {columns} columns, and covariances of {table.n_components}."
             )
+        # The prior has as many as its weights; arrays without rows may say any number.
+        if k not in (1, self.prior.n_components):
+            raise ValueError(
+                f"Beliefs with {k} components, {self.prior.n_components} in the prior."
+            )
         table.validate_groups(self.patterns, self.group_of_row)
         if self.codes is not None or self.prior.probabilities:
             check_codes(self.codes, n, self.prior.n_categories)

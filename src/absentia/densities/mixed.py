@@ -291,7 +291,7 @@ converged_, n_features_in_, feature_names_in_
 
     def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
         """Put numbers and the values of categories into the order of the table's columns."""
-        out = np.empty((len(numbers), len(self.columns_)))
+        out = np.full((len(numbers), len(self.columns_)), np.nan)
         place = {column: at for at, column in enumerate(self.columns_)}
         for at, column in enumerate(self.number_columns_):
             out[:, place[column]] = numbers[:, at]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.predictions.row_format import nearest
+from absentia.predictions.row_format import nearest, polars_type, require_type_name
 from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading
 from absentia.tables.columns.words import Words
@@ -95,6 +95,10 @@ class PlannedFormat(Stored):
             self._require_type(name, KeptObjects if name == "constants" else tuple)
             if len(getattr(self, name)) != n:
                 raise ValueError(f"PlannedFormat.{name} must have one entry per column.")
+        if self.kind not in ("pandas", "polars"):
+            raise ValueError(f"PlannedFormat of {self.kind!r}.")
+        for dtype in self.dtypes:
+            require_type_name(self.kind, dtype)
         for kept in (*self.levels, *self.words, self.constants):
             if not isinstance(kept, KeptObjects):
                 raise ValueError(f"PlannedFormat with a {type(kept).__name__} for values.")
@@ -230,7 +234,7 @@ class PlannedFormat(Stored):
             return polars.Series(
                 name, list(cells), dtype=polars.Enum(self.levels[j].cells().tolist())
             )
-        wanted = getattr(polars, dtype, None)
+        wanted = polars_type(dtype)
         if cells.dtype.kind != "f":
             series = polars.Series(name, list(cells))
             return series if wanted is None or series.is_null().all() else series.cast(wanted)

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.parameters import shown
 from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables.kept_frames import is_type_of_columns
 from absentia.tables.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["RowFormat", "nearest"]
+
+
+#: Names of polars' types; an attribute of another name may be anything.
+_POLARS_TYPES = frozenset(
+    [f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64, 128)]
+    + ["Boolean", "Categorical", "Date", "Datetime", "Decimal", "Duration", "Object", "String"]
+    + ["Time", "Utf8"]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +50,7 @@ class RowFormat(Stored):
         self._require_type("names", tuple)
         self._require_type("dtypes", tuple)
         for name in self.dtypes:
-            if not isinstance(name, str):
-                raise ValueError(f"RowFormat with a {type(name).__name__} for the name of a type.")
+            require_type_name(self.kind, name)
         if not known or len(self.dtypes) != (1 if self.kind == "array" else len(self.names)):
             raise ValueError(f"RowFormat of {self.kind!r} with {len(self.dtypes)} types.")
 
@@ -96,7 +105,7 @@ class RowFormat(Stored):
         frame = polars.DataFrame(values, schema=list(self.names)).fill_nan(None)
         casts = []
         for name, dtype_name in zip(self.names, self.dtypes, strict=True):
-            column, dtype = polars.col(name), getattr(polars, dtype_name, None)
+            column, dtype = polars.col(name), polars_type(dtype_name)
             if dtype is None:
                 continue
             if dtype == polars.Boolean:
@@ -107,6 +116,21 @@ class RowFormat(Stored):
             elif dtype.is_numeric():
                 casts.append(column.cast(dtype))
         return frame.with_columns(casts)
+
+
+def require_type_name(kind: str, name: object) -> None:
+    """Raise ValueError for the name of a type that nobody should be asked to look up."""
+    if kind == "array":
+        known = name in ("float32", "float64")
+    else:
+        known = is_type_of_columns(name) if kind == "pandas" else isinstance(name, str)
+    if not known:
+        raise ValueError(f"The type {shown(name)} of a column is not known.")
+
+
+def polars_type(name: str) -> Any:
+    """Return the type of polars of that name; None for one with arguments, or not of polars."""
+    return getattr(import_module("polars"), name, None) if name in _POLARS_TYPES else None
 
 
 def _pandas_name(dtype: Any) -> str:

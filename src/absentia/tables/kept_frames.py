@@ -24,7 +24,7 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KeptFrame", "KeptObjects"]
+__all__ = ["KeptFrame", "KeptObjects", "is_type_of_columns"]
 
 #: Names of the types of columns: numbers and dates, with a time zone or without.
 _NUMBERS = re.compile(
@@ -307,6 +307,12 @@ def _require_dtype(name: object, known: re.Pattern[str]) -> Any:
         return pd.api.types.pandas_dtype(name)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"A column of the type {name!r}: {error}") from error
+
+
+def is_type_of_columns(name: object) -> bool:
+    """Return whether pandas may be asked for the type of this name, which a file brought."""
+    known = isinstance(name, str) and (_NUMBERS.fullmatch(name) or _OBJECTS.fullmatch(name))
+    return bool(known) or name == "category"
 
 
 def _require_codes(codes: object, lowest: int, size: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from absentia.tables.constant_columns import is_constant
 from absentia.tables.normal_scores import ScoreCurve
 from absentia.tables.reading import FloatArray, IntArray
-from absentia.tables.stored import Stored
+from absentia.tables.stored import InconsistentError, Stored
 from absentia.tables.table import Table
 
 __all__ = ["Margins"]
@@ -84,6 +84,10 @@ class Margins(Stored):
         return self._mapped(scores, "backward")
 
     def _mapped(self, values: FloatArray, direction: str) -> FloatArray:
+        if values.shape[-1] != len(self.curves):
+            raise InconsistentError(
+                f"Margins of {len(self.curves)} columns for {values.shape[-1]} columns."
+            )
         out = np.empty(values.shape)
         for j, curve in enumerate(self.curves):
             out[..., j] = getattr(curve, direction)(values[..., j])

@@ -42,6 +42,7 @@ def indicators(codes: IntArray, n_categories: tuple[int, ...]) -> Any:
     csr_array of shape (n_samples, sum(n_categories))
         Columns of one table column stand together.
     """
+    check_codes(codes, len(codes), n_categories)  # SciPy follows them without asking
     observed = codes >= 0
     starts = np.cumsum((0, *n_categories))
     places = (codes + starts[:-1])[observed]

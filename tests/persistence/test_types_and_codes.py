@@ -1,0 +1,84 @@
+"""Names of types are not looked up, and codes not followed, that a file could have made up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from absentia import GaussianDensity, MixedDensity
+from absentia.beliefs import Beliefs
+from absentia.beliefs.priors.categories import indicators
+from absentia.predictions.row_format import RowFormat, polars_type, require_type_name
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("pandas", "datetime64[ns, dateutil//tmp/zone]"),
+        ("pandas", "S15000000"),
+        ("pandas", 1),
+        ("array", "S15000000"),
+        ("array", "float16"),
+        ("polars", 2),
+        ("other", "float64"),
+    ],
+)
+def test_types_that_nobody_should_look_up_are_refused(kind, dtype):
+    with pytest.raises(ValueError, match=r"RowFormat of|is not known"):
+        RowFormat(kind, () if kind == "array" else ("a",), (dtype,)).validate()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "Float32", "category", "object", "double[pyarrow]", "datetime64[ns, UTC]"]
+)
+def test_types_of_columns_are_known(dtype):
+    require_type_name("pandas", dtype)
+
+
+def test_polars_is_asked_for_types_only():
+    polars = pytest.importorskip("polars")
+    assert polars_type("Int64") is polars.Int64
+    assert polars_type("read_csv") is None
+    assert polars_type("Datetime(time_unit='us')") is None
+
+
+@pytest.mark.parametrize("code", [3, 5_000_000, -2])
+def test_codes_beyond_the_categories_are_not_followed(code):
+    with pytest.raises(ValueError, match="categories of the prior"):
+        indicators(np.array([[0], [code]]), (3,))
+
+
+def test_more_categories_than_the_prior_has_are_refused():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=60), rng.integers(3, size=60)]
+    density = MixedDensity(1, categories=[1], random_state=0).fit(X)
+    density.categories_ = [np.arange(10.0)]
+    with pytest.raises(ValueError, match="categories of the prior"):
+        density.score_samples([[0.0, 7.0]])
+
+
+def test_margins_of_other_columns_are_refused():
+    """What is not filled would be what lay in memory before."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    density = GaussianDensity(margins="normal-scores").fit(X)
+    object.__setattr__(density.margins_, "curves", density.margins_.curves[:1])
+    with pytest.raises(ValueError, match="Margins of 1 columns for 3 columns"):
+        density.score_samples(X[:2])
+
+
+def test_columns_that_nothing_fills_are_missing():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    density = MixedDensity(1, random_state=0).fit(X)
+    density.columns_ = np.arange(5)
+    assert np.isnan(density._side_by_side(X, np.empty((40, 0), dtype=np.intp))[:, 2:]).all()
+
+
+def test_beliefs_have_the_components_of_their_prior_or_one():
+    made = MixedDensity(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 2)))
+    beliefs = made.condition(np.zeros((1, 2)))
+    parts = {name: getattr(beliefs, name) for name in ("covariances", "patterns", "prior")}
+    wrong = Beliefs(
+        np.zeros((1, 7)), np.zeros((1, 7, 2)), group_of_row=beliefs.group_of_row, **parts
+    )
+    with pytest.raises(ValueError, match="7 components"):
+        wrong.validate()
