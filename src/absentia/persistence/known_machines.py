@@ -13,7 +13,7 @@ __all__ = ["LEARNED"]
 LEARNED: dict[str, str] = {
     "L_": "floats[2] | floats[3]",
     "X_transformed_fit_": "floats[2]",
-    "_centre": "float",
+    "_centre": "float | floats[0] | floats[1]",
     "_columns": "integers[1]",
     "_curvature": "floats[3] | none",
     "_flat": "bool",
@@ -23,7 +23,7 @@ LEARNED: dict[str, str] = {
     "_points": "Stored",
     "_positive": "bools[2]",
     "_single": "bool",
-    "_spread": "float | floats[0]",
+    "_spread": "float | floats[0] | floats[1]",
     "_wrapped": "Stored",
     "baseline_": "float",
     "beliefs_": "Stored",
