@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
@@ -134,12 +136,32 @@ def _mixture_quantiles(
     if weights.shape[1] == 1:
         single: FloatArray = of_components[:, :, 0]
         return single
-    low, high = of_components.min(axis=2), of_components.max(axis=2)
     safe = np.where(deviations > 0, deviations, np.finfo(float).tiny)
+    return _between_components(
+        of_components, weights, levels, lambda x: ndtr((x[:, :, None] - means) / safe)
+    )
+
+
+def _between_components(
+    of_components: FloatArray,
+    weights: FloatArray,
+    levels: FloatArray,
+    reached: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return the quantiles of mixtures from those of their components, by bisection.
+
+    Parameters
+    ----------
+    of_components : ndarray of shape (n_levels, n_rows, k)
+    weights : ndarray of shape (n_rows, k)
+    levels : ndarray of shape (n_levels,)
+    reached : callable
+        From points of shape (n_levels, n_rows) to the distribution functions of the components.
+    """
+    low, high = of_components.min(axis=2), of_components.max(axis=2)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        reached = (weights * ndtr((middle[:, :, None] - means) / safe)).sum(axis=2)
-        below = reached < levels[:, None]
+        below = (weights * reached(middle)).sum(axis=2) < levels[:, None]
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)
 
@@ -154,17 +176,16 @@ def _truncated_mixture_quantiles(
 ) -> FloatArray:
     """Return the quantiles of mixtures of Gaussians between limits, (n_levels, n_rows)."""
     of_components = truncated_quantiles(means, deviations, levels, lower, upper)
-    low, high = of_components.min(axis=2), of_components.max(axis=2)
     if weights.shape[1] == 1:
-        return low
+        single: FloatArray = of_components[:, :, 0]
+        return single
     from scipy.stats import truncnorm  # takes long to import
 
     safe = np.where(deviations > 0, deviations, np.finfo(float).tiny)
     ends = (lower[:, None] - means) / safe, (upper[:, None] - means) / safe
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        reached = truncnorm.cdf(middle[:, :, None], *ends, loc=means, scale=safe)
-        reached = (weights * reached).sum(axis=2)
-        below = reached < levels[:, None]
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
+    return _between_components(
+        of_components,
+        weights,
+        levels,
+        lambda x: truncnorm.cdf(x[:, :, None], *ends, loc=means, scale=safe),
+    )

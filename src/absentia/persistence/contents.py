@@ -21,10 +21,8 @@ from absentia.persistence.kinds import fits, is_parameter
 from absentia.persistence.stored_encoders import check_encoder
 from absentia.persistence.stored_trees import check_trees
 from absentia.persistence.trust import (
-    allowed_functions,
     known_attributes,
     model_types,
-    number_types,
     parameter_names,
     trusted_types,
 )
@@ -133,13 +131,11 @@ def _trusted() -> frozenset[type]:
 
 def _is_plain(value: Any) -> bool:
     """Return whether a value is none of the objects that have attributes."""
-    if isinstance(value, type):
-        return value in number_types()
+    scalars = "none | bool | int | float | str | dtype | function"
     return (
         type(value) in _PLAIN
-        or fits(value, "none | bool | int | float | str | dtype | bunch of estimator/str")
+        or fits(value, f"{scalars} | bunch of estimator/str")
         or type(value).__module__ in _COMPILED
-        or any(value is function for function in allowed_functions())
     )
 
 

@@ -152,14 +152,19 @@ def _nodes(
     component gets ``n_nodes`` nodes. Points are in the units of the table.
     """
     standard, share = _rule(n_nodes)
-    component = np.arange(beliefs.n_components)
-    variances = beliefs.covariances.diagonals()
-    spread = variances[beliefs.group_of_row[row, None], component, number[:, None]]
-    deviations = np.sqrt(np.maximum(spread, 0.0))
-    centres = beliefs.means[row[:, None], component, number[:, None]]
+    centres, deviations = _moments(beliefs, row, number)
     points = _of_table(beliefs, number, centres[:, :, None] + deviations[:, :, None] * standard)
     weights = beliefs.weights()[row][:, :, None] * share
     return points.reshape(len(row), -1), weights.reshape(len(row), -1)
+
+
+def _moments(beliefs: Beliefs, row: IntArray, number: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return means and deviations of a number of each of some rows, (n_rows, n_components)."""
+    component = np.arange(beliefs.n_components)
+    variances = beliefs.covariances.diagonals()
+    spread = variances[beliefs.group_of_row[row, None], component, number[:, None]]
+    centres = beliefs.means[row[:, None], component, number[:, None]]
+    return centres, np.sqrt(np.maximum(spread, 0.0))
 
 
 def _of_table(beliefs: Beliefs, number: IntArray, points: FloatArray) -> FloatArray:
@@ -194,11 +199,7 @@ def _truncated_nodes(
         for j in np.unique(number):
             curve, of = beliefs.margins.curves[j], number == j
             lower[of], upper[of] = curve.forward(lower[of]), curve.forward(upper[of])
-    component = np.arange(beliefs.n_components)
-    variances = unlimited.covariances.diagonals()
-    spread = variances[unlimited.group_of_row[row, None], component, number[:, None]]
-    centres = unlimited.means[row[:, None], component, number[:, None]]
-    deviations = np.sqrt(np.maximum(spread, 0.0))
+    centres, deviations = _moments(unlimited, row, number)
     points = truncated_quantiles(centres, deviations, (standard + 1) / 2, lower, upper)
     points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
     weights = beliefs.weights()[row][:, :, None] * (share / 2)

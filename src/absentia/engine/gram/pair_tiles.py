@@ -58,6 +58,16 @@ def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
+def _any_missing_side(run, stop, run_starts, run_observed):
+    """Return whether a run from ``run`` on that begins before column ``stop`` needs products."""
+    while run < len(run_observed) and run_starts[run] < stop:
+        if not run_observed[run]:
+            return True
+        run += 1
+    return False
+
+
+@compiled(error_model="numpy", makes_arrays=False)
 def _uncertain_products(
     means, columns_in_lanes, first, index, d, sizes, blocks, differences, products, quadratics
 ):
@@ -294,27 +304,23 @@ def gram_rows(
             for j in range(tile, tile_stop):
                 while j >= run_starts[run + 1]:
                     run += 1
-                if (j - tile) % LANES == 0:
-                    needs_products = False
-                    look = run
-                    group_stop = min(j + LANES, tile_stop)
-                    while any_counts and look < len(run_sizes) and run_starts[look] < group_stop:
-                        if not run_observed[look]:
-                            needs_products = True
-                        look += 1
-                    if needs_products:
-                        _uncertain_products(
-                            means,
-                            columns_in_lanes,
-                            j,
-                            block_index,
-                            d,
-                            block_sizes,
-                            blocks,
-                            differences,
-                            products,
-                            quadratics,
-                        )
+                if (
+                    any_counts
+                    and (j - tile) % LANES == 0
+                    and _any_missing_side(run, min(j + LANES, tile_stop), run_starts, run_observed)
+                ):
+                    _uncertain_products(
+                        means,
+                        columns_in_lanes,
+                        j,
+                        block_index,
+                        d,
+                        block_sizes,
+                        blocks,
+                        differences,
+                        products,
+                        quadratics,
+                    )
                 if not counts[j - tile]:
                     store8(values, (j - tile) * LANES, splat8(0.0))
                     continue

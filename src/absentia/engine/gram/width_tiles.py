@@ -20,7 +20,11 @@ import numpy as np
 from absentia.engine.compiling import compiled
 from absentia.engine.gathers import gather8
 from absentia.engine.gram.output import TILE, over_root_of_determinant
-from absentia.engine.gram.pair_tiles import _lanes_to_matrix, _uncertain_products
+from absentia.engine.gram.pair_tiles import (
+    _any_missing_side,
+    _lanes_to_matrix,
+    _uncertain_products,
+)
 from absentia.engine.gram.row_tiles import (
     add_precision,
     euclidean_information,
@@ -243,15 +247,13 @@ def width_rows(
                     tile_weights[(j - tile) * LANES + lane] = (
                         weights[first + lane, j] if present else 0.0
                     )
-            needs_products = False
-            look = run
-            while look < len(run_sizes) and run_starts[look] < tile_stop:
-                if not run_observed[look]:
-                    needs_products = True
-                look += 1
             n_vectors = 0
             for j in range(tile, tile_stop):
-                if needs_products and (j - tile) % LANES == 0:
+                while j >= run_starts[run + 1]:
+                    run += 1
+                if (j - tile) % LANES == 0 and _any_missing_side(
+                    run, min(j + LANES, tile_stop), run_starts, run_observed
+                ):
                     _uncertain_products(
                         means,
                         columns_in_lanes,
@@ -264,8 +266,6 @@ def width_rows(
                         products,
                         quadratics,
                     )
-                while j >= run_starts[run + 1]:
-                    run += 1
                 if factored != run:
                     if factored >= 0 and scaled:
                         target = outer if run_observed[factored] else sums
