@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import (
+    Beliefs,
     EmbeddingRBF,
     ExpectedDistanceRBF,
     ExpectedLinear,
@@ -64,3 +65,32 @@ def test_positive_definite_where_the_inner_kernel_is():
 def test_a_theta_that_makes_no_sense_is_refused(theta):
     with pytest.raises(ValueError, match="theta must be a positive number or 'scale'"):
         EmbeddingRBF(GenRBF(), theta)(example("gaussian"))
+
+
+@pytest.mark.parametrize("outlier", [1e9, 1e12])
+@pytest.mark.parametrize("rows", [100, 3])
+def test_an_outlier_costs_the_linear_kernel_no_digits(outlier, rows):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    X[:2, 0] = outlier, outlier + 1.0
+    P = Beliefs.from_moments(X, np.zeros_like(X))
+    squares = ((X[:rows, None] - X) ** 2).sum(axis=2)
+    inner = 0.5 * (ExpectedLinear() + 2.0 * ExpectedLinear())
+    for kernel, theta in ((ExpectedLinear(), 0.1), (inner, 0.15)):
+        K = EmbeddingRBF(kernel, 0.1)(P[:rows], P)
+        np.testing.assert_allclose(K, np.exp(-theta * squares), atol=1e-11)
+    whole = EmbeddingRBF(ExpectedLinear(), 0.1)(P)
+    np.testing.assert_array_equal(whole, whole.T)
+    assert np.linalg.eigvalsh(whole).min() > -1e-11
+
+
+@pytest.mark.parametrize("gamma", [1e-11, 1e-14, 1e-18])
+@pytest.mark.parametrize("theta", ["scale", 1e12])
+def test_a_kernel_that_tells_no_rows_apart_is_refused(gamma, theta):
+    with pytest.raises(ValueError, match="Take a narrower kernel"):
+        EmbeddingRBF(ExpectedRBF(gamma), theta)(example("gaussian"))
+
+
+def test_a_wide_kernel_gives_the_rbf_of_the_means():
+    P = example("gaussian")
+    limit = EmbeddingRBF(ExpectedLinear())(P)
+    np.testing.assert_allclose(EmbeddingRBF(ExpectedRBF(1e-7))(P), limit, atol=1e-5)

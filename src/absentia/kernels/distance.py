@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.engine.slices import bounded_slices
 from absentia.kernels.base import Diagonal, Kernel
 from absentia.kernels.belief_moments import (
     BeliefMoments,
@@ -19,7 +17,7 @@ from absentia.kernels.belief_moments import (
     uncertain_columns,
 )
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.far_pairs import centre_of, far_pairs
+from absentia.kernels.gram.far_pairs import centre_of, in_parts, squared_distances, squares_of
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.symmetry import symmetrised
 from absentia.kernels.gram.tiles import assembled, cut
@@ -84,10 +82,10 @@ class ExpectedDistanceRBF(Kernel):
         P, Q, gamma, root = _in_kernel_units(self, P, Q)
         x, y = _moments(P, Q, root)
         products = x.means @ y.means.T
-        rows, columns = _squares(x.means), _squares(y.means)
-        K, far = _squared_distances(products, rows, columns, scale=2 * gamma)
-        for i, j in _in_parts(far, P.n_features):
-            K[i, j] = _squares(x.differences(i, y, j))
+        rows, columns = squares_of(x.means), squares_of(y.means)
+        K, far = squared_distances(products, rows, columns, scale=2 * gamma)
+        for i, j in in_parts(far, P.n_features):
+            K[i, j] = squares_of(x.differences(i, y, j))
         K += x.traces()[:, None]
         K += y.traces()
         K *= -gamma
@@ -182,7 +180,7 @@ class GammaRBF(Kernel):
             # var z = 4 d'(A+B)d + 4 d'E[w|w|²] + var |w|²,  and  E[w|w|²] = E[u|u|²] - E[v|v|²],
             # var |w|² = var |u|² + var |v|² + 4 tr(AB)  for the parts u, v of x and y.
             a, b = x.means[rows], y.means[columns]
-            mean, far = _squared_distances(
+            mean, far = squared_distances(
                 a @ b.T,
                 ours.squares[rows],
                 theirs.squares[columns],
@@ -195,7 +193,7 @@ class GammaRBF(Kernel):
             variance += ours.scalars[rows, None] + theirs.scalars[columns]
             variance -= ours.vectors[rows] @ b.T
             variance -= a @ theirs.vectors[columns].T
-            for i, j in _in_parts(far, x.means.shape[1] ** 2):
+            for i, j in in_parts(far, x.means.shape[1] ** 2):
                 pairs = rows.start + i, columns.start + j
                 mean[i, j], variance[i, j] = _paired_moments(x, y, ours, theirs, *pairs)
             return _gamma_transform(mean, variance, gamma)
@@ -236,7 +234,7 @@ class _Spread:
 
     def __init__(self, x: BeliefMoments, thirds: FloatArray, quartics: FloatArray):
         images = x.images()
-        self.squares = _squares(x.means)
+        self.squares = squares_of(x.means)
         self.traces = x.traces()
         self.thirds = thirds
         self.quartics = quartics
@@ -312,30 +310,6 @@ def _moments(
     return x, rest[0] if rest else x
 
 
-def _squared_distances(
-    products: FloatArray,
-    row_squares: FloatArray,
-    column_squares: FloatArray,
-    *,
-    scale: float,
-    close: float = 1e-14,
-) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
-    """Overwrite ``a'b`` with ``|a - b|²``; return the pairs that must be recomputed."""
-    far = far_pairs(products, row_squares, column_squares, scale=scale, close=close)
-    products *= -2
-    # One rounding per entry after this, and none that could leave the sum below zero.
-    products += row_squares[:, None]
-    products += column_squares
-    return np.maximum(products, 0, out=products), far
-
-
-def _in_parts(
-    pairs: tuple[IntArray, IntArray], floats_per_pair: int
-) -> Iterator[tuple[IntArray, IntArray]]:
-    for part in bounded_slices(len(pairs[0]), floats_per_pair):
-        yield pairs[0][part], pairs[1][part]
-
-
 def _paired_moments(
     x: BeliefMoments, y: BeliefMoments, ours: _Spread, theirs: _Spread, i: IntArray, j: IntArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -348,9 +322,4 @@ def _paired_moments(
     variance = 4 * np.einsum("pi,pij,pj->p", d, A + B, d) + 4 * np.einsum("pij,pij->p", A, B)
     variance += 4 * np.einsum("pi,pi->p", d, ours.thirds[i] - theirs.thirds[j])
     variance += ours.quartics[i] + theirs.quartics[j]
-    return _squares(d) + ours.traces[i] + theirs.traces[j], variance
-
-
-def _squares(points: FloatArray) -> FloatArray:
-    squares: FloatArray = np.einsum("ij,ij->i", points, points)
-    return squares
+    return squares_of(d) + ours.traces[i] + theirs.traces[j], variance

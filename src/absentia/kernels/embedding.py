@@ -8,13 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
-from absentia.kernels.base import Kernel, with_params
-from absentia.kernels.linear import centred_at
+from absentia.kernels.base import Kernel, Scaled, Sum, with_params
+from absentia.kernels.gram.far_pairs import centre_of, in_parts, squared_distances, squares_of
+from absentia.kernels.gram.symmetry import symmetrised
+from absentia.kernels.linear import ExpectedLinear, centred_at
 from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
 
 __all__ = ["EmbeddingRBF"]
+
+#: Of an exponent, by differences of the inner kernel.
+_LARGEST_ROUNDING = 1e-7
 
 
 @declared
@@ -46,7 +51,9 @@ class EmbeddingRBF(Kernel):
 
     Notes
     -----
-    The inner Gram matrix and two diagonals, then O(n²).
+    The inner Gram matrix and two diagonals, then O(n²). ``MMD²`` is a difference: an exponent is
+    right to ``theta k(P, P) 1e-16``, and an inner kernel so wide that this exceeds 1e-7 is refused.
+    Linear terms of the inner kernel are computed from differences of means and lose nothing.
 
     Examples
     --------
@@ -84,17 +91,7 @@ class EmbeddingRBF(Kernel):
         return EmbeddingRBF(inner, theta)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        # Distances do not depend on where inner products are counted from, their digits do.
-        centre = (P if Q is None else Q).mean().mean(axis=0)
-        inner = centred_at(_with_diagonal(self.kernel, "independent"), centre)
-        left = inner._diag(P)
-        right = left if Q is None else inner._diag(Q)
-        K = inner._gram(P, Q, n_jobs)
-        K *= -2
-        # The sum of the self-terms is the same from both sides, so symmetry is kept.
-        for i, own in enumerate(left):
-            K[i] += own + right
-        np.maximum(K, 0, out=K)
+        K = _squared_discrepancies(self.kernel, float(self.theta), P, Q, n_jobs)
         K *= -float(self.theta)
         np.exp(K, out=K)
         if Q is None:
@@ -105,12 +102,64 @@ class EmbeddingRBF(Kernel):
         return np.ones(len(P))
 
 
+def _squared_discrepancies(
+    kernel: Kernel, theta: float, P: Beliefs, Q: Beliefs | None, n_jobs: int | None
+) -> FloatArray:
+    """Return ``MMD²`` of all pairs: that of a sum is the sum, and linear terms have differences."""
+    if type(kernel) is Sum:
+        both = (
+            _squared_discrepancies(k, theta, P, Q, n_jobs) for k in (kernel.left, kernel.right)
+        )
+        return np.add(*both)
+    if type(kernel) is Scaled:
+        factor = float(kernel.factor)
+        return factor * _squared_discrepancies(kernel.kernel, theta * factor, P, Q, n_jobs)
+    if type(kernel) is ExpectedLinear:
+        return _squared_distances_of_means(theta, P, Q)
+    inner = _with_diagonal(kernel, "independent")
+    left = inner._diag(P)
+    right = left if Q is None else inner._diag(Q)
+    _check_width(kernel, theta, float(np.median(left)) if len(left) else 0.0)
+    K = inner._gram(P, Q, n_jobs)
+    K *= -2
+    # The sum of the self-terms is the same from both sides, so symmetry is kept.
+    for i, own in enumerate(left):
+        K[i] += own + right
+    return np.maximum(K, 0, out=K)
+
+
+def _squared_distances_of_means(theta: float, P: Beliefs, Q: Beliefs | None) -> FloatArray:
+    a = P.mean()
+    b = a if Q is None else Q.mean()
+    # Distances do not depend on where products are counted from, their digits do.
+    centre = centre_of(b)
+    x = a - centre
+    y = x if Q is None else b - centre
+    K, far = squared_distances(x @ y.T, squares_of(x), squares_of(y), scale=2 * theta)
+    for i, j in in_parts(far, P.n_features):
+        K[i, j] = squares_of(a[i] - b[j])
+    return symmetrised(K) if Q is None else K
+
+
+def _check_width(kernel: Kernel, theta: float, self_term: float) -> None:
+    """Refuse a kernel so wide that rounding of its self-terms is all that tells rows apart."""
+    if theta * self_term * np.finfo(np.float64).eps > _LARGEST_ROUNDING:
+        raise ValueError(
+            f"EmbeddingRBF takes differences of {kernel!r}, whose values of about {self_term:.3g} "
+            f"are so alike that theta = {theta:.3g} would magnify their rounding to more than "
+            f"{_LARGEST_ROUNDING:g}. Take a narrower kernel (a larger gamma), or ExpectedLinear, "
+            "which is the limit of wide ones."
+        )
+
+
+def _diagonal_names(kernel: Kernel) -> list[str]:
+    names = kernel.get_params()
+    return [name for name in names if name == "diagonal" or name.endswith("__diagonal")]
+
+
 def _with_diagonal(kernel: Kernel, diagonal: str) -> Kernel:
     """Return a copy of a kernel in which every part with a choice of diagonal takes this one."""
-    names = [
-        name for name in kernel.get_params() if name == "diagonal" or name.endswith("__diagonal")
-    ]
-    return with_params(kernel, **dict.fromkeys(names, diagonal))
+    return with_params(kernel, **dict.fromkeys(_diagonal_names(kernel), diagonal))
 
 
 def _one_over_feature_variance(kernel: Kernel, prior: Prior) -> float:
@@ -126,4 +175,7 @@ def _one_over_feature_variance(kernel: Kernel, prior: Prior) -> float:
     kernel = centred_at(kernel, prior.mean())
     same = _with_diagonal(kernel, "same")._diag(anything)[0]
     variance = float(same - _with_diagonal(kernel, "independent")._diag(anything)[0])
-    return 1.0 / variance if variance > 0 else 1.0
+    if variance <= 0 and (not _diagonal_names(kernel) or not prior.covariances.any()):
+        return 1.0
+    # Where rounding leaves nothing of it, the Gram matrix is refused: _check_width.
+    return 1.0 / max(variance, np.finfo(np.float64).eps * same)

@@ -7,11 +7,21 @@ except for outliers; and for two outliers the distance is taken from their diffe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from absentia.engine.slices import bounded_slices
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["centre_of", "far_pairs", "far_points"]
+__all__ = [
+    "centre_of",
+    "far_pairs",
+    "far_points",
+    "in_parts",
+    "squared_distances",
+    "squares_of",
+]
 
 # A squared length, in units in which the kernel is exp(-distance^2 / 2), that leaves 1e-11.
 _FAR = 1e5
@@ -60,3 +70,34 @@ def far_pairs(
     estimates = sums - 2 * products[np.ix_(rows, columns)]
     i, j = np.nonzero(estimates <= _APART / scale + close * sums)
     return rows[i], columns[j]
+
+
+def squared_distances(
+    products: FloatArray,
+    row_squares: FloatArray,
+    column_squares: FloatArray,
+    *,
+    scale: float,
+    close: float = 1e-14,
+) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
+    """Overwrite ``a'b`` with ``|a - b|²``; return the pairs that must be recomputed."""
+    far = far_pairs(products, row_squares, column_squares, scale=scale, close=close)
+    products *= -2
+    # One rounding per entry after this, and none that could leave the sum below zero.
+    products += row_squares[:, None]
+    products += column_squares
+    return np.maximum(products, 0, out=products), far
+
+
+def in_parts(
+    pairs: tuple[IntArray, IntArray], floats_per_pair: int
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Cut pairs into parts of bounded memory, with so many numbers to a pair."""
+    for part in bounded_slices(len(pairs[0]), floats_per_pair):
+        yield pairs[0][part], pairs[1][part]
+
+
+def squares_of(points: FloatArray) -> FloatArray:
+    """Return the squared length of each row."""
+    squares: FloatArray = np.einsum("ij,ij->i", points, points)
+    return squares
