@@ -20,6 +20,7 @@ SOURCE = PROJECT / "src" / "absentia"
 # A stage may import from those before it; docs/architecture.md says what each is.
 STAGES = [
     "engine",
+    "hidden_warnings",
     "parameters",
     "progress",
     "pictures",

@@ -228,6 +228,7 @@ def outsiders():
         "thresholds": (many, "thresholds of uint8"),
         "nesting": (nested(11), "more than 10 estimators inside each other"),
         "parameters": (ridge(alpha="much"), "'alpha' parameter of Ridge must be"),
+        "too many columns": (ridge(n_features_in_=2**31), "Ridge of 2147483648 columns"),
     }
 
 

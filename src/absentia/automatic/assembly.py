@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +28,7 @@ from absentia.densities import GaussianDensity
 from absentia.densities.believing import fit_density
 from absentia.densities.named_densities import DensityLike
 from absentia.densities.shared_fits import shared_fits
+from absentia.hidden_warnings import hidden_warnings
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray
 
@@ -223,10 +223,9 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
     n_outputs = folds.rows.n_classes or 1
     sums = np.zeros((len(folds.levels.tables), len(folds.rows.y), n_outputs))
     counts = np.zeros(sums.shape[:2])
-    with warnings.catch_warnings():
-        # A member that converges slowly, or a column that is constant in a fold, is judged by
-        # its answers.
-        warnings.simplefilter("ignore")
+    # A member that converges slowly, or a column that is constant in a fold, is judged by its
+    # answers.
+    with hidden_warnings():
         try:
             rows = folds.rows.seen_by(member.takes_limits, ground.density)
             chosen, fitted = member.tuned(rows, folds.first)

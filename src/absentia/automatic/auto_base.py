@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -19,6 +18,7 @@ from absentia.automatic.member_table import MemberTable
 from absentia.densities.named_densities import DensityLike
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.densities.unknowns import Unknowns
+from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -159,9 +159,8 @@ class AutoMachine(ShowsColumns):
         rows, codes = self._learning_rows(table, targets, weights)
         names = opened.labels if encoder is None else encoder.get_feature_names_out().tolist()
         warn_of_lost_columns(np.asarray((~table.unknown).any(axis=0)), names)
-        with warnings.catch_warnings():
-            # Once is enough, and by name: members see arrays.
-            warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
+        # Once is enough, and by name: members see arrays.
+        with hidden_warnings("Left out of the density", UserWarning):
             found = assemble(rows, plan, groups)
         judged = self._judged(rows, found, codes)
         out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from absentia.automatic.novelty import MissingNorm, hide_cells
 from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.believing import fit_density
 from absentia.densities.named_densities import DensityLike
+from absentia.hidden_warnings import hidden_warnings
 from absentia.tables import FloatArray, IntArray, Table
 
 __all__ = ["Folds", "HiddenLevels", "make_splits"]
@@ -47,8 +47,7 @@ def make_splits(rows: LearningRows, n_splits: int, groups: ArrayLike | None, see
     else:
         kind = StratifiedKFold if classifies else KFold
         splitter = kind(n_splits, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
+    with hidden_warnings("The least populated class"):
         found = list(splitter.split(np.zeros((n, 1)), y, groups))
     lonely = np.flatnonzero(alone)
     return [

@@ -8,7 +8,6 @@ lies on the edge of the grid, the grid is widened beyond that edge, and the cell
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -26,6 +25,7 @@ from sklearn.svm import SVC, SVR
 from absentia.automatic import AutoRegressor
 from absentia.evaluation.datasets import Task
 from absentia.evaluation.sources import FittedSource, GramSource
+from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
@@ -113,9 +113,8 @@ def inner_splits(
     else:
         rarest = int(np.unique(y, return_counts=True)[1].min())
         splitter = StratifiedKFold(max(2, min(folds, rarest)), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        # A class with one member cannot be in two folds; the split is still the best there is.
-        warnings.filterwarnings("ignore", message="The least populated class")
+    # A class with one member cannot be in two folds; the split is still the best there is.
+    with hidden_warnings("The least populated class"):
         return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
@@ -389,6 +388,5 @@ def _values(model: BaseEstimator, rows: FloatArray | Table, predicted: np.ndarra
 
 def fit_quietly(model: BaseEstimator, X: FloatArray | Table, y: np.ndarray) -> None:
     """Fit without the warning that the iterations were used up: extreme candidates lose anyway."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with hidden_warnings(category=ConvergenceWarning):
         model.fit(X, y)

@@ -8,7 +8,6 @@ their own are judged by the same scores.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from sklearn.metrics import (
 
 from absentia.evaluation.datasets import Task
 from absentia.evaluation.inner_search import Trained
+from absentia.hidden_warnings import hidden_warnings
 from absentia.tables import FloatArray
 from absentia.tables.constant_columns import is_constant
 
@@ -88,8 +88,7 @@ def calibrated_probabilities(trained: Trained, y: np.ndarray) -> FloatArray | No
         return None
     spread = known.std(axis=0)
     spread = np.where(is_constant(known) | (spread == 0), 1.0, spread)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with hidden_warnings(category=ConvergenceWarning):
         model = LogisticRegression(C=10.0, max_iter=500).fit(known / spread, y)
     probabilities: FloatArray = model.predict_proba(new / spread)
     return probabilities
@@ -154,7 +153,6 @@ def _score_regression(
 
 
 def _balanced_accuracy(y: np.ndarray, predicted: np.ndarray) -> float:
-    with warnings.catch_warnings():
-        # Rare classes may be predicted that the few test rows do not have.
-        warnings.simplefilter("ignore", UserWarning)
+    # Rare classes may be predicted that the few test rows do not have.
+    with hidden_warnings(category=UserWarning):
         return float(balanced_accuracy_score(y, predicted))

@@ -36,6 +36,8 @@ _TWISTER_NUMBERS = 624
 _LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
+#: Of the tables that a model answers. A page that shows a model names every column.
+_MOST_COLUMNS = 10**6
 #: Estimators inside each other: scikit-learn asks each of them for those inside it, several times.
 _MOST_NESTED = 10
 _PLAIN = (type(None), bool, int, float, str, slice, dict, list, tuple, set)
@@ -180,6 +182,8 @@ def _check_estimator(value: BaseEstimator) -> None:
     _check_jobs(value)
     _check_parameters(value)
     names, n_features = vars(value).get("feature_names_in_"), vars(value).get("n_features_in_")
+    if n_features is not None and not 0 <= n_features <= _MOST_COLUMNS:
+        raise ValueError(f"{type(value).__name__} of {n_features} columns")
     if names is not None and n_features is not None and len(names) != n_features:
         raise ValueError(f"{type(value).__name__} of {n_features} columns with {len(names)} names")
     classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")

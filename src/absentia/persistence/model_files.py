@@ -8,6 +8,7 @@ attributes; see :mod:`absentia.persistence.trust` and ``docs/security.md``.
 from __future__ import annotations
 
 import json
+import math
 import os
 from functools import cache
 from importlib.metadata import version
@@ -93,17 +94,15 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         with ZipFile(draft, "a", compression=ZIP_DEFLATED) as archive:
             archive.writestr(_MARK, json.dumps(mark))
         try:
-            with ZipFile(draft) as archive:
-                refused = refused_entries(json.loads(archive.read(_SCHEMA)), archive, float("inf"))
-            if refused:
-                raise TypeError(
-                    f"This {type(model).__name__} holds {', '.join(refused)}, which load would "
-                    "refuse to make from a file. Remove it, or use joblib, whose files run code "
-                    "when opened."
-                )
-            check_contents(model)
-            check_answers(model, list(inner_objects(model)))
-        except ValueError as error:
+            with open(draft, "rb") as stream:
+                # What load would say; and the model that answers rows is not the caller's.
+                _read(skops, stream, math.inf)
+        except _NotTrustedError as error:
+            raise TypeError(
+                f"This {type(model).__name__} holds {error}, which load would refuse to make from "
+                "a file. Remove it, or use joblib, whose files run code when opened."
+            ) from None
+        except Exception as error:
             raise TypeError(f"load would refuse this model: {error}.") from error
 
 
@@ -138,6 +137,11 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
     with open(place, "rb") as stream:
         try:
             refusal, model = _read(skops, stream, max_bytes)
+        except _NotTrustedError as error:
+            refusal = (
+                f"holds what is not trusted: {error}. Nothing was loaded. If you know and trust "
+                "the file, skops.io.load lets you name types."
+            )
         except Warning:  # made an exception by a filter of the caller's
             raise
         except Exception as error:  # whatever a damaged file leads to, memory and recursion too
@@ -150,7 +154,11 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
     return model
 
 
-def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any]:
+class _NotTrustedError(ValueError):
+    """Names of what a file holds and is not made from files."""
+
+
+def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, Any]:
     """Return why a file is refused and None, or nothing and its model."""
     with ZipFile(stream) as archive:
         if _MARK not in archive.namelist():
@@ -182,7 +190,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: int) -> tuple[str, Any
     return "", model
 
 
-def _refusal(archive: ZipFile, max_bytes: int) -> str:
+def _refusal(archive: ZipFile, max_bytes: float) -> str:
     """Return why nothing is made from an archive, or nothing."""
     if archive.getinfo(_MARK).file_size > _LARGEST_MARK:
         raise ValueError(f"{_MARK} of {archive.getinfo(_MARK).file_size:,} bytes")
@@ -198,10 +206,7 @@ def _refusal(archive: ZipFile, max_bytes: int) -> str:
         )
     refused = refused_entries(schema, archive, max_bytes)
     if refused:
-        return (
-            f"holds what is not trusted: {', '.join(refused)}. Nothing was loaded. If you know and "
-            "trust the file, skops.io.load lets you name types."
-        )
+        raise _NotTrustedError(", ".join(refused))
     return ""
 
 

@@ -10,7 +10,6 @@ model.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dis import opmap
@@ -23,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.hidden_warnings import hidden_warnings
 from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError
 
@@ -46,7 +46,8 @@ def check_answers(model: BaseEstimator, inner: list[Any]) -> None:
     Parameters
     ----------
     model : estimator
-        One that was never fitted passes.
+        One that nobody else has yet: it is told to be quiet meanwhile. One that was never fitted
+        passes.
     inner : list
         All objects inside: the states of their random numbers stay as they are.
     """
@@ -147,7 +148,7 @@ def _is_fitted(model: BaseEstimator) -> bool:
 
 def _trial_tables(model: BaseEstimator) -> list[Any]:
     n_features = getattr(model, "n_features_in_", None)
-    if not isinstance(n_features, int | np.integer) or not 0 < n_features < 10**6:
+    if not isinstance(n_features, int | np.integer) or n_features < 1:
         return [np.full((1, 1), np.nan)]
     unknown = np.full((1, int(n_features)), np.nan)
     names = getattr(model, "feature_names_in_", None)
@@ -167,28 +168,28 @@ def _trial_tables(model: BaseEstimator) -> list[Any]:
 
 @contextmanager
 def _undisturbed(inner: list[Any]) -> Iterator[None]:
-    """Leave warnings and the states of random numbers as they were, and print nothing."""
-    # A forest tells of its progress when it predicts, too. Its own word for it is taken away, since
-    # the standard output belongs to all threads of a program.
-    talkative = [v for v in inner if isinstance(v, BaseEstimator) and "verbose" in vars(v)]
-    wordings = [v.verbose for v in talkative]
+    """Leave the states of random numbers as they were, warn of nothing and print nothing."""
+    estimators = [v for v in inner if isinstance(v, BaseEstimator)]
+    # A forest tells of its progress when it predicts, too, and without a seed NumPy's common random
+    # numbers are drawn: both belong to all threads of a program.
+    own_words = [(v, "verbose", v.verbose, 0) for v in estimators if "verbose" in vars(v)]
+    own_words += [
+        (v, "random_state", None, 0) for v in estimators if vars(v).get("random_state", 0) is None
+    ]
     legacy = [v for v in inner if isinstance(v, np.random.RandomState)]
     states = [v.get_state(legacy=False) for v in legacy]
     generators = [v for v in inner if isinstance(v, np.random.Generator)]
     positions = [v.bit_generator.state for v in generators]
-    common = np.random.get_state(legacy=False)
+    # One row needs no workers, of which a file may ask for any number.
+    one_by_one = parallel_config(backend="sequential", n_jobs=1)
     try:
-        for talker in talkative:
-            talker.verbose = 0
-        # One row needs no workers, of which a file may ask for any number.
-        one_by_one = parallel_config(backend="sequential", n_jobs=1)
-        with warnings.catch_warnings(), np.errstate(all="ignore"), one_by_one:
-            warnings.simplefilter("ignore")
+        for estimator, name, _, meanwhile in own_words:
+            setattr(estimator, name, meanwhile)
+        with hidden_warnings(), np.errstate(all="ignore"), one_by_one:
             yield
     finally:
-        for wording, talker in zip(wordings, talkative, strict=True):
-            talker.verbose = wording
-        np.random.set_state(common)
+        for estimator, name, word, _ in own_words:
+            setattr(estimator, name, word)
         for state, twister in zip(states, legacy, strict=True):
             twister.set_state(state)
         for position, generator in zip(positions, generators, strict=True):

@@ -6,7 +6,6 @@ have differ from the overall means by chance alone. The test sums up these diffe
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from absentia.densities import GaussianDensity
 from absentia.engine.slices import bounded_slices
+from absentia.hidden_warnings import hidden_warnings
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, TableLike, as_table
 
@@ -119,9 +119,8 @@ def little_test(X: TableLike, *, tol: float = 1e-5) -> LittleTest:
             f"Little's test needs more rows than columns, found {n} rows with something "
             f"observed and {d} columns that vary; drop columns."
         )
-    with warnings.catch_warnings():
-        # The outcome reports it, where it is read.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # The outcome reports it, where it is read.
+    with hidden_warnings(category=ConvergenceWarning):
         # Maximum likelihood; the trace of regularisation is for collinear columns.
         density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=tol, max_iter=1000)
         density.fit(table)

@@ -9,7 +9,6 @@ word is missing in *all* of its indicator columns, so that it stays uncertain in
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.hidden_warnings import hidden_warnings
 from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
 from absentia.tables.plan.column_plan import ColumnPlan
@@ -141,9 +141,8 @@ class TableEncoder(TransformerMixin, ShowsColumns):
         }
         readings, ids = plan_readings(frame, **how)
         if self.limits:
-            with warnings.catch_warnings():
-                # Codes for missing values are in the notes.
-                warnings.filterwarnings("ignore", message="Codes for missing values")
+            # They are in the notes.
+            with hidden_warnings("Codes for missing values"):
                 plan = ColumnPlan.of(frame, **how)
             readings = dict(zip(plan.names, plan.readings, strict=True))
         else:

@@ -2,6 +2,8 @@
 
 import io
 import re
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -123,3 +125,12 @@ def test_a_header_with_a_name_too_many_is_refused():
     text = "id,a,b\n1,2\n3,4\n5,6,7\n"
     with pytest.raises(ValueError, match="has 3 names, but 2 of its 3 rows have 2 values"):
         read_delimited(text.encode(), "my.csv")
+
+
+def test_threads_that_read_at_once_leave_filters_of_warnings_alone():
+    content = ("a,b,y\n" + "1,2,yes,\n" * 3000).encode()
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(8) as threads:
+        frames = list(threads.map(lambda _: read_delimited(content, "table.csv"), range(40)))
+    assert warnings.filters == before
+    assert all(list(frame.columns) == ["a", "b", "y"] for frame in frames)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +17,7 @@ from absentia.decisions import column_worth, held_out_worth, measure_next
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.experiments.trial import Result, dataset, holes, outer_fold
 from absentia.evaluation.running.cells import Cell, Context, Protocol, Score, derived_seed
+from absentia.hidden_warnings import hidden_warnings
 from absentia.machines import LogisticRegressionCV
 from absentia.predictions import MarginalClassifier
 from absentia.tables import BoolArray, FloatArray
@@ -98,8 +98,7 @@ class _Trained:
         """Return what columns are worth in folds of the training rows, computed once."""
         key = costs.tobytes()
         if key not in self._worth:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with hidden_warnings():
                 self._worth[key] = held_out_worth(
                     self.quick, self.X, self.y, costs=costs, max_columns=steps
                 )
@@ -210,8 +209,7 @@ def _train(key: _Key) -> _Trained:
     machine = LogisticRegressionCV(
         kernel="expected_rbf", Cs=penalties, cv=3, scoring="neg_log_loss"
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with hidden_warnings():
         machine.fit(X, data.y[train])
         # The machine answers the log-odds of an average row; gains need the average probability.
         quick = MarginalClassifier(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,6 +17,7 @@ from absentia.evaluation.inner_search import Grid, Learner, fit_quietly, support
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.running.cells import Cell, Context, Score
 from absentia.evaluation.scoring import score
+from absentia.hidden_warnings import hidden_warnings
 from absentia.missingness import amputation
 from absentia.tables import FloatArray, IntArray, Table
 
@@ -94,8 +94,7 @@ def outer_fold(
 ) -> tuple[IntArray, IntArray]:
     """Return the training and the test rows of one outer fold."""
     kind: type[StratifiedKFold | KFold] = StratifiedKFold if task == "classification" else KFold
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
+    with hidden_warnings("The least populated class"):
         splits = list(kind(folds, shuffle=True, random_state=seed).split(np.zeros((len(y), 1)), y))
     train, test = splits[fold]
     return train, test

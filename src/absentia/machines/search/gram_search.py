@@ -12,7 +12,6 @@ boundary to that precision.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
 from inspect import signature
@@ -30,6 +29,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from absentia.beliefs import Prior
 from absentia.densities.believing import believe
 from absentia.engine.threads import n_threads
+from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
 from absentia.kernels.metric import resolve_gamma
@@ -138,12 +138,13 @@ class GramSearch(SearchParameters, KernelMachine):
             if not believed[1].prior.probabilities:  # a weight of categories weighs nothing
                 grid = {name: tried for name, tried in grid.items() if name not in _OF_CATEGORIES}
         candidates = list(ParameterGrid(grid))
-        with warnings.catch_warnings():
+        with (
             # Once is enough: the density of all rows warns by name.
-            warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
-            warnings.filterwarnings("ignore", "LowRankDensity does not learn", UserWarning)
+            hidden_warnings("Left out of the density", UserWarning),
+            hidden_warnings("LowRankDensity does not learn", UserWarning),
             # Of candidates that lose anyway; the refit warns of its own.
-            warnings.filterwarnings("ignore", "The kernel has the same value", UserWarning)
+            hidden_warnings("The kernel has the same value", UserWarning),
+        ):
             scores = self._search(plain, scorer, grid, rows, targets, weights, splits)
         results = _formatted(candidates, scores)
         best = int(results["rank_test_score"].argmin())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import ClassVar
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
+from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
@@ -109,9 +109,8 @@ class SpectralClustering(WidthParameters, ClusterMixin, KernelMachine):
             random_state=self.random_state,
             **{name: getattr(self, name) for name in names},
         )
-        with warnings.catch_warnings():
-            # As many clusters as rows take all eigenvectors, hence a dense solver, as it should be.
-            warnings.filterwarnings("ignore", "k >= N for N", RuntimeWarning)
+        # As many clusters as rows take all eigenvectors, hence a dense solver, as it should be.
+        with hidden_warnings("k >= N for N", RuntimeWarning):
             return {"labels_": theirs.fit_predict(K).astype(np.intp)}
 
 

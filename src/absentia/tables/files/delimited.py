@@ -14,6 +14,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from absentia.tables.phrases import counted
@@ -35,6 +36,8 @@ _MARKS = (
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+#: Warnings go to the thread that began to record them last, so one thread reads at a time.
+_recording = Lock()
 
 
 def read_delimited(
@@ -118,7 +121,7 @@ def read_csv(
     how: dict[str, Any] = {"sep": sep, "na_values": ["?"], "skipinitialspace": True}
     how["low_memory"] = False
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with _recording, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             # Without this, pandas takes the first values of rows that are longer than the header
             # for names of rows, and moves all others.
