@@ -35,7 +35,12 @@ _ANSWERS = (
     "score_samples",
     "transform",
     "impute",
+    "predict_interval",
+    "predict_set",
 )
+#: Where a model has another one that sees the rows first, in the order of looking.
+_FIRST_INSIDE = ("steps", "best_estimator_", "calibrated_classifiers_", "estimators_", "estimator")
+_DEEPEST = 20
 #: Libraries whose sentences about the rows that they were given are answers, too.
 _SPEAKERS = ("absentia", "sklearn")
 
@@ -147,14 +152,11 @@ def _is_fitted(model: BaseEstimator) -> bool:
 
 
 def _trial_tables(model: BaseEstimator) -> list[Any]:
-    n_features = getattr(model, "n_features_in_", None)
+    names = _column_names(model)
+    n_features = getattr(model, "n_features_in_", None) if names is None else len(names)
     if not isinstance(n_features, int | np.integer) or n_features < 1:
         return [np.full((1, 1), np.nan)]
     unknown = np.full((1, int(n_features)), np.nan)
-    names = getattr(model, "feature_names_in_", None)
-    plan = getattr(model, "plan_", None)
-    if names is None and isinstance(plan, ColumnPlan) and len(plan.names) == n_features:
-        names = plan.names  # of an encoder, which finds its columns by their names
     if names is None:
         return [unknown, np.zeros_like(unknown)]
     try:
@@ -164,6 +166,25 @@ def _trial_tables(model: BaseEstimator) -> list[Any]:
         return [pd.DataFrame(unknown, columns=list(names))]
     except (ImportError, TypeError, ValueError):
         return [unknown]
+
+
+def _column_names(model: Any) -> Any:
+    """Return the names by which a model, or the one inside it that sees rows first, finds columns.
+
+    None where it takes columns by their places.
+    """
+    for _ in range(_DEEPEST):
+        names, plan = getattr(model, "feature_names_in_", None), getattr(model, "plan_", None)
+        if names is not None:
+            return names
+        if isinstance(plan, ColumnPlan):  # of an encoder, which finds its columns by their names
+            return plan.names
+        inside = (vars(model).get(name) for name in _FIRST_INSIDE if hasattr(model, "__dict__"))
+        model = next((value for value in inside if value is not None), None)
+        while isinstance(model, list | tuple) and model:
+            # The last of a step is the estimator, and the first step is the one that sees rows.
+            model = model[-1] if isinstance(model, tuple) else model[0]
+    return None
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from absentia.predictions.conformal_scores import (
 from absentia.predictions.hidden_calibration import Calibration, HidingTable
 from absentia.predictions.seen_rows import rows_learned_from
 from absentia.tables import IntArray, TableLike
+from absentia.tables.stored import InconsistentError
 
 __all__ = ["ConformalPredictor"]
 
@@ -125,6 +126,11 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
 
     def _new_rows(self, X: TableLike, coverage: float | None) -> tuple[HidingTable, float]:
         check_is_fitted(self)
+        if len(self.calibration_targets_) != len(self.calibration_):
+            raise InconsistentError(
+                f"{len(self.calibration_)} calibration rows with "
+                f"{len(self.calibration_targets_)} targets."
+            )
         table = HidingTable.of(X).checked(self)
         if coverage is None:
             coverage = self.coverage
