@@ -28,6 +28,7 @@ from sklearn import (
 )
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
+from sklearn.utils.validation import has_fit_parameter
 
 __all__ = ["fitted", "specimens"]
 
@@ -156,9 +157,15 @@ def _linear_models():
         linear_model.LogisticRegressionCV(
             Cs=2, cv=2, scoring="neg_log_loss", use_legacy_attributes=False, l1_ratios=(0.0,)
         ),
+        linear_model.LogisticRegressionCV(Cs=2, cv=2),
+        linear_model.LogisticRegressionCV(Cs=2, cv=2, use_legacy_attributes=False),
+        linear_model.LogisticRegressionCV(Cs=2, cv=2, l1_ratios=(0.0, 0.5), solver="saga"),
         linear_model.RidgeClassifier(),
+        linear_model.RidgeClassifier(fit_intercept=False),
         linear_model.RidgeClassifierCV(),
+        linear_model.RidgeClassifierCV(fit_intercept=False),
         svm.LinearSVC(),
+        svm.LinearSVC(fit_intercept=False),
         discriminant_analysis.LinearDiscriminantAnalysis(),
         discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         discriminant_analysis.LinearDiscriminantAnalysis(store_covariance=True, priors=None),
@@ -352,3 +359,5 @@ def fitted():
         for model, data in specimens():
             *arrays, options = data if isinstance(data[-1], dict) else (*data, {})
             yield clone(model).fit(*arrays, **options)
+            if has_fit_parameter(model, "sample_weight") and not options:
+                yield clone(model).fit(*arrays, sample_weight=np.linspace(0.5, 1.5, 30))

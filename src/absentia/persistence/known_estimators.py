@@ -30,7 +30,7 @@ _PATH = {"alpha_": "float", "dual_gap_": "float", "n_iter_": "int"}
 _RIDGE_CLASSES = {
     **_CLASSES,
     "coef_": "floats[1] | floats[2]",
-    "intercept_": "floats[1]",
+    "intercept_": "float | floats[1]",
     "_label_binarizer": "LabelBinarizer",
 }
 _SEVERAL = {
@@ -69,6 +69,7 @@ _BOOSTED = {
     "_baseline_prediction": "floats[2]",
     "_bin_mapper": "_BinMapper",
     "_feature_subsample_rng": "rng",
+    "_fitted_with_sw": "bool",
     "_is_categorical_remapped": "none",
     "_n_features": "int",
     "_predictors": "list of list of TreePredictor",
@@ -263,13 +264,14 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         "LogisticRegression": {**_LINEAR_CLASSES, "n_iter_": "integers[1]"},
         "LogisticRegressionCV": {
             **_LINEAR_CLASSES,
-            "C_": "float",
+            "C_": "float | floats[1]",
             "Cs_": "floats[1]",
-            "coefs_paths_": "floats[5]",
-            "l1_ratio_": "float",
-            "l1_ratios_": "floats[1]",
-            "n_iter_": "integers[3]",
-            "scores_": "floats[3]",
+            # One array, or one for each class.
+            "coefs_paths_": "floats[5] | dict of floats[3]/floats[4]",
+            "l1_ratio_": "float | floats[1] | objects[1]",
+            "l1_ratios_": "floats[1] | objects[1]",
+            "n_iter_": "integers[3] | integers[4]",
+            "scores_": "floats[3] | dict of floats[2]/floats[3]",
         },
         "Ridge": {**_LINEAR, "n_iter_": "integers[1] | none", "solver_": "str"},
         "RidgeCV": {
@@ -360,7 +362,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "svm": {
-        "LinearSVC": {**_LINEAR_CLASSES, "n_iter_": "int"},
+        "LinearSVC": {**_LINEAR_CLASSES, "intercept_": "float | floats[1]", "n_iter_": "int"},
         "LinearSVR": {"coef_": "floats[1]", "intercept_": "float | floats[1]", "n_iter_": "int"},
     },
     "tree": {
