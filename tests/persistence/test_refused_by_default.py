@@ -44,7 +44,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from absentia import load, save
+from absentia import GaussianDensity, load, save
 
 LINE = (np.array([[0.0], [1.0]]), np.array([0.0, 1.0]))
 
@@ -76,6 +76,12 @@ def as_file(array):
 
 def ridge(**attributes):
     model = Ridge().fit(*LINE)
+    vars(model).update(attributes)
+    return model
+
+
+def density(**attributes):
+    model = GaussianDensity().fit(np.random.default_rng(0).normal(size=(20, 3)))
     vars(model).update(attributes)
     return model
 
@@ -228,6 +234,9 @@ def outsiders():
         "thresholds": (many, "thresholds of uint8"),
         "nesting": (nested(11), "more than 10 estimators inside each other"),
         "parameters": (ridge(alpha="much"), "'alpha' parameter of Ridge must be"),
+        "columns beyond": (density(columns_=np.array([0, 1, 5])), "columns that are not there"),
+        "columns before": (density(columns_=np.array([-1, 0, 1])), "columns that are not there"),
+        "columns twice": (density(columns_=np.array([0, 1, 1])), "columns that are not there"),
         "too many columns": (ridge(n_features_in_=2**31), "Ridge of 2147483648 columns"),
     }
 

@@ -182,8 +182,13 @@ def _check_estimator(value: BaseEstimator) -> None:
     _check_jobs(value)
     _check_parameters(value)
     names, n_features = vars(value).get("feature_names_in_"), vars(value).get("n_features_in_")
-    if n_features is not None and not 0 <= n_features <= _MOST_COLUMNS:
-        raise ValueError(f"{type(value).__name__} of {n_features} columns")
+    for name in ("n_features_in_", "_n_features_out"):
+        if not 0 <= vars(value).get(name, 0) <= _MOST_COLUMNS:
+            raise ValueError(f"{type(value).__name__} of {vars(value)[name]} columns")
+    for name in ("columns_", "number_columns_", "category_columns_"):
+        columns = vars(value).get(name)
+        if isinstance(columns, np.ndarray) and not _are_columns(columns, n_features):
+            raise ValueError(f"{type(value).__name__}.{name} names columns that are not there")
     if names is not None and n_features is not None and len(names) != n_features:
         raise ValueError(f"{type(value).__name__} of {n_features} columns with {len(names)} names")
     classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")
@@ -191,6 +196,11 @@ def _check_estimator(value: BaseEstimator) -> None:
         raise ValueError(f"{type(value).__name__} of {shown(n_classes)} classes with other labels")
     check_encoder(value)
     check_trees(value)
+
+
+def _are_columns(columns: np.ndarray, n_features: int | None) -> bool:
+    inside = (columns >= 0) & (columns < (n_features or 0))
+    return bool(inside.all() and (columns[1:] > columns[:-1]).all())
 
 
 def _lengths(labels: Any) -> list[int]:

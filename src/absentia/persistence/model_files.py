@@ -119,7 +119,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
     Returns
     -------
     estimator
-        With the same parameters and, to the last bit, the same predictions.
+        With the same parameters and the same predictions, to the last bit for models of absentia.
 
     Raises
     ------
