@@ -1,58 +1,90 @@
-"""Warnings that are hidden for a while, in as many threads as there are.
+"""Warnings that are hidden for a while, in the thread that asks for it and in no other.
 
-``warnings.catch_warnings`` puts back the filters that it found. Of two threads that are inside at
-the same time the one that leaves last puts back those of the other, and what that one had hidden
-stays hidden for the rest of the program. Here a filter is added once, counted, and taken out by the
-last thread that leaves; the filters of others are not touched.
+Filters of warnings belong to the whole program. ``warnings.catch_warnings`` puts back the filters
+that it found, and of two threads that are inside at the same time the one that leaves last puts
+back those of the other, so that what was hidden for a moment stays hidden for good. Here nothing
+is put back: a filter stays, and what stands in it for a regular expression matches only while its
+thread hides something.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Lock
+from functools import cache
+from threading import local
+from typing import Any
+from weakref import WeakSet
 
 __all__ = ["hidden_warnings"]
-
-#: Tells our filters from those of others, which may hide the same; a comment within an expression.
-_OURS = "(?#of absentia)"
-
-_lock = Lock()
-_threads_inside: Counter[tuple[str, type[Warning]]] = Counter()
 
 
 @contextmanager
 def hidden_warnings(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
-    """Hide warnings whose text begins with a message, of a category.
-
-    Filters belong to the whole program: other threads do not see such warnings either, meanwhile.
+    """Hide warnings whose text begins with a message, of a category, in this thread.
 
     Examples
     --------
     >>> import warnings
     >>> from absentia.hidden_warnings import hidden_warnings
-    >>> filters = list(warnings.filters)
     >>> with hidden_warnings("Nothing", UserWarning):
     ...     warnings.warn("Nothing to see here.")
-    >>> warnings.filters == filters
-    True
     """
-    key, pattern = (message, category), _OURS + re.escape(message)
-    with _lock:
-        _threads_inside[key] += 1
-        if _threads_inside[key] == 1:
-            warnings.filterwarnings("ignore", pattern, category)
+    hidden = _hidden(message, category)
+    token = _Token()
     try:
+        hidden.tokens.add(token)
+        hidden.come_first()
         yield
     finally:
-        with _lock:
-            _threads_inside[key] -= 1
-            if not _threads_inside[key]:
-                del _threads_inside[key]
-                ours = ("ignore", re.compile(pattern, re.IGNORECASE), category, None, 0)
-                # Not there where the caller has put back filters of an earlier time meanwhile.
-                with suppress(ValueError):
-                    warnings.filters.remove(ours)  # type: ignore[attr-defined]
+        hidden.tokens.discard(token)
+
+
+class _Token:
+    """One use of :func:`hidden_warnings`; forgotten with its frame, however that is left."""
+
+
+class _Hidden(local):
+    """Stands in a filter where others have a regular expression.
+
+    Attributes
+    ----------
+    tokens : WeakSet
+        The uses that this thread is inside of; every thread has its own.
+    """
+
+    def __init__(self, message: str, category: type[Warning]):
+        self._expression = re.compile(re.escape(message), re.IGNORECASE)
+        self._category = category
+        self.tokens: WeakSet[_Token] = WeakSet()
+
+    def match(self, text: str) -> Any:
+        """Answer as a regular expression does: something true for a text that it fits."""
+        return self._expression.match(text) if self.tokens else None
+
+    def come_first(self) -> None:
+        """Have the filter before all that are not of this kind."""
+        filters: list[Any] = warnings.filters  # type: ignore[attr-defined]
+        others = (place for place, found in enumerate(filters) if not isinstance(found[1], _Hidden))
+        first_of_others = next(others, len(filters))
+        if all(found[1] is not self for found in filters[:first_of_others]):
+            ours = ("ignore", self, self._category, None, 0)
+            with suppress(ValueError):  # one behind filters that came later
+                filters.remove(ours)
+            filters.insert(0, ours)
+
+    @property
+    def pattern(self) -> str:
+        """What this thread hides at this moment: scikit-learn tells its worker threads."""
+        return self._expression.pattern if self.tokens else "(?!)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Worker processes are sent the same, as a regular expression."""
+        return re.compile, (self.pattern, re.IGNORECASE)
+
+
+@cache
+def _hidden(message: str, category: type[Warning]) -> _Hidden:
+    return _Hidden(message, category)

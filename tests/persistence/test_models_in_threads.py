@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from absentia import SVC, SVCCV, FourierFeatures, load, save
-from absentia.hidden_warnings import hidden_warnings
 
 
 @pytest.fixture
@@ -19,12 +19,41 @@ def table():
     return np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
 
 
+def shows_warnings():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", append=True)
+        warnings.warn("something else", stacklevel=1)
+    return bool(caught)
+
+
 def test_warnings_are_shown_after_threads_have_loaded(table, tmp_path):
     save(SVC().fit(table, np.arange(30) % 2), tmp_path / "model")
-    before = list(warnings.filters)
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: load(tmp_path / "model"), range(12)))
-    assert warnings.filters == before
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda _: load(tmp_path / "model"), range(12)))
+        assert shows_warnings()
+
+
+def test_warnings_are_shown_after_a_load_beside_threads_that_catch_warnings(table, tmp_path):
+    save(SVC().fit(table, np.arange(30) % 2), tmp_path / "model")
+    stop = Event()
+
+    def others():
+        while not stop.is_set():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        for _ in range(10):
+            stop.clear()
+            thread = Thread(target=others)
+            thread.start()
+            load(tmp_path / "model")
+            stop.set()
+            thread.join()
+            assert shows_warnings()
 
 
 def test_random_numbers_that_others_draw_meanwhile_are_not_drawn_again(table, tmp_path):
@@ -49,10 +78,11 @@ def test_random_numbers_that_others_draw_meanwhile_are_not_drawn_again(table, tm
 
 
 def test_warnings_are_shown_after_threads_have_searched(table):
-    before = list(warnings.filters)
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: SVCCV(cv=2).fit(table, np.arange(30) % 2), range(8)))
-    assert warnings.filters == before
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda _: SVCCV(cv=2).fit(table, np.arange(30) % 2), range(8)))
+        assert shows_warnings()
 
 
 def test_a_model_that_is_saved_is_not_touched(table, tmp_path):
@@ -62,25 +92,3 @@ def test_a_model_that_is_saved_is_not_touched(table, tmp_path):
         list(threads.map(lambda k: save(forest, tmp_path / f"model{k}"), range(9)))
     assert (forest.verbose, forest.random_state) == (1, None)
     assert {load(tmp_path / f"model{k}").verbose for k in range(9)} == {1}
-
-
-def test_a_filter_of_the_caller_that_hides_the_same_stays():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        before = list(warnings.filters)
-        with hidden_warnings():
-            assert warnings.filters != before
-        assert warnings.filters == before
-
-
-def test_hidden_warnings_inside_each_other():
-    before = list(warnings.filters)
-    with hidden_warnings("Some (text)"):
-        with hidden_warnings("Some (text)"):
-            warnings.warn("Some (text) and more", stacklevel=1)
-        warnings.warn("Some (text) again", stacklevel=1)
-        with pytest.warns(UserWarning, match="Other"):
-            warnings.warn("Other text", stacklevel=1)
-    assert warnings.filters == before
-    with pytest.warns(UserWarning, match="Some"):
-        warnings.warn("Some (text)", stacklevel=1)

@@ -16,7 +16,7 @@ import numpy as np
 from absentia.predictions.row_format import nearest, polars_type, require_type_name
 from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading
-from absentia.tables.columns.words import Words
+from absentia.tables.columns.words import Words, parsed_dates
 from absentia.tables.kept_frames import KeptObjects
 from absentia.tables.plan.column_plan import ColumnPlan, fill_columns
 from absentia.tables.plan.frames import as_frame
@@ -219,7 +219,7 @@ class PlannedFormat(Stored):
             if getattr(dtype, "kind", "O") in "iufb":  # left out, or words that are numbers
                 return pd.Series(cells).convert_dtypes().astype(dtype, errors="ignore")
             if getattr(dtype, "tz", None) is not None:
-                return pd.to_datetime(pd.Series(cells)).dt.tz_localize("UTC").astype(dtype)
+                return parsed_dates(pd.Series(cells)).dt.tz_localize("UTC").astype(dtype)
             return pd.Series(cells, dtype=dtype)
         kind = getattr(dtype, "kind", "O")
         if kind in "iub":

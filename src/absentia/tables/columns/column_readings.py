@@ -14,7 +14,7 @@ import numpy as np
 
 from absentia.tables.columns.date_parts import PERIODS, cyclic_parts, part_names
 from absentia.tables.columns.sentinels import without_sentinels
-from absentia.tables.columns.words import SECONDS_A_DAY, Words, days_since_1970
+from absentia.tables.columns.words import SECONDS_A_DAY, Words, days_since_1970, parsed_dates
 from absentia.tables.reading import BoolArray, FloatArray
 from absentia.tables.stored import Stored
 
@@ -206,10 +206,8 @@ def numbers_of(column: pd.Series, decimal: str = ".") -> FloatArray:
 
 def days_of(column: pd.Series, date_formats: tuple[str, ...]) -> FloatArray:
     """Read a column as dates: days since 1970, NaN where it is missing or no date."""
-    import pandas as pd
-
     if column.dtype.kind == "M" or TYPED_DATES in date_formats:
-        return days_since_1970(pd.to_datetime(column, errors="coerce", utc=True))
+        return days_since_1970(parsed_dates(column, errors="coerce", utc=True))
     if column.dtype.kind in "iuf":  # 20240131, which is 20240131.0 beside a missing value
         column = column.map(lambda value: None if value != value else f"{value:.0f}")
     words = Words(column)

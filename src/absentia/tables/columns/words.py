@@ -11,18 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from absentia.engine.computed_once import computed_once
+from absentia.engine.forking import hold_during_forks
 from absentia.tables.columns.number_words import decimal_sign, limits_of_word, mark_of, number_of
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words"]
+__all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words", "parsed_dates"]
+
+#: pandas has a lock of its own for the formats of dates, which it does not give back in a fork.
+_parsing = RLock()
+hold_during_forks(_parsing)
 
 #: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
 #: date that both fit are read day first.
@@ -151,7 +157,7 @@ class Words:
             left = np.isnan(days)
             if not left.any():
                 break
-            dates = pd.to_datetime(words[left], format=date_format, errors="coerce", utc=True)
+            dates = parsed_dates(words[left], format=date_format, errors="coerce", utc=True)
             days[left] = days_since_1970(dates)
         return days
 
@@ -208,6 +214,14 @@ def first_two_words(column: pd.Series) -> list[str]:
             if len(found) == 2:
                 break
     return found
+
+
+def parsed_dates(values: pd.Series, **how: Any) -> pd.Series:
+    """Return ``pandas.to_datetime``, whose lock no forked process inherits from another thread."""
+    import pandas as pd
+
+    with _parsing:
+        return pd.to_datetime(values, **how)
 
 
 def days_since_1970(dates: pd.Series) -> FloatArray:

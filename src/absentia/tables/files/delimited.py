@@ -14,9 +14,10 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from absentia.engine.forking import hold_during_forks
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ _MARKS = (
 _EXCEL_LINE = re.compile(r'^"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 #: Warnings go to the thread that began to record them last, so one thread reads at a time.
-_recording = Lock()
+_recording = RLock()
+hold_during_forks(_recording)
 
 
 def read_delimited(
