@@ -373,19 +373,19 @@ class Beliefs(Stored, ShownBeliefs):
         """
         return values if self.margins is None else self.margins.backward(values)
 
-    def in_units(self, units: FloatArray) -> Beliefs:
-        """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
-        prior = self.prior.kept_in_units(units)
+    def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Beliefs:
+        """Return the beliefs about ``(x - origin) / units``, a unit per column."""
+        prior = self.prior.kept_in_units(units, origin)
         covariances = self.covariances.in_units(units, prior)
         changed = replace(
             self,
-            means=self.means / units,
+            means=(self.means - origin) / units,
             covariances=covariances,
             prior=prior,
             margins=None,
         )
         if self.whole is not self:
-            changed.__dict__["_cut"] = self.whole.in_units(units), self.rows_of_whole
+            changed.__dict__["_cut"] = self.whole.in_units(units, origin), self.rows_of_whole
         return vouched(changed, self)
 
     def tile(self, rows: slice) -> Beliefs:

@@ -179,20 +179,35 @@ class Prior(Stored):
         found = replace(self, means=self.means @ A.T + b, covariances=covariances)
         return vouched(found, self)
 
-    def in_units(self, units: FloatArray) -> Prior:
-        """Return the density of ``x / units``, each column measured in a unit of its own."""
-        covariances = self.covariances / units / units[:, None]
-        return vouched(replace(self, means=self.means / units, covariances=covariances), self)
+    @computed_once
+    def origin(self) -> FloatArray:
+        """A round number near the mean of each column, for units in which zero is far away.
 
-    def kept_in_units(self, units: FloatArray) -> Prior:
+        ``(x - origin) / units`` keeps the digits in which rows differ, which ``x / units`` rounds
+        where the mean is large. The nearest multiple of four to eight standard deviations (a power
+        of two): zero for most columns, and also where outliers have moved the mean, as they cannot
+        move it by more than a deviation.
+        """
+        mean = self.mean()
+        steps = np.maximum(4 * np.sqrt(np.diagonal(self.covariance())), 1e-12 * np.abs(mean))
+        steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
+        return frozen(steps * np.round(mean / steps))
+
+    def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
+        """Return the density of ``(x - origin) / units``, a unit per column."""
+        covariances = self.covariances / units / units[:, None]
+        means = (self.means - origin) / units
+        return vouched(replace(self, means=means, covariances=covariances), self)
+
+    def kept_in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return :meth:`in_units`, that of the last call where the units are the same.
 
         New rows come one after the other; the inverses of their density are computed once.
         """
-        key = units.tobytes()
-        kept: tuple[bytes, Prior] | None = vars(self).get("_in_units")
+        key = units.tobytes(), np.asarray(origin).tobytes()
+        kept: tuple[tuple[bytes, bytes], Prior] | None = vars(self).get("_in_units")
         if kept is None or kept[0] != key:
-            kept = vars(self)["_in_units"] = key, self.in_units(units)
+            kept = vars(self)["_in_units"] = key, self.in_units(units, origin)
         return kept[1]
 
     def equals(self, other: Prior) -> bool:
