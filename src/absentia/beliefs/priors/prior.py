@@ -15,7 +15,7 @@ from absentia.tables.stored import Stored, frozen, require_array, vouched
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
 
-__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant"]
+__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant", "round_near"]
 
 #: Standard deviations from the mean: the square of that, times any inflation, is still a number.
 FARTHEST = 1e130
@@ -184,14 +184,10 @@ class Prior(Stored):
         """A round number near the mean of each column, for units in which zero is far away.
 
         ``(x - origin) / units`` keeps the digits in which rows differ, which ``x / units`` rounds
-        where the mean is large. The nearest multiple of four to eight standard deviations (a power
-        of two): zero for most columns, and also where outliers have moved the mean, as they cannot
-        move it by more than a deviation.
+        where the mean is large. Zero for most columns (:func:`round_near`), and also where outliers
+        have moved the mean, as they cannot move it by more than a deviation.
         """
-        mean = self.mean()
-        steps = np.maximum(4 * np.sqrt(np.diagonal(self.covariance())), 1e-12 * np.abs(mean))
-        steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
-        return frozen(steps * np.round(mean / steps))
+        return frozen(round_near(self.mean(), np.sqrt(np.diagonal(self.covariance()))))
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
@@ -219,6 +215,17 @@ class Prior(Stored):
             and len(self.probabilities) == len(other.probabilities)
             and all(map(np.array_equal, self.probabilities, other.probabilities))
         )
+
+
+def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:
+    """Return the multiples of four to eight deviations, powers of two, that are nearest to means.
+
+    To subtract them rounds nothing where it matters: values near the mean have the digits already.
+    """
+    steps = np.maximum(4 * deviations, 1e-12 * np.abs(means))
+    steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
+    nearest: FloatArray = steps * np.round(means / steps)
+    return nearest
 
 
 def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:
