@@ -285,7 +285,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
                 penalties[counting],
                 tau,
                 solver=self.solver,
-                tol=self.tol,
+                tol=float(self.tol),
                 max_iter=self.max_iter,
                 verbose=self.verbose,
             )
