@@ -343,7 +343,9 @@ class Beliefs(Stored, ShownBeliefs):
         A value below the limit of detection, a rounded one, or one beyond the end of a scale is not
         known and yet not anywhere. Its belief is the truncated Gaussian, replaced by the Gaussian
         of the same mean and covariance: exact moments for one such column of a row; those of
-        several are approximated by expectation propagation. Observed values are as they were.
+        several are approximated by expectation propagation. The variance of a value does not fall
+        below about 1e-10 of that without its limits, however narrow an interval is: what is left
+        then is rounding. Observed values are as they were.
 
         Parameters
         ----------

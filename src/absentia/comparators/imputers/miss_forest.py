@@ -16,12 +16,24 @@ from sklearn.utils import check_random_state
 
 from absentia.comparators.imputers.imputer import Imputer, other_columns
 from absentia.densities.em.scaling import Scaling
-from absentia.parameters import COUNT, RandomState, declared
+from absentia.parameters import (
+    COUNT,
+    RandomState,
+    count_from,
+    declared,
+    number_between,
+    shown,
+    words,
+)
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["MissForestImputer"]
 
 _LARGEST_SEED = np.iinfo(np.int32).max
+_TREES = count_from(1, 100_000)
+_FEATURES = (
+    COUNT | number_between(1e-9, 1, expected="a share of the columns") | words("sqrt", "log2")
+)
 # A deviation from 1e-3 to 1e3 is left as it is.
 _USUAL_EXPONENT = 10
 
@@ -110,9 +122,16 @@ class MissForestImputer(Imputer):
 
     def _learn(self, table: FloatArray) -> dict[str, object]:
         COUNT.check("max_iter", self.max_iter)
+        _TREES.check("n_estimators", self.n_estimators)
+        _FEATURES.check("max_features", self.max_features)
         rng = check_random_state(self.random_state)
         missing = np.isnan(table)
         is_category = self._categories(table.shape[1])
+        codes = np.nan_to_num(table[:, is_category])
+        if (codes != np.round(codes)).any():
+            raise ValueError(
+                "Columns of categorical_features must hold whole numbers, as codes do."
+            )
         start = np.array([_typical(table[:, j], is_category[j]) for j in range(table.shape[1])])
         units = np.where(is_category, 1.0, _units(table))
         n_holes = missing.sum(axis=0)
@@ -151,14 +170,15 @@ class MissForestImputer(Imputer):
 
     def _categories(self, n_known: int) -> BoolArray:
         """Return which of the training columns hold categories."""
-        columns = np.asarray(self.categorical_features, dtype=np.intp)
-        if columns.size and (columns.min() < 0 or columns.max() >= n_known):
+        mask = np.zeros(n_known, dtype=bool)
+        columns = self.categorical_features
+        known = count_from(0, n_known - 1).admits
+        if isinstance(columns, str) or not np.iterable(columns) or not all(map(known, columns)):
             raise ValueError(
                 f"categorical_features must name columns from 0 to {n_known - 1} that have values, "
-                f"found {columns.tolist()}."
+                f"found {shown(columns)}."
             )
-        mask = np.zeros(n_known, dtype=bool)
-        mask[columns] = True
+        mask[[int(j) for j in columns]] = True
         return mask
 
     def _forest(

@@ -24,7 +24,7 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 
 from absentia.beliefs import Prior
 from absentia.densities.believing import believe
@@ -43,10 +43,11 @@ from absentia.machines.search.gram_grid import (
     GramGrid,
     GramPair,
     Scores,
+    checked_splits,
     prepared_folds,
 )
 from absentia.machines.shared_parameters import SearchParameters
-from absentia.parameters import check_parameters, count_from, require, shown
+from absentia.parameters import check_parameters, count_from, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
@@ -118,9 +119,7 @@ class GramSearch(SearchParameters, KernelMachine):
         scorer = self._scorer(plain)
         targets = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, targets, len(rows))
-        splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
-        splits = list(splitter.split(np.empty((len(rows), 1)), targets, groups))
-        require(splits, f"cv gives no split of the rows, found {shown(self.cv)}: use cv=5.")
+        splits = checked_splits(self.cv, targets, groups, classifier=is_classifier(self))
         for fold, (train, _) in enumerate(splits):
             try:
                 self._check_targets(targets[train], len(targets[train]))
