@@ -173,7 +173,7 @@ class MissForestImputer(Imputer):
         mask = np.zeros(n_known, dtype=bool)
         columns = self.categorical_features
         known = count_from(0, n_known - 1).admits
-        if isinstance(columns, str) or not np.iterable(columns) or not all(map(known, columns)):
+        if not np.iterable(columns) or not all(map(known, columns)):
             raise ValueError(
                 f"categorical_features must name columns from 0 to {n_known - 1} that have values, "
                 f"found {shown(columns)}."
