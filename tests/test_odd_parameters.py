@@ -226,5 +226,13 @@ def test_no_weight_of_the_data_leaves_the_intercept(C):
     np.testing.assert_allclose(answers, 9 / len(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "machine",
+    [absentia.SVC(C=np.float32(1e38)), absentia.SVC(mask_weight=1e308), absentia.RobustSVC(C=1e70)],
+)
+def test_large_numbers_overflow_nowhere(machine):
+    assert np.isfinite(machine.fit(X, y).decision_function(X)).all()  # warnings are errors here
+
+
 def process():
     return absentia.GaussianProcessRegressor(gamma=0.1, noise=0.1).fit(X, 1.0 * y)

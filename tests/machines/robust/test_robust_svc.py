@@ -412,7 +412,9 @@ def test_a_solution_is_what_its_gap_says(gap, expected):
     assert robust_cone.checked_ending(Ending.EXHAUSTED, gap, 1e-8) is Ending.EXHAUSTED
 
 
-@pytest.mark.parametrize(("name", "value"), [("C", 1e308), ("tau", 1e308), ("C", 1e-300)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("C", 1e308), ("C", 1e90), ("tau", 1e308), ("C", 1e-300)]
+)
 @pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
 def test_numbers_beyond_all_range_are_refused_by_name(name, value, uncertainty):
     rng = np.random.default_rng(0)
