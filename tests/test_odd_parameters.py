@@ -11,7 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import absentia
-from absentia.comparators import ChainedEquationsImputer, KarmaSVC, SampledImputer
+from absentia.comparators import (
+    ChainedEquationsImputer,
+    KarmaSVC,
+    MissForestImputer,
+    SampledImputer,
+)
 from absentia.kernels import Kernel
 
 rng = np.random.default_rng(0)
@@ -183,11 +188,50 @@ HUGE = 10**400
         (lambda: process().log_marginal_likelihood(HUGE), "theta must be an array"),
         (lambda: absentia.TableEncoder(kinds="two").fit(X), "kinds must be a dictionary"),
         (lambda: absentia.Chunks(5), "Chunks are read many times"),
+        (lambda: absentia.MixedDensity(categories=1).fit(X), "categories must be 'auto' or a list"),
+        (lambda: absentia.MixedDensity(categories=None).fit(X), "categories must be 'auto' or"),
+        (lambda: absentia.SVCCV(cv=[1e308]).fit(X, y), "cv must be a number of folds"),
+        (lambda: absentia.SVCCV(cv=b"x").fit(X, y), "cv must be a number of folds"),
+        (lambda: absentia.RobustSVC(tau="cv", cv=[1.0]).fit(X, y), "cv must be a number of folds"),
+        (lambda: forest(categorical_features="two"), "categorical_features must name columns"),
+        (lambda: forest(categorical_features=1e300), "categorical_features must name columns"),
+        (lambda: forest(categorical_features=[2**63]), "categorical_features must name columns"),
+        (lambda: forest(categorical_features=[0]), "must hold whole numbers"),
+        (lambda: forest(max_features=2**63), "max_features must be"),
+        (lambda: forest(n_estimators=2**31), "n_estimators must be an integer from 1 to"),
     ],
 )
 def test_numbers_beyond_all_floats_and_things_of_another_kind(call, found):
     with pytest.raises((TypeError, ValueError), match=found):
         call()
+
+
+def forest(**params):
+    return MissForestImputer(random_state=0, **params).fit(X)
+
+
+@pytest.mark.parametrize("ridge", [np.int8(100), np.uint8(200), np.int16(1000)])
+def test_small_integers_are_numbers_like_others(ridge):
+    drawn, expected = (
+        ChainedEquationsImputer(2, ridge=one, random_state=0).fit(X).draws(X)
+        for one in (ridge, float(ridge))
+    )
+    np.testing.assert_array_equal(drawn, expected)
+
+
+@pytest.mark.parametrize("C", [1e-320, 1e-310])
+def test_no_weight_of_the_data_leaves_the_intercept(C):
+    classes = np.arange(len(X)) < 9
+    answers = absentia.LogisticRegression(C=C).fit(X, classes).predict_proba(X)[:, 1]
+    np.testing.assert_allclose(answers, 9 / len(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [absentia.SVC(C=np.float32(1e38)), absentia.SVC(mask_weight=1e308), absentia.RobustSVC(C=1e70)],
+)
+def test_large_numbers_overflow_nowhere(machine):
+    assert np.isfinite(machine.fit(X, y).decision_function(X)).all()  # warnings are errors here
 
 
 def process():

@@ -68,6 +68,22 @@ def test_landmarks_are_looked_for_among_the_rows_that_miss_least():
     assert len(candidate_rows(patterns, 500, True, rng)) == 1000
 
 
+@pytest.mark.parametrize("mean", [1e8, 1e12])
+def test_kmeans_landmarks_are_the_same_wherever_the_columns_lie(mean):
+    X = np.round(np.random.default_rng(0).standard_normal((100, 3)) * 64) / 64
+    chosen = [
+        choose_landmarks(
+            "kmeans++",
+            GenRBF(),
+            GaussianDensity().fit(Y).condition(Y),
+            20,
+            np.random.RandomState(0),
+        )
+        for Y in (X, X + mean)
+    ]
+    np.testing.assert_array_equal(*chosen)
+
+
 def test_leverage_finds_the_few_rows_that_are_unlike_all_others():
     rng = np.random.RandomState(0)
     X = np.concatenate(

@@ -11,6 +11,7 @@ from absentia import (
     GammaRBF,
     GaussianDensity,
     GenRBF,
+    LowRankDensity,
     MixtureDensity,
 )
 from kernels.examples import METRIC, rows_of
@@ -46,6 +47,43 @@ def test_outliers_do_no_harm_to_complete_rows(make, metric, size, density):
     np.testing.assert_allclose(kernel(P), expected, atol=1e-12)
     np.testing.assert_allclose(kernel(P[:70], P), expected[:70], atol=1e-12)
     assert np.linalg.eigvalsh(kernel(P))[0] > -1e-12
+
+
+@pytest.mark.parametrize("make", KERNELS)
+@pytest.mark.parametrize("mean", [0.0, 1e6, 1e10, 1e13])
+@pytest.mark.parametrize("density", [GaussianDensity(), LowRankDensity(1)])
+def test_far_means_do_no_harm_where_each_column_has_a_width(make, mean, density):
+    X = np.round(np.random.default_rng(0).standard_normal((40, 3)) * 8) / 8  # exact at all means
+    widths = np.array([0.3, 0.07, 0.9])
+    expected = np.exp(-((X[:, None] - X) ** 2 @ widths))
+    P = density.fit(X + mean).condition(X + mean)
+    np.testing.assert_allclose(make(widths)(P), expected, atol=1e-14)
+    np.testing.assert_allclose(make(widths)(P[:2], P), expected[:2], atol=1e-14)
+
+
+@pytest.mark.parametrize("make", [GenRBF, ExpectedRBF])
+@pytest.mark.parametrize(
+    "parameters", [{"gamma": np.array([0.3, 0.07, 0.9])}, {"gamma": 0.1, "metric": METRIC}]
+)
+def test_far_means_do_no_harm_to_gradients(make, parameters):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((40, 3)) * 8) / 8
+    weights = rng.standard_normal((40, 40))
+    near, far = (
+        make(**parameters).gradient(GaussianDensity().fit(table).condition(table), weights)["gamma"]
+        for table in (X, X + 1e10)
+    )
+    np.testing.assert_allclose(far, near, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", KERNELS)
+@pytest.mark.parametrize("size", [1e6, 1e12])
+def test_outliers_do_no_harm_where_each_column_has_a_width(make, size):
+    X = with_outliers(size)
+    widths = np.array([0.3, 0.07, 0.9])
+    expected = np.exp(-((X[:, None] - X) ** 2 @ widths))
+    P = GaussianDensity().fit(X).condition(X)
+    np.testing.assert_allclose(make(widths)(P), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e9])

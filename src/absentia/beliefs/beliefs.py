@@ -343,7 +343,9 @@ class Beliefs(Stored, ShownBeliefs):
         A value below the limit of detection, a rounded one, or one beyond the end of a scale is not
         known and yet not anywhere. Its belief is the truncated Gaussian, replaced by the Gaussian
         of the same mean and covariance: exact moments for one such column of a row; those of
-        several are approximated by expectation propagation. Observed values are as they were.
+        several are approximated by expectation propagation. The variance of a value does not fall
+        below about 1e-10 of that without its limits, however narrow an interval is: what is left
+        then is rounding. Observed values are as they were.
 
         Parameters
         ----------
@@ -373,19 +375,19 @@ class Beliefs(Stored, ShownBeliefs):
         """
         return values if self.margins is None else self.margins.backward(values)
 
-    def in_units(self, units: FloatArray) -> Beliefs:
-        """Return the same beliefs with each column measured in a unit of its own: ``x / units``."""
-        prior = self.prior.kept_in_units(units)
+    def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Beliefs:
+        """Return the beliefs about ``(x - origin) / units``, a unit per column."""
+        prior = self.prior.kept_in_units(units, origin)
         covariances = self.covariances.in_units(units, prior)
         changed = replace(
             self,
-            means=self.means / units,
+            means=(self.means - origin) / units,
             covariances=covariances,
             prior=prior,
             margins=None,
         )
         if self.whole is not self:
-            changed.__dict__["_cut"] = self.whole.in_units(units), self.rows_of_whole
+            changed.__dict__["_cut"] = self.whole.in_units(units, origin), self.rows_of_whole
         return vouched(changed, self)
 
     def tile(self, rows: slice) -> Beliefs:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density, prior_of
 from absentia.densities.named_densities import DensityLike
+from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words
 from absentia.tables import (
     FloatArray,
@@ -71,6 +72,8 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
         check_parameters(self)
         rows = open_rows(X, None, sample_weight, words=self._words())
         density = fit_density(self.density, rows, sample_weight if rows.in_memory else None)
+        if self._widths_from_variance():
+            warn_of_gross_values(rows, self.density, sample_weight)
         learned = self._learn(density, rows)
         prior = prior_of(density, rows)
         learned |= {
@@ -98,6 +101,11 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
     def _words(self) -> WordsAs:
         """Return what columns of words in a frame become."""
         return "indicators"
+
+    def _widths_from_variance(self) -> bool:
+        """Return whether the spread of the columns decides how wide the kernel is."""
+        gamma = getattr(self, "gamma", None)
+        return isinstance(gamma, str) and gamma == "scale"
 
     def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""

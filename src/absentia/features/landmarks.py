@@ -69,8 +69,11 @@ def choose_landmarks(
 
 
 def _points(beliefs: Beliefs) -> FloatArray:
-    """Return where beliefs are: their means, and the probabilities of their categories."""
-    numbers = beliefs.mean()
+    """Return where beliefs are: their means, and the probabilities of their categories.
+
+    Counted from near the data: scikit-learn's k-means++ takes distances from inner products.
+    """
+    numbers = beliefs.mean() - beliefs.prior.origin
     if beliefs.codes is None:
         return numbers
     words = [beliefs.probabilities(j) for j in range(beliefs.codes.shape[1])]

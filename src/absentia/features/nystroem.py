@@ -16,6 +16,7 @@ from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
+from absentia.kernels.gross_values import widths_from_variance
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
 from absentia.parameters import RandomState, declared
@@ -112,6 +113,9 @@ class Nystroem(BeliefFeatures):
 
     def _make_kernel(self) -> Kernel:
         return make_kernel(self.kernel, self.gamma, self.mask_weight, self.category_weight)
+
+    def _widths_from_variance(self) -> bool:
+        return widths_from_variance(self._make_kernel())
 
     def _learn(self, density: BaseEstimator | None, rows: MemoryRows | Stream) -> Learned:
         n_components = int(self.n_components)

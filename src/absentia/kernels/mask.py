@@ -81,8 +81,9 @@ class MaskKernel(Kernel):
             ours, row_of = np.unique(left.pattern_of_row[rows], return_inverse=True)
             theirs, column_of = np.unique(right.pattern_of_row[columns], return_inverse=True)
             # Both terms are sums of weights with nothing cancelled, so equal patterns give 0.
-            differing = (A[ours] * weights) @ (1 - B[theirs]).T
-            differing += (1 - A[ours]) @ (B[theirs] * weights).T
+            with np.errstate(over="ignore"):  # the exponential of minus infinity is zero, too
+                differing = (A[ours] * weights) @ (1 - B[theirs]).T
+                differing += (1 - A[ours]) @ (B[theirs] * weights).T
             return np.take(np.exp(-differing)[row_of], column_of, axis=1)
 
         shape = (len(left), len(right))

@@ -332,6 +332,7 @@ def _in_euclidean_metric(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> tuple[Beli
     if smoothing.metric is None:
         return P, smoothing
     root = metric_root(smoothing.metric)
+    P = P.in_units(np.ones(P.n_features), P.prior.origin)  # or the map would round far means
     return P.transform(root), Smoothing(smoothing.gamma, None, P.n_features)
 
 

@@ -11,7 +11,8 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.believing import words_for
-from absentia.machines.gross_values import warn_of_gross_values
+from absentia.kernels.base import Kernel
+from absentia.kernels.gross_values import warn_of_gross_values, widths_from_variance
 from absentia.machines.kernel_choice import ChoosesKernel
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.search.kernel_family import is_free
@@ -62,9 +63,16 @@ class MachineDoor(ChoosesKernel):
         rows = self._open(X, training=True)
         y = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, y, len(rows))
-        if isinstance(self.kernel, str) and isinstance(self.gamma, str):
-            warn_of_gross_values(rows, self.density, weights)
+        self._warn_of_gross_values(rows, weights)
         return rows, y, weights
+
+    def _warn_of_gross_values(self, rows: MemoryRows, weights: FloatArray | None = None) -> None:
+        """Warn of columns that are one value, where the kernel's widths come from the columns."""
+        chosen = isinstance(self.gamma, str) and self.gamma != "auto"
+        if self._is_precomputed() or not (chosen or isinstance(self.kernel, Kernel)):
+            return
+        if widths_from_variance(self._kernel_before_fit()):
+            warn_of_gross_values(rows, self.density, weights)
 
     def _open_new(self, X: TableLike) -> MemoryRows:
         """Return new rows, read, and checked against those of training: the door."""

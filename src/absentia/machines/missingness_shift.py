@@ -8,7 +8,6 @@ that broke, a form that changed. ``shift="warn"`` or ``"error"`` makes a machine
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import Literal
@@ -16,13 +15,13 @@ from typing import Literal
 import numpy as np
 
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.phrases import frames_of_absentia
 
 #: The parameter ``shift`` of a machine.
 Shift = Literal["ignore", "warn", "error"]
 
 __all__ = [
     "MissingnessShiftWarning",
-    "frames_of_absentia",
     "Shift",
     "check_shift",
     "never_missing_before",
@@ -74,11 +73,3 @@ def check_shift(
     if policy == "error":
         raise ValueError(message)
     warnings.warn(message, MissingnessShiftWarning, stacklevel=frames_of_absentia())
-
-
-def frames_of_absentia() -> int:
-    """Return the ``stacklevel`` that points at the line outside absentia which led here."""
-    level, frame = 0, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("absentia."):
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level + 1

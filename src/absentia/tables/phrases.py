@@ -1,11 +1,20 @@
-"""Pieces of sentences that messages share: counts and lists of names."""
+"""What messages share: counts, lists of names, and the line of a program that they point at."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
-__all__ = ["count_as_missing", "counted", "infinite_note", "listed", "too_far", "with_names"]
+__all__ = [
+    "count_as_missing",
+    "counted",
+    "frames_of_absentia",
+    "infinite_note",
+    "listed",
+    "too_far",
+    "with_names",
+]
 
 
 def counted(number: int, what: str) -> str:
@@ -53,3 +62,11 @@ def listed(names: list[str]) -> str:
 def count_as_missing(number: int) -> str:
     """Return the verb of a note on cells that are not used."""
     return "counts as missing" if number == 1 else "count as missing"
+
+
+def frames_of_absentia() -> int:
+    """Return the ``stacklevel`` that points at the line outside absentia which led here."""
+    level, frame = 0, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("absentia."):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level + 1

@@ -180,3 +180,31 @@ def test_bad_parameters(broken, two_classes):
     X, _ = two_classes(0.3)
     with pytest.raises(ValueError, match="must"):
         broken.fit(X)
+
+
+@pytest.mark.parametrize("mean", [1e4, 1e8])
+@pytest.mark.parametrize("constant", [0.0, 1e10])
+def test_columns_far_from_zero_are_filled_as_those_at_zero(imputer, two_classes, mean, constant):
+    X, _ = two_classes(0.3)
+    X = np.round(X * 64) / 64  # exact at all means
+    X[:, 3] = 0.0
+    near = imputer.fit_transform(X)
+    shift = np.array([mean, -mean, mean, constant])
+    far = imputer.fit(X + shift).transform(X + shift) - shift
+    # A filled value is rounded to the digits that numbers of the size of the mean have.
+    np.testing.assert_allclose(far, near, atol=1e-15 * max(mean, constant) + 1e-10)
+
+
+@pytest.mark.parametrize("size", [1e155, 1e-150])
+def test_units_whose_squares_are_no_numbers_are_refused(imputer, two_classes, size):
+    X, _ = two_classes(0.3)
+    X[:, 1] *= size
+    with pytest.raises(ValueError, match="Column 'x1' has a standard deviation of"):
+        imputer.fit(X)
+
+
+def test_values_too_large_for_their_squares_are_refused_by_row_and_column(imputer, two_classes):
+    X, _ = two_classes(0.3)
+    new = [[0.0, 1.0, NAN, 1.0], [0.0, 1e160, NAN, 1.0]]
+    with pytest.raises(ValueError, match=r"Row 1 has 1e\+160 in column 'x1'"):
+        imputer.fit(X).transform(new)

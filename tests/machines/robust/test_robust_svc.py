@@ -276,6 +276,15 @@ def test_an_inaccurate_solution_warns(data, monkeypatch):
         RobustSVC().fit(X, y)
 
 
+@pytest.mark.parametrize("tol", [1e-12, 1e-14, 1e-100])
+def test_more_digits_than_rounding_allows_give_the_best_there_is(data, tol):
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match="less accurately than tol"):
+        machine = RobustSVC(tol=tol).fit(X, y)
+    assert abs(machine.relative_gap_[0]) < 1e-6
+    np.testing.assert_allclose(machine.objective_, RobustSVC(tol=1e-6).fit(X, y).objective_, 1e-5)
+
+
 def test_without_the_solver_the_extra_is_named(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
     with pytest.raises(ImportError, match=r"absentia\[robust\]"):
@@ -403,7 +412,9 @@ def test_a_solution_is_what_its_gap_says(gap, expected):
     assert robust_cone.checked_ending(Ending.EXHAUSTED, gap, 1e-8) is Ending.EXHAUSTED
 
 
-@pytest.mark.parametrize(("name", "value"), [("C", 1e308), ("tau", 1e308), ("C", 1e-300)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("C", 1e308), ("C", 1e90), ("tau", 1e308), ("C", 1e-300)]
+)
 @pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])
 def test_numbers_beyond_all_range_are_refused_by_name(name, value, uncertainty):
     rng = np.random.default_rng(0)

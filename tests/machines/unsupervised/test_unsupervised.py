@@ -190,3 +190,33 @@ def test_parameters_of_spectral_clustering_are_checked(wrong):
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         SpectralClustering(n_clusters=2, **wrong).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [
+        ({"kernel": GenRBF([1.0, 2.0, 3.0])}, r"columns \(gamma\)"),
+        ({"kernel": GenRBF(metric="mahalanobis")}, r"columns \(metric\)"),
+        ({"kernel": "genrbf", "mask_weight": [0.1, 0.2, 0.3]}, r"columns \(right__weight\)"),
+        ({"kernel": ExpectedLinear(centre=[0.0, 0.0, 0.0])}, r"columns \(centre\)"),
+        ({"alpha": 0}, "alpha=0 is too small"),
+    ],
+)
+def test_the_inverse_map_needs_a_kernel_that_can_compare_components(parameters, found):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match=found):
+        KernelPCA(2, fit_inverse_transform=True, **parameters).fit(X)
+
+
+@pytest.mark.parametrize("kind", [list, lambda y: np.array(y, dtype=object)])
+def test_words_are_spread_as_numbers_are(kind):
+    X = table()
+    numbers = np.full(len(X), -1)
+    numbers[:6] = [0, 1, -1, 1, 0, 0]
+    words = [{0: "no", 1: "yes", -1: -1}[number] for number in numbers.tolist()]
+    by_word, by_number = LabelSpreading().fit(X, kind(words)), LabelSpreading().fit(X, numbers)
+    assert by_word.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(by_word.predict_proba(X), by_number.predict_proba(X))
+    words[4] = None
+    with pytest.raises(ValueError, match="first in row 4"):
+        LabelSpreading().fit(X, kind(words))

@@ -81,14 +81,14 @@ class LowRankPrior(Prior):
             return vouched(scaled, self)
         return vouched(Prior(moved.weights, moved.means, moved.covariances), self)
 
-    def in_units(self, units: FloatArray) -> LowRankPrior:
-        """Return the density of ``x / units``, each column measured in a unit of its own."""
+    def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> LowRankPrior:
+        """Return the density of ``(x - origin) / units``, a unit per column."""
         noises = self.noises / units / units
         if not (noises > 0).all():  # smaller than any number in these units
             noises = np.maximum(noises, np.finfo(float).tiny)
         changed = replace(
             self,
-            means=self.means / units,
+            means=(self.means - origin) / units,
             covariances=self.covariances / units / units[:, None],
             loadings=self.loadings / units[:, None],
             noises=noises,

@@ -15,7 +15,7 @@ from absentia.tables.stored import Stored, frozen, require_array, vouched
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
 
-__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant"]
+__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant", "round_near"]
 
 #: Standard deviations from the mean: the square of that, times any inflation, is still a number.
 FARTHEST = 1e130
@@ -179,20 +179,31 @@ class Prior(Stored):
         found = replace(self, means=self.means @ A.T + b, covariances=covariances)
         return vouched(found, self)
 
-    def in_units(self, units: FloatArray) -> Prior:
-        """Return the density of ``x / units``, each column measured in a unit of its own."""
-        covariances = self.covariances / units / units[:, None]
-        return vouched(replace(self, means=self.means / units, covariances=covariances), self)
+    @computed_once
+    def origin(self) -> FloatArray:
+        """A round number near the mean of each column, for units in which zero is far away.
 
-    def kept_in_units(self, units: FloatArray) -> Prior:
+        ``(x - origin) / units`` keeps the digits in which rows differ, which ``x / units`` rounds
+        where the mean is large. Zero for most columns (:func:`round_near`), and also where outliers
+        have moved the mean, as they cannot move it by more than a deviation.
+        """
+        return frozen(round_near(self.mean(), np.sqrt(np.diagonal(self.covariance()))))
+
+    def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
+        """Return the density of ``(x - origin) / units``, a unit per column."""
+        covariances = self.covariances / units / units[:, None]
+        means = (self.means - origin) / units
+        return vouched(replace(self, means=means, covariances=covariances), self)
+
+    def kept_in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return :meth:`in_units`, that of the last call where the units are the same.
 
         New rows come one after the other; the inverses of their density are computed once.
         """
-        key = units.tobytes()
-        kept: tuple[bytes, Prior] | None = vars(self).get("_in_units")
+        key = units.tobytes(), np.asarray(origin).tobytes()
+        kept: tuple[tuple[bytes, bytes], Prior] | None = vars(self).get("_in_units")
         if kept is None or kept[0] != key:
-            kept = vars(self)["_in_units"] = key, self.in_units(units)
+            kept = vars(self)["_in_units"] = key, self.in_units(units, origin)
         return kept[1]
 
     def equals(self, other: Prior) -> bool:
@@ -204,6 +215,17 @@ class Prior(Stored):
             and len(self.probabilities) == len(other.probabilities)
             and all(map(np.array_equal, self.probabilities, other.probabilities))
         )
+
+
+def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:
+    """Return the multiples of four to eight deviations, powers of two, that are nearest to means.
+
+    To subtract them rounds nothing where it matters: values near the mean have the digits already.
+    """
+    steps = np.maximum(4 * deviations, 1e-12 * np.abs(means))
+    steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
+    nearest: FloatArray = steps * np.round(means / steps)
+    return nearest
 
 
 def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:

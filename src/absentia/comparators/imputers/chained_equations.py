@@ -155,7 +155,7 @@ class ChainedEquationsImputer(RandomImputer):
             for j in range(table.shape[1]):
                 rows = missing[:, j]
                 inputs = _with_constant(state, j)
-                equation = _draw_equation(inputs[~rows], table[~rows, j], j, self.ridge, rng)
+                equation = _draw_equation(inputs[~rows], table[~rows, j], j, float(self.ridge), rng)
                 if self.method == "matching":
                     equation = equation.with_donors(inputs[~rows], table[~rows, j])
                 state[rows, j] = equation.draw(inputs[rows], self.n_donors, rng)

@@ -46,6 +46,8 @@ class ConditionalMeanImputer(Imputer):
 
     density_: BaseEstimator
 
+    _far = np.inf  # densities centre columns themselves
+
     def __init__(self, density: DensityLike = "gaussian"):
         self.density = density
 
@@ -89,6 +91,8 @@ class SampledImputer(RandomImputer):
     """
 
     density_: BaseEstimator
+
+    _far = np.inf  # densities centre columns themselves
 
     def __init__(self, density: DensityLike = "mixture", *, random_state: RandomState = None):
         self.density = density

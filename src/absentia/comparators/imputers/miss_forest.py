@@ -15,12 +15,27 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from absentia.comparators.imputers.imputer import Imputer, other_columns
-from absentia.parameters import COUNT, RandomState, declared
+from absentia.densities.em.scaling import Scaling
+from absentia.parameters import (
+    COUNT,
+    RandomState,
+    count_from,
+    declared,
+    number_between,
+    shown,
+    words,
+)
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["MissForestImputer"]
 
 _LARGEST_SEED = np.iinfo(np.int32).max
+_TREES = count_from(1, 100_000)
+_FEATURES = (
+    COUNT | number_between(1e-9, 1, expected="a share of the columns") | words("sqrt", "log2")
+)
+# A deviation from 1e-3 to 1e3 is left as it is.
+_USUAL_EXPONENT = 10
 
 
 @declared
@@ -65,6 +80,9 @@ class MissForestImputer(Imputer):
         are none of the kind.
     starting_values_ : ndarray
         What each column starts from.
+    units_ : ndarray
+        Powers of two in which forests see the columns: trees compute in single precision, and take
+        what varies by less than 1e-8 for constant.
     n_iter_ : int
         Rounds that count: those before the difference grew.
 
@@ -92,6 +110,7 @@ class MissForestImputer(Imputer):
     order_: IntArray = field(init=False)
     differences_: FloatArray = field(init=False)
     starting_values_: FloatArray = field(init=False)
+    units_: FloatArray = field(init=False)
     n_iter_: int = field(init=False)
 
     n_estimators: int = field(default=100, kw_only=False)
@@ -103,10 +122,18 @@ class MissForestImputer(Imputer):
 
     def _learn(self, table: FloatArray) -> dict[str, object]:
         COUNT.check("max_iter", self.max_iter)
+        _TREES.check("n_estimators", self.n_estimators)
+        _FEATURES.check("max_features", self.max_features)
         rng = check_random_state(self.random_state)
         missing = np.isnan(table)
         is_category = self._categories(table.shape[1])
+        codes = np.nan_to_num(table[:, is_category])
+        if (codes != np.round(codes)).any():
+            raise ValueError(
+                "Columns of categorical_features must hold whole numbers, as codes do."
+            )
         start = np.array([_typical(table[:, j], is_category[j]) for j in range(table.shape[1])])
+        units = np.where(is_category, 1.0, _units(table))
         n_holes = missing.sum(axis=0)
         order = np.argsort(n_holes, kind="stable")
         visited = order[n_holes[order] > 0]
@@ -117,15 +144,18 @@ class MissForestImputer(Imputer):
             updated = state.copy()
             forests = {}
             for j in visited:
-                forests[int(j)] = self._forest(updated, table, missing, j, is_category[j], rng)
-                updated[missing[:, j], j] = _predict(forests[int(j)], updated[missing[:, j]], j)
+                forests[int(j)] = self._forest(
+                    updated, table, missing, j, is_category[j], units, rng
+                )
+                rows = missing[:, j]
+                updated[rows, j] = _predict(forests[int(j)], updated[rows], j, units)
             differences.append(difference_of_rounds(updated, state, missing, is_category))
             if len(differences) > 1 and grew(differences[-1], differences[-2]):
                 break
             rounds.append(forests)
             state = updated
         closing = {
-            int(j): self._forest(state, table, missing, j, is_category[j], rng)
+            int(j): self._forest(state, table, missing, j, is_category[j], units, rng)
             for j in np.setdiff1d(order, visited)
         }
         return {
@@ -134,19 +164,21 @@ class MissForestImputer(Imputer):
             "order_": order,
             "differences_": np.array(differences).reshape(-1, 2),
             "starting_values_": start,
+            "units_": units,
             "n_iter_": len(rounds),
         }
 
     def _categories(self, n_known: int) -> BoolArray:
         """Return which of the training columns hold categories."""
-        columns = np.asarray(self.categorical_features, dtype=np.intp)
-        if columns.size and (columns.min() < 0 or columns.max() >= n_known):
+        mask = np.zeros(n_known, dtype=bool)
+        columns = self.categorical_features
+        known = count_from(0, n_known - 1).admits
+        if not np.iterable(columns) or not all(map(known, columns)):
             raise ValueError(
                 f"categorical_features must name columns from 0 to {n_known - 1} that have values, "
-                f"found {columns.tolist()}."
+                f"found {shown(columns)}."
             )
-        mask = np.zeros(n_known, dtype=bool)
-        mask[columns] = True
+        mask[[int(j) for j in columns]] = True
         return mask
 
     def _forest(
@@ -156,6 +188,7 @@ class MissForestImputer(Imputer):
         missing: BoolArray,
         j: int,
         is_category: bool,
+        units: FloatArray,
         rng: np.random.RandomState,
     ) -> BaseEstimator:
         """Fit a forest of column ``j`` on the others, over the rows that have it."""
@@ -167,7 +200,7 @@ class MissForestImputer(Imputer):
             random_state=rng.randint(_LARGEST_SEED),
         )
         rows = ~missing[:, j]
-        return forest.fit(other_columns(state[rows], j), table[rows, j])
+        return forest.fit(other_columns(state[rows] / units, j), table[rows, j] / units[j])
 
     def _fill(self, table: FloatArray) -> FloatArray:
         missing = np.isnan(table)
@@ -176,7 +209,8 @@ class MissForestImputer(Imputer):
         for forests in self.rounds_ or [{}]:
             for j in self.order_[n_holes[self.order_] > 0]:
                 forest = forests.get(int(j)) or self.closing_forests_[int(j)]
-                state[missing[:, j], j] = _predict(forest, state[missing[:, j]], j)
+                rows = missing[:, j]
+                state[rows, j] = _predict(forest, state[rows], j, self.units_)
         return state
 
 
@@ -189,8 +223,14 @@ def _typical(column: FloatArray, is_category: bool) -> float:
     return float(values[np.argmax(counts)])
 
 
-def _predict(forest: BaseEstimator, state: FloatArray, j: int) -> FloatArray:
-    predicted: FloatArray = forest.predict(other_columns(state, j))
+def _units(table: FloatArray) -> FloatArray:
+    """Return powers of two near the deviation of columns, one where that is of order one."""
+    exponents = np.round(np.log2(Scaling.of(table).scales))
+    return np.exp2(np.where(np.abs(exponents) > _USUAL_EXPONENT, exponents, 0.0))
+
+
+def _predict(forest: BaseEstimator, state: FloatArray, j: int, units: FloatArray) -> FloatArray:
+    predicted: FloatArray = forest.predict(other_columns(state / units, j)) * units[j]
     return predicted
 
 

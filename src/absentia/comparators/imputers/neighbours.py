@@ -34,9 +34,10 @@ class IncompleteCaseKNNImputer(Imputer):
     Attributes
     ----------
     training_rows_ : ndarray of shape (n_samples, n_features)
-        The donors, on the columns that training knew.
+        The donors, on the columns that training knew, counted from ``origin_``: that is zero, but
+        for columns a thousand deviations from zero.
     means_ : ndarray
-        Mean of each column.
+        Mean of each column, counted likewise.
 
     Notes
     -----

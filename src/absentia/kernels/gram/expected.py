@@ -175,15 +175,18 @@ def in_kernel_units(
 ) -> tuple[Beliefs, Beliefs | None, Smoothing]:
     """Measure columns in units of the kernel's width, where their own are far from it.
 
-    Refuses what is farther than ``farthest`` widths from zero, or spreads as far; by default
-    the square of that, summed over columns, is still a number.
+    Units that are no powers of two round, so that they are counted from :attr:`Prior.origin`: only
+    differences of rows matter where each column has a width. Refuses what is farther than
+    ``farthest`` widths from zero, or spreads as far; by default the square of that, summed over
+    columns, is still a number.
     """
     units = smoothing.units
     if units is not None:
+        origin = (P if Q is None else Q).prior.origin if smoothing.by_column else 0.0
         if Q is not None:  # support vectors come back, in the same units
             others = Q
-            Q = kept_for(others, smoothing, "units", lambda: others.in_units(units))
-        P, smoothing = P.in_units(units), smoothing.in_units(units)
+            Q = kept_for(others, smoothing, "units", lambda: others.in_units(units, origin))
+        P, smoothing = P.in_units(units, origin), smoothing.in_units(units)
     for side in (P,) if Q is None else (P, Q):
         kept_for(side, smoothing, ("reach", farthest), partial(_check_reach, side, farthest))
     return P, Q, smoothing

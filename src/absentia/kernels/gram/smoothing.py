@@ -58,7 +58,7 @@ class Smoothing:
 
         Powers of two, so that a change of units rounds nothing. One for all columns in the
         Euclidean metric, which thereby stays Euclidean. Where each column has a width of its own
-        the widths are the units, in which ``C0`` is the identity.
+        the widths are the units, in which ``C0`` is the identity; these are no powers of two.
         """
         if self.by_column:
             return 1 / np.sqrt(2 * self.gamma)

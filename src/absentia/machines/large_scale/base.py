@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from absentia.densities.believing import words_for
 from absentia.densities.named_densities import DensityLike
 from absentia.features import FourierFeatures, Nystroem
+from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, MaskWeight
-from absentia.machines.gross_values import warn_of_gross_values
 from absentia.machines.large_scale.learned_metric import learn_metric
 from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
@@ -222,8 +222,6 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         features = self._make_features()
         if features is None:
             return None
-        if isinstance(chunks, MemoryStream) and isinstance(self.gamma, str):
-            warn_of_gross_values(chunks.X, self.density, chunks.sample_weight)
         if self._learns_metric():
             if not isinstance(chunks, MemoryStream):
                 raise ValueError(
@@ -231,6 +229,8 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
                     "machine.features_.metric and machine.features_.gamma to the machine for all "
                     "rows."
                 )
+            if isinstance(self.gamma, str):  # features warn of it themselves, unless given numbers
+                warn_of_gross_values(chunks.X, self.density, chunks.sample_weight)
             learned = learn_metric(self, chunks.X, chunks.y, chunks.sample_weight)
             features.set_params(metric=learned.metric, gamma=learned.gamma)
         if not isinstance(chunks, MemoryStream):

@@ -25,6 +25,9 @@ from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
 __all__ = ["LogisticRegression", "LogisticSolver"]
 
+# With less the answer is the intercept alone, as with this, but sums are no normal numbers.
+_SMALLEST_C = 1e-290
+
 
 class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
     """Base of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
@@ -167,11 +170,12 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
 
     def _loss_weights(self, y: np.ndarray, sample_weight: FloatArray | None) -> FloatArray:
         of_class: FloatArray = compute_sample_weight(self.class_weight, y)
+        C = max(float(self.C), _SMALLEST_C)
         if sample_weight is None:
-            return self.C * of_class
+            return C * of_class
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             of_class = balanced_weights(y, sample_weight)
-        return self.C * of_class * sample_weight
+        return C * of_class * sample_weight
 
     def _start(self, n_samples: int, classes: np.ndarray) -> LogisticSolution | None:
         if not (self.warm_start and hasattr(self, "dual_coef_")):

@@ -39,8 +39,8 @@ _ALMOST = 100
 _FALSE = 0.01
 
 
-#: Beyond it products of a few such numbers leave the range of numbers.
-_LARGEST = 1e100
+#: Beyond these the product of four such numbers leaves the range of numbers.
+_SMALLEST, _LARGEST = 1e-200, 1e75
 
 _CLARABEL_ENDINGS = {
     "Solved": Ending.CONVERGED,
@@ -174,7 +174,7 @@ def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:
                 f"{name} times the kernel is {size:.3g}, beyond {_LARGEST:g}, so that this program "
                 f"cannot be solved. Use a smaller {name}, or {advice}"
             )
-    if penalties.size and not float(penalties.min()) * unit > 1 / _LARGEST**2:
+    if penalties.size and not float(penalties.min()) * unit > _SMALLEST:
         raise ValueError(
             f"C times the kernel is {float(penalties.min()) * unit:.3g}, so small that this "
             f"program cannot be solved. Use a larger C or larger weights, or {advice}"

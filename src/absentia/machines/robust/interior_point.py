@@ -30,8 +30,9 @@ __all__ = ["InteriorPoint", "lower_bound", "solve_interior"]
 _STEP = 0.99
 #: The most times that a solution of the normal equations is refined.
 _REFINEMENTS = 5
-#: Less accurate than asked by up to this factor is :attr:`Ending.ALMOST`.
-_ALMOST = 100
+#: Less accurate than asked by up to this factor is :attr:`Ending.ALMOST`, and so is this accuracy
+#: where rounding allows no better.
+_ALMOST, _BEST_OF_ROUNDING = 100, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,8 +293,11 @@ def solve_interior(
         if worst <= tol:
             ending = Ending.CONVERGED
             break
+        if n_iter == max_iter:
+            break
         # Once rounding rules, residuals grow again: the best point so far is the best there is.
-        if n_iter == max_iter or worst > 100 * best[0]:
+        if worst > 100 * best[0]:
+            ending = Ending.STALLED
             break
         try:
             scaling = _Scaling(s, z)
@@ -320,7 +324,10 @@ def solve_interior(
             break
         x, s, z = x + step * dx, s.plus(step, ds), z.plus(step, dz)
     worst, x, dual = best
-    if not ending.converged and worst <= _ALMOST * tol:
+    allowed = _ALMOST * tol
+    if ending is not Ending.EXHAUSTED:
+        allowed = max(allowed, _BEST_OF_ROUNDING)
+    if not ending.converged and worst <= allowed:
         ending = Ending.ALMOST
     c, b, _ = program.split(x)
     return InteriorPoint(c, b, dual, n_iter, ending)

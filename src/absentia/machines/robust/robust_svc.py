@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
 from absentia.densities.believing import believe
@@ -25,7 +24,7 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
-from absentia.machines.search.gram_grid import GramGrid, prepared_folds
+from absentia.machines.search.gram_grid import GramGrid, checked_splits, prepared_folds
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets
 from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, declared, require, words
@@ -285,7 +284,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
                 penalties[counting],
                 tau,
                 solver=self.solver,
-                tol=self.tol,
+                tol=float(self.tol),
                 max_iter=self.max_iter,
                 verbose=self.verbose,
             )
@@ -305,7 +304,7 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
         self, rows: MemoryRows, y: np.ndarray, weights: FloatArray | None
     ) -> FloatArray:
         """Return the mean accuracy of each of ``taus``; a fold is prepared once for all of them."""
-        splits = list(check_cv(self.cv, y, classifier=True).split(np.zeros(len(y)), y))
+        splits = checked_splits(self.cv, y, classifier=True)
 
         def prepare(train: IntArray, test: IntArray) -> _Fold:
             of_rows = None if weights is None else weights[train]

@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import map_on_threads, one_blas_thread
@@ -24,10 +25,19 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import make_mask_kernel
 from absentia.kernels.repair import repair_psd
 from absentia.machines.kernel_choice import weight_of_kept
+from absentia.parameters import require, shown
 from absentia.progress import Bar
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["BelievedFold", "Fold", "GramGrid", "GramPair", "Scores", "prepared_folds"]
+__all__ = [
+    "BelievedFold",
+    "Fold",
+    "GramGrid",
+    "GramPair",
+    "Scores",
+    "checked_splits",
+    "prepared_folds",
+]
 
 _Grams = TypeVar("_Grams")
 _GramsOut = TypeVar("_GramsOut", covariant=True)
@@ -116,6 +126,22 @@ class GramGrid(Generic[_Grams, _Model]):
             for _ in map_on_threads(score_matrix, places, self.threads):
                 pass
         return scores
+
+
+def checked_splits(
+    cv: Any, y: np.ndarray, groups: Any = None, *, classifier: bool
+) -> list[tuple[IntArray, IntArray]]:
+    """Return training and held-out rows of each fold of a parameter ``cv``."""
+    try:
+        splitter = check_cv(cv, y, classifier=classifier)
+        splits = [(train, test) for train, test in splitter.split(np.empty((len(y), 1)), y, groups)]
+    except TypeError as error:
+        raise ValueError(
+            "cv must be a number of folds, a splitter of scikit-learn, or a list of pairs of row "
+            f"numbers, for training and for testing, found {shown(cv)}."
+        ) from error
+    require(splits, f"cv gives no split of the rows, found {shown(cv)}: use cv=5.")
+    return splits
 
 
 def prepared_folds(

@@ -24,7 +24,7 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 
 from absentia.beliefs import Prior
 from absentia.densities.believing import believe
@@ -32,10 +32,10 @@ from absentia.engine.threads import n_threads
 from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
+from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.kernels.metric import resolve_gamma
 from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
 from absentia.machines.base import KernelMachine
-from absentia.machines.gross_values import warn_of_gross_values
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.prediction_tiles import GramRows
 from absentia.machines.search.gram_grid import (
@@ -43,10 +43,11 @@ from absentia.machines.search.gram_grid import (
     GramGrid,
     GramPair,
     Scores,
+    checked_splits,
     prepared_folds,
 )
 from absentia.machines.shared_parameters import SearchParameters
-from absentia.parameters import check_parameters, count_from, require, shown
+from absentia.parameters import check_parameters, count_from, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
@@ -118,9 +119,7 @@ class GramSearch(SearchParameters, KernelMachine):
         scorer = self._scorer(plain)
         targets = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, targets, len(rows))
-        splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
-        splits = list(splitter.split(np.empty((len(rows), 1)), targets, groups))
-        require(splits, f"cv gives no split of the rows, found {shown(self.cv)}: use cv=5.")
+        splits = checked_splits(self.cv, targets, groups, classifier=is_classifier(self))
         for fold, (train, _) in enumerate(splits):
             try:
                 self._check_targets(targets[train], len(targets[train]))

@@ -79,6 +79,7 @@ class KernelMatrix(
         """
         self._check_parameters()
         rows = self._open(X, training=True)
+        self._warn_of_gross_values(rows)
         self._keep(rows, self._prepare(rows, y), {})
         return self
 

@@ -55,7 +55,8 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Whether to drop components with an eigenvalue of zero, also where ``n_components`` is given.
     fit_inverse_transform : bool, default=False
         Whether to learn the inverse map as well, by kernel ridge regression from the components to
-        the conditional means of the rows.
+        the conditional means of the rows. For kernels without numbers per column (one gamma, no
+        metric).
     alpha : float, default=1.0
         The penalty of that regression.
     random_state : int, RandomState instance or None, default=None
@@ -185,10 +186,17 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
         if self.fit_inverse_transform:
+            _check_compares_components(training.kernel)
             components = solution["eigenvectors_"] * np.sqrt(solution["eigenvalues_"])
             K = training.kernel(Beliefs.from_moments(components, variances=0.0), n_jobs=self.n_jobs)
             K[np.diag_indices_from(K)] += self.alpha
-            back = solve(K, training.beliefs.mean(), assume_a="pos")
+            try:
+                back = solve(K, training.beliefs.mean(), assume_a="pos")
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    f"alpha={self.alpha!r} is too small for the regression of the inverse map, "
+                    "whose kernel matrix is singular: use a larger one."
+                ) from error
             solution = {**solution, "X_transformed_fit_": components, "dual_coef_": back}
         return super()._keep(rows, training, solution)
 
@@ -233,6 +241,18 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
+
+
+def _check_compares_components(kernel: Kernel) -> None:
+    """Refuse a kernel with numbers of its own for each column: components are other columns."""
+    several = (list, tuple, np.ndarray)
+    names = [name for name, value in kernel.get_params().items() if isinstance(value, several)]
+    if names:
+        raise ValueError(
+            "fit_inverse_transform compares components by the kernel of rows, which has numbers "
+            f"for each of their columns ({', '.join(names)}). Use one gamma and the Euclidean "
+            "metric, one mask weight for all columns, and no centre."
+        )
 
 
 def _plain(value: object) -> object:

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import ClassifierTargets, MostProbableClass
+from absentia.machines.targets import ClassifierTargets, MostProbableClass, checked_labels
 from absentia.machines.unsupervised.clustering import check_similarities
 from absentia.parameters import FRACTION, GAMMA, Rule, declared, words
 from absentia.tables import FloatArray, Learned, TableLike
@@ -120,8 +120,15 @@ class LabelSpreading(
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         given = np.asarray(y)
-        if given.size and (given == -1).all():
+        if given.dtype.kind in "US" and not hasattr(y, "dtype"):
+            given = np.array(y, dtype=object)  # a list of words, in which -1 stays a number
+        unlabelled = given == -1
+        if given.size and unlabelled.all():
             raise ValueError("No row has a label: y is -1 everywhere. Label at least one row.")
+        words = given.dtype == object and any(isinstance(label, str) for label in given.flat)
+        if words and given.shape == (n_samples,) and unlabelled.any():
+            checked_labels(self, np.where(unlabelled, "", given), n_samples)  # -1 is no word
+            return given
         return super()._check_targets(y, n_samples)
 
     def _solve(

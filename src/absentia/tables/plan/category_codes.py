@@ -48,8 +48,8 @@ def find_columns(categories: Any, rows: Rows) -> list[int]:
         "auto" are those that the table knows to be categories, which a list adds to.
     rows : Table or Stream
     """
-    if isinstance(categories, str):
-        if categories != "auto":
+    if isinstance(categories, str) or not np.iterable(categories):
+        if not (isinstance(categories, str) and categories == "auto"):
             raise ValueError(
                 f"categories must be 'auto' or a list of columns, found {categories!r}."
             )

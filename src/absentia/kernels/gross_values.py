@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from absentia.machines.missingness_shift import frames_of_absentia
+from absentia.kernels.base import Kernel
 from absentia.tables import BoolArray, FloatArray, Table
-from absentia.tables.phrases import listed
+from absentia.tables.phrases import frames_of_absentia, listed
 
-__all__ = ["gross_columns", "warn_of_gross_values"]
+__all__ = ["gross_columns", "warn_of_gross_values", "widths_from_variance"]
 
 # A value is gross where the squared distances of all others from the median are together less than
 # this share of its own: a thousand standard deviations for a column of one row, times the root of
@@ -23,7 +24,7 @@ _SHARE_THAT_VARIES = 0.1
 
 
 def warn_of_gross_values(
-    rows: object, density: object, sample_weight: FloatArray | None = None
+    rows: object, density: object, sample_weight: ArrayLike | None = None
 ) -> None:
     """Warn of columns in which one value makes up nearly all of the variance.
 
@@ -33,7 +34,7 @@ def warn_of_gross_values(
     """
     if not isinstance(rows, Table) or getattr(density, "margins", None) is not None:
         return
-    table = rows.array if sample_weight is None else rows.array[sample_weight > 0]
+    table = rows.array if sample_weight is None else rows.array[np.asarray(sample_weight) > 0]
     found = np.flatnonzero(gross_columns(table))
     if not len(found):
         return
@@ -52,6 +53,14 @@ def warn_of_gross_values(
         "remove the value, or use normal scores (`NormalScores`, or a density with "
         "margins='normal-scores').",
         stacklevel=frames_of_absentia(),
+    )
+
+
+def widths_from_variance(kernel: Kernel) -> bool:
+    """Return whether a kernel, or one that it is made of, takes its width from the columns."""
+    return any(
+        name.split("__")[-1] in ("gamma", "theta") and isinstance(value, str) and value == "scale"
+        for name, value in kernel.get_params().items()
     )
 
 

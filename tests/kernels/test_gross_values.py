@@ -13,13 +13,23 @@ from absentia import (
     SVC,
     SVCCV,
     SVR,
+    EmbeddingRBF,
+    ExpectedLinear,
+    ExpectedRBF,
+    FourierFeatures,
     GaussianDensity,
     GaussianProcessRegressor,
+    GenRBF,
+    KernelMatrix,
+    KernelPCA,
     KernelRidge,
     LargeScaleRidge,
+    MaskFeatures,
+    MaskKernel,
     NormalScores,
+    Nystroem,
 )
-from absentia.machines.gross_values import gross_columns
+from absentia.kernels.gross_values import gross_columns
 
 
 def ruined(n=60, value=1e9):
@@ -37,6 +47,13 @@ MACHINES = {
     "loo-ard": KernelRidge(gamma="loo-ard"),
     "process": GaussianProcessRegressor(gamma="ard"),
     "svr": SVR(),
+    "object": SVR(kernel=GenRBF()),
+    "product": SVR(kernel=0.5 * GenRBF() * MaskKernel(0.1) + ExpectedLinear()),
+    "embedding": SVR(kernel=EmbeddingRBF(ExpectedRBF(0.1))),
+    "matrix": KernelMatrix(),
+    "waves": FourierFeatures(20, random_state=0),
+    "landmarks": Nystroem(20, kernel=GenRBF(), random_state=0),
+    "learned": LargeScaleRidge(n_components=20, metric="learned", random_state=0),
     "large": LargeScaleRidge(n_components=20, random_state=0),
     "nystroem": LargeScaleRidge(features="nystroem", n_components=20, random_state=0),
 }
@@ -92,7 +109,21 @@ def test_standard_units_do_not_help_and_normal_scores_do():
 
 def test_silence_where_widths_do_not_come_from_the_columns():
     X, y = ruined()
-    SVR(gamma=0.3).fit(X, y)
+    for quiet in (
+        SVR(gamma=0.3),
+        SVR(gamma="auto"),
+        SVR(kernel=GenRBF(0.3)),
+        SVR(kernel="linear"),
+        KernelPCA(2),
+        KernelMatrix(gamma=0.3),
+        Nystroem(20, gamma=0.3),
+        FourierFeatures(20, gamma=0.3),
+        MaskFeatures(),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            quiet.fit(X, y)
+        assert not any("nearly all of the variance" in str(w.message) for w in caught), quiet
     weights = np.ones(len(X))
     weights[3] = 0.0
     SVR().fit(X, y, weights)
