@@ -45,6 +45,7 @@ def run(
     time_limit: float | None = None,
     dask: str | None = None,
     progress: bool = True,
+    settings: dict[str, object] | None = None,
 ) -> RunSummary:
     """Run the cells of a protocol that the results do not have yet.
 
@@ -68,6 +69,8 @@ def run(
         need absentia, and the data folder (also that of ``ABSENTIA_DATA``) under the same path.
     progress : bool, default=True
         Show a bar with the time left.
+    settings : dict, optional
+        What else to record with the run.
 
     Returns
     -------
@@ -81,8 +84,8 @@ def run(
     skipped = len(cells) - len(pending)
     if not pending:
         return RunSummary(0, 0, skipped, 0.0)
-    settings = {"jobs": jobs, "time_limit": time_limit, "dask": bool(dask), "cells": len(cells)}
-    number = results.start_run(protocol.name, context, settings)
+    own = {"jobs": jobs, "time_limit": time_limit, "dask": bool(dask), "cells": len(cells)}
+    number = results.start_run(protocol.name, context, {**own, **(settings or {})})
     started = time.perf_counter()
     done = failed = 0
     with progress_bar(
