@@ -4,6 +4,7 @@ import io
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from absentia import datasets
@@ -123,3 +124,13 @@ def test_a_header_with_a_name_too_many_is_refused():
     text = "id,a,b\n1,2\n3,4\n5,6,7\n"
     with pytest.raises(ValueError, match="has 3 names, but 2 of its 3 rows have 2 values"):
         read_delimited(text.encode(), "my.csv")
+
+
+def test_whole_numbers_beside_missing_ones_keep_all_digits():
+    """As floating point 9007199254740993 is 9007199254740992."""
+    text = "id,id,x,big\n9007199254740993,12345678901234567,1e300,1e17\n,,2,\n3,4,,5\n"
+    frame = read_delimited(text.encode(), "ids.csv")
+    assert frame["id"].tolist() == [9007199254740993, pd.NA, 3]
+    assert frame["id.1"].tolist() == [12345678901234567, pd.NA, 4]
+    assert frame["x"].tolist()[:2] == [1e300, 2.0]
+    assert frame["big"].dtype == np.float64

@@ -14,6 +14,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from absentia.tables.phrases import counted
@@ -149,8 +150,33 @@ def read_csv(
         )
     if len(frame) and frame.iloc[:, -1].isna().any():
         _note_short_rows(file, sep, source, note)
+    frame = _with_exact_integers(frame, file, how)
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
+
+
+def _with_exact_integers(
+    frame: pd.DataFrame, file: str | os.PathLike[str] | io.StringIO, how: dict[str, Any]
+) -> pd.DataFrame:
+    """Return the frame with whole numbers beyond 2^53 as they are written.
+
+    Beside a missing value pandas reads whole numbers as floating point, in which neighbours beyond
+    2^53 are the same number: codes of 16 digits and more.
+    """
+    import pandas as pd
+
+    numbers = frame.select_dtypes("float64")
+    rounded = [name for name in numbers if (numbers[name].abs() >= 2**53).any()]
+    if not rounded:
+        return frame
+    if isinstance(file, io.StringIO):
+        file.seek(0)
+    written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
+    for name in rounded:
+        with suppress(ValueError, OverflowError):  # 1e300, or more digits than 64 bits have
+            integers = [None if pd.isna(text) else int(text) for text in written[name]]
+            frame[name] = pd.array(integers, dtype="Int64")
+    return frame
 
 
 def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) -> int:
