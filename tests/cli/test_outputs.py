@@ -1,6 +1,8 @@
 """Nothing is overwritten unasked, files appear whole, and the place is checked before training."""
 
+import csv
 import gc
+import io
 import os
 
 import numpy as np
@@ -84,6 +86,47 @@ def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
     assert (out["prediction"] == "mine").all()
     assert set(out["prediction_2"]) == {"yes", "no"}
     assert sorted(os.listdir()) == ["m", "new.csv", "out.csv", "t.csv"]
+
+
+KEPT = """\
+id,zip,n,word,text,long,a, b ,
+9007199254740993,00123,1,None,x,0.12345678901234567890,0.5,1,
+,01234,,n/a,"a, b",1e400,,2,
+12345678901234567,99999,3,?,NA,1.10,-1,,
+"""
+
+
+@pytest.mark.parametrize("source", ["new.csv", "new.tsv", "-"])
+def test_keep_changes_no_cell(table, source, monkeypatch, capsys):
+    """Ids are joined by later: not a digit, a zero or a word may be lost."""
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
+    with open("new.csv", "w") as file:
+        file.write(KEPT)
+    if source == "new.tsv":
+        pd.DataFrame(csv.reader(io.StringIO(KEPT))).to_csv(source, sep="\t", header=0, index=False)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(KEPT.encode())))
+    assert main(["predict", "m", source, "--keep", "-o", "out.csv"]) == 0
+    written = list(csv.reader(io.StringIO(KEPT)))
+    with open("out.csv", newline="") as file:
+        kept = list(csv.reader(file))
+    assert kept[0] == [*(name.strip() for name in written[0][:-1]), "prediction"]
+    assert [row[:-1] for row in kept[1:]] == [row[:-1] for row in written[1:]]
+    assert {row[-1] for row in kept[1:]} <= {"yes", "no"}
+    assert main(["predict", "m", "new.csv", "--keep", "-o", "out.parquet"]) == 0
+    typed = pd.read_parquet("out.parquet")
+    assert typed["id"].tolist() == [9007199254740993, pd.NA, 12345678901234567]
+    assert typed["a"].dtype == np.float64
+
+
+def test_keep_changes_no_cell_of_a_spreadsheet(table, capsys):
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
+    day = pd.Timestamp("2026-03-01")
+    cells = {"zip": ["00123", "7"], "n": [1, None], "day": [day, None], "word": ["NA", "x"]}
+    pd.DataFrame({**cells, "a": [0.5, 1.25]}).to_excel("new.xlsx", index=False)
+    assert main(["predict", "m", "new.xlsx", "--keep", "-o", "out.csv"]) == 0
+    with open("out.csv") as file:
+        rows = [line.split(",")[:-1] for line in file]
+    assert rows[1:] == [["00123", "1", "2026-03-01", "NA", "0.5"], ["7", "", "", "x", "1.25"]]
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):

@@ -15,13 +15,26 @@ from typing import TYPE_CHECKING
 
 from absentia.reports.report_folder import TABLES, files_of_others
 from absentia.reports.safe_text import printable
-from absentia.tables.files.delimited import column_names, note_repeated, read_delimited
+from absentia.tables.files.delimited import (
+    cells_as_written,
+    column_names,
+    note_repeated,
+    read_delimited,
+)
 from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_folder", "check_output", "read_table", "table_name", "write_table"]
+__all__ = [
+    "check_folder",
+    "check_output",
+    "is_parquet",
+    "read_table",
+    "read_table_and_cells",
+    "table_name",
+    "write_table",
+]
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -40,8 +53,19 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
     note : callable
         Called with a sentence about anything that was not read, or was read otherwise.
     """
+    return read_table_and_cells(source, note)[0]
+
+
+def read_table_and_cells(
+    source: str, note: Callable[[str], None] = lambda text: None
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    """Return a file as a pandas frame, and a function that returns its cells as they are written.
+
+    Parameters as for :func:`read_table`. Text has cells of text; Parquet files and dates of Excel
+    have the values of the frame.
+    """
     if source == "-":
-        return read_delimited(sys.stdin.buffer.read(), "the standard input", note)
+        return _delimited(sys.stdin.buffer.read(), "the standard input", note)
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{source} is a folder; give the file inside it.")
@@ -52,7 +76,7 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
         binary = name.endswith(_PARQUET_ENDINGS)
         frame = _read_parquet(path) if binary else _read_excel(path, note)
         frame.columns = column_names(frame)
-        return frame
+        return frame, lambda: frame if binary else _excel_cells(path, frame)
     if not name.endswith(_TEXT_ENDINGS):
         old = " Save it as .xlsx or .csv first." if name.endswith((".xls", ".ods")) else ""
         raise ValueError(f"{source} is not a known kind of file; expected {_KNOWN} or .xlsx.{old}")
@@ -62,7 +86,14 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
             content = gzip.decompress(content)
         except (OSError, EOFError) as error:
             raise ValueError(f"{source} cannot be unpacked: {error}.") from error
-    return read_delimited(content, source, note)
+    return _delimited(content, source, note)
+
+
+def _delimited(
+    content: bytes, source: str, note: Callable[[str], None]
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    frame = read_delimited(content, source, note)
+    return frame, lambda: cells_as_written(content, source, list(frame.columns))
 
 
 def check_output(
@@ -142,10 +173,15 @@ def write_table(frame: pd.DataFrame, target: str | None) -> None:
         return
     name = Path(target).name.lower()
     with replaced(target) as draft:
-        if name.endswith(_PARQUET_ENDINGS):
+        if is_parquet(name):
             frame.to_parquet(draft, index=False)
         else:
             frame.to_csv(draft, index=False, sep="\t" if ".tsv" in name[-7:] else ",")
+
+
+def is_parquet(name: str | None) -> bool:
+    """Return whether a file of that name has columns with types, not text."""
+    return str(name).lower().endswith(_PARQUET_ENDINGS)
 
 
 def table_name(source: str) -> str:
@@ -184,3 +220,12 @@ def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
     if others:
         note(f"Only the first of {len(others) + 1} sheets was read: {first}.")
     return frame
+
+
+def _excel_cells(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    cells = pd.read_excel(path, engine="openpyxl", dtype=object, na_filter=False)
+    cells.columns = frame.columns
+    dates = list(frame.select_dtypes("datetime"))
+    return cells.assign(**frame[dates])

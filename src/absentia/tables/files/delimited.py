@@ -22,7 +22,7 @@ from absentia.tables.phrases import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["column_names", "note_repeated", "read_csv", "read_delimited"]
+__all__ = ["cells_as_written", "column_names", "note_repeated", "read_csv", "read_delimited"]
 
 _SEPARATORS = ",;\t|"
 #: UTF-32 before UTF-16: the mark of the one begins with that of the other.
@@ -66,6 +66,46 @@ def read_delimited(
     >>> read_delimited("sep=;\\na;b\\n1;2,5\\n".encode("utf-16"), "my.csv").to_dict("list")
     {'a': [1], 'b': ['2,5']}
     """
+    text, header, separator = _text_of(content, source)
+    frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
+    if not len(frame):
+        raise ValueError(f"{source} has a header and no rows.")
+    note_repeated(next(csv.reader([header.strip()], delimiter=separator), []), note)
+    frame.columns = column_names(frame)
+    return frame
+
+
+def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of what :func:`read_delimited` reads, with the text of each cell.
+
+    For writing them again: a number that is read may have lost digits or zeros, and the words
+    ``NA`` and ``None`` are read as missing.
+
+    Examples
+    --------
+    >>> from absentia.tables.files.delimited import cells_as_written
+    >>> cells_as_written(b"zip,n\\n00123,NA\\n,1.10\\n", "my.csv", ["zip", "n"]).to_dict("list")
+    {'zip': ['00123', ''], 'n': ['NA', '1.10']}
+    """
+    import pandas as pd
+
+    text, _, separator = _text_of(content, source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
+        cells = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            index_col=False,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+    cells.columns = column_names(cells)
+    return cells[list(columns)]
+
+
+def _text_of(content: bytes, source: str) -> tuple[str, str, str]:
+    """Return the text without Excel's line, its header, and the separator."""
     text = _decoded(content, source)
     if not text.strip():
         raise ValueError(f"{source} is empty.")
@@ -74,13 +114,7 @@ def read_delimited(
         text = text[named.end() :]
     header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
     bare = re.sub(r'"[^"]*"', "", header)
-    separator = named[1] if named else max(_SEPARATORS, key=bare.count)
-    frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
-    if not len(frame):
-        raise ValueError(f"{source} has a header and no rows.")
-    note_repeated(next(csv.reader([header.strip()], delimiter=separator), []), note)
-    frame.columns = column_names(frame)
-    return frame
+    return text, header, named[1] if named else max(_SEPARATORS, key=bare.count)
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
