@@ -2,6 +2,7 @@
 
 import csv
 import gc
+import hashlib
 import io
 import os
 
@@ -177,7 +178,7 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "scores.csv").write_text("1")
-    with pytest.raises(ValueError, match=r"holds files of others, such as scores\.csv"):
+    with pytest.raises(ValueError, match=r"holds files of others, .* such as scores\.csv"):
         files.check_folder(mine)
     files.check_folder(mine, force=True)
     (mine / "index.html").write_text("<html>absentia</html>")
@@ -217,7 +218,7 @@ def test_a_report_that_was_stopped_is_written_again(tmp_path, monkeypatch, befor
 
     def report(number):
         folder = report_folder.ReportFolder(tmp_path)
-        for name in ("scores", "cells"):
+        for name in ("scores", "cells", *["ranks"] * (number == 1)):
             folder.table(pd.DataFrame({"a": [number]}), name)
         folder.page(Page("Results"))
 
@@ -232,12 +233,15 @@ def test_a_report_that_was_stopped_is_written_again(tmp_path, monkeypatch, befor
     report(3)
     files.check_folder(tmp_path)
     assert (tmp_path / "cells.csv").read_text() == "a\n3\n"
+    assert not (tmp_path / "ranks.csv").exists()
     gc.collect()  # drafts of a report that was given up
     assert not list(tmp_path.glob(".report.*"))
 
 
 class Stopping:
     """``os``, whose ``replace`` is interrupted after some calls."""
+
+    path = os.path
 
     def __init__(self, calls):
         self.calls = calls
@@ -246,6 +250,80 @@ class Stopping:
         if next(self.calls, True):
             raise KeyboardInterrupt
         os.replace(*paths)
+
+
+def test_a_report_with_fewer_files_removes_those_of_the_last(tmp_path):
+    """They would stand beside its page as if they were its own, and be those of others next."""
+    import pandas as pd
+
+    from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
+    from absentia.reports.report_page import Page
+
+    def report(*names):
+        folder = ReportFolder(tmp_path / "report")
+        for name in names:
+            folder.table(pd.DataFrame({"a": [len(names)]}), name)
+        return folder.page(Page("Results")).parent
+
+    outside = tmp_path / "outside.csv"
+    for names in (["scores", "cells", "ranks"], ["scores"], ["scores"], ["scores", "cells"]):
+        folder = report(*names)
+        files.check_folder(folder)
+        assert {path.stem for path in folder.glob("*.csv")} == set(names)
+    (folder / "cells.csv").write_text("changed since")
+    outside.write_text("precious")
+    page = folder / "index.html"
+    digest = hashlib.sha256(b"precious").hexdigest()
+    listed = f'<meta data-file="../outside.csv" data-sha256="{digest}">'
+    page.write_text(page.read_text().replace("<title>", f"{listed}<title>"))
+    report("scores")  # as with --force
+    assert (folder / "cells.csv").read_text() == "changed since"
+    assert outside.read_text() == "precious"
+
+
+def test_a_page_that_was_changed_is_not_replaced(tmp_path):
+    from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
+    from absentia.reports.report_page import Page
+
+    page = ReportFolder(tmp_path).page(Page("Groups\r\nof patients"))
+    files.check_folder(tmp_path)
+    page.write_text(page.read_text().replace("<h1>", "<p>My notes.</p><h1>"))
+    with pytest.raises(ValueError, match=r"changed since, such as index\.html"):
+        files.check_folder(tmp_path)
+    files.check_folder(tmp_path, force=True)
+
+
+def test_what_is_no_file_stays_in_the_folder_of_a_report(tmp_path):
+    """Folders, pipes and links to nowhere: ignored, or refused by name, but never read."""
+    import pandas as pd
+
+    from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
+    from absentia.reports.report_page import Page
+
+    def report():
+        folder = ReportFolder(tmp_path)
+        folder.table(pd.DataFrame({"a": [1]}), "scores")
+        folder.page(Page("Results"))
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "link.png").symlink_to("nowhere")
+    for _ in range(2):
+        files.check_folder(tmp_path)
+        report()
+    before = (tmp_path / "index.html").read_bytes()
+    (tmp_path / "scores.csv").unlink()
+    for make in (os.mkdir, os.mkfifo, lambda path: os.symlink("nowhere", path)):
+        make(tmp_path / "scores.csv")
+        with pytest.raises(ValueError, match=r"scores\.csv is no file"):
+            files.check_folder(tmp_path, force=True)
+        with pytest.raises(ValueError, match=r"scores\.csv is no file"):
+            report()
+        (os.rmdir if make is os.mkdir else os.unlink)(tmp_path / "scores.csv")
+    assert (tmp_path / "index.html").read_bytes() == before
 
 
 def test_a_page_that_lists_no_files_is_no_reports(tmp_path):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from absentia.reports.report_folder import TABLES, files_of_others
+from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import (
     cells_as_written,
@@ -146,11 +146,12 @@ def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool
         raise ValueError(f"{folder} is a file; give the name of a folder.")
     for name in TABLES:
         _protect_inputs(folder / f"{name}.csv", inputs)
+    check_places(folder)
     others = files_of_others(folder)
     if others and not force:
         raise ValueError(
-            f"{folder} holds files of others, such as {others[0].name}, which a report might "
-            "replace: give another name, or --force."
+            f"{folder} holds files of others, or changed since, such as {others[0].name}, which a "
+            "report might replace: give another name, or --force."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder)
