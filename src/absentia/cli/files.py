@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +85,7 @@ def read_table_and_cells(
     if name.endswith(".gz"):
         try:
             content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{source} cannot be unpacked: {error}.") from error
     return _delimited(content, source, note)
 
@@ -217,7 +218,7 @@ def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
         raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
     if not len(frame):
         raise ValueError(f"The first sheet of {path}, {first!r}, has no rows.")
-    note_repeated([name for name in header.iloc[0] if isinstance(name, str)], note)
+    note_repeated([name for name in header.iloc[0] if not pd.isna(name)], frame, note)
     if others:
         note(f"Only the first of {len(others) + 1} sheets was read: {first}.")
     return frame

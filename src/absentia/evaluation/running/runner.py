@@ -78,6 +78,8 @@ def run(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, found {jobs}.")
+    if time_limit is not None and not time_limit > 0:  # NaN, too
+        raise ValueError(f"A time limit is a positive number of seconds, found {time_limit:g}.")
     cells = _wanted(protocol.cells(context), methods, datasets)
     finished = results.finished(protocol.name, context, failed_too=not retry_failed)
     pending = [cell for cell in cells if cell.key not in finished]

@@ -13,7 +13,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 #: The line that Excel reads first, and writes nowhere.
-_EXCEL_LINE = re.compile(r'^"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
+_EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*\r?\n', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
@@ -66,11 +66,19 @@ def read_delimited(
     >>> read_delimited("sep=;\\na;b\\n1;2,5\\n".encode("utf-16"), "my.csv").to_dict("list")
     {'a': [1], 'b': ['2,5']}
     """
-    text, header, separator = _text_of(content, source)
+    import pandas as pd
+
+    text, separator = _text_of(content, source)
     frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
     if not len(frame):
         raise ValueError(f"{source} has a header and no rows.")
-    note_repeated(next(csv.reader([header.strip()], delimiter=separator), []), note)
+    if not frame.shape[1]:
+        raise ValueError(f"{source} has separators only: no name, and no value.")
+    how: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "index_col": False}
+    header = pd.read_csv(
+        io.StringIO(text), header=None, nrows=1, dtype=str, keep_default_na=False, **how
+    )
+    note_repeated(header.iloc[0], frame, note)
     frame.columns = column_names(frame)
     return frame
 
@@ -89,7 +97,7 @@ def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.
     """
     import pandas as pd
 
-    text, _, separator = _text_of(content, source)
+    text, separator = _text_of(content, source)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
         cells = pd.read_csv(
@@ -104,8 +112,8 @@ def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.
     return cells[list(columns)]
 
 
-def _text_of(content: bytes, source: str) -> tuple[str, str, str]:
-    """Return the text without Excel's line, its header, and the separator."""
+def _text_of(content: bytes, source: str) -> tuple[str, str]:
+    """Return the text without Excel's line, and the separator."""
     text = _decoded(content, source)
     if not text.strip():
         raise ValueError(f"{source} is empty.")
@@ -114,7 +122,7 @@ def _text_of(content: bytes, source: str) -> tuple[str, str, str]:
         text = text[named.end() :]
     header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
     bare = re.sub(r'"[^"]*"', "", header)
-    return text, header, named[1] if named else max(_SEPARATORS, key=bare.count)
+    return text, (named and named[1]) or max(_SEPARATORS, key=bare.count)
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
@@ -124,12 +132,17 @@ def column_names(frame: pd.DataFrame) -> list[str]:
     return stripped if len(set(stripped)) == len(stripped) else names
 
 
-def note_repeated(header: Sequence[object], note: Callable[[str], None]) -> None:
-    """Say which names came more than once; pandas adds a number to the later ones."""
-    names = [str(name).strip() for name in header]
-    repeated = list(dict.fromkeys(name for name in names if name and names.count(name) > 1))
-    for name in repeated:
-        note(f"The name {name!r} comes {names.count(name)} times: the later ones are '{name}.1'...")
+def note_repeated(
+    header: Iterable[object], frame: pd.DataFrame, note: Callable[[str], None]
+) -> None:
+    """Say which names came more than once, and what pandas calls the later ones."""
+    names = [name for cell in header if (name := str(cell).strip())]
+    called = [name for name in column_names(frame) if not name.startswith("Unnamed: ")]
+    for name, times in Counter(names).items():
+        if times > 1:
+            _, *later = (new for old, new in zip(names, called, strict=False) if old == name)
+            shown = ", ".join(map(repr, later[:3])) + ", ..." * (len(later) > 3)
+            note(f"The name {name!r} comes {times} times: the later ones are {shown}.")
 
 
 def read_csv(
@@ -263,19 +276,42 @@ def _note_short_rows(
 def _records(
     file: str | os.PathLike[str] | io.StringIO, sep: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line in which each record ends, and its values; those of empty lines are none."""
-    try:
+    """Yield the line in which each record ends, and its values; those of empty lines are none.
+
+    Values that are too long for the csv module are cut.
+    """
+    done = 0
+    for shorten in (False, True):
         with (
+            suppress(csv.Error, UnicodeDecodeError),  # too long; compressed
             io.StringIO(file.getvalue(), newline=None)
             if isinstance(file, io.StringIO)
-            else open(file, encoding="utf-8")
-        ) as lines:
-            reader = csv.reader(lines, delimiter=sep, skipinitialspace=True)
-            for record in reader:
-                if record and (len(record) > 1 or record[0].strip()):
+            else open(file, encoding="utf-8") as lines,
+        ):
+            source = io.StringIO(_shortened(lines.read(), sep)) if shorten else lines
+            reader = csv.reader(source, delimiter=sep, skipinitialspace=True)
+            records = (row for row in reader if row and (len(row) > 1 or row[0].strip()))
+            for k, record in enumerate(records):
+                if k == done:
+                    done += 1
                     yield reader.line_num, record
-    except (UnicodeDecodeError, csv.Error):  # compressed, or with values of 100,000 characters
-        return
+            return
+
+
+def _shortened(text: str, sep: str) -> str:
+    """Return a delimited text with as many values in the same lines, none of them long."""
+    value = re.compile(
+        rf"""(^|(?<=[\n{re.escape(sep)}]))\ *("[^"]*(?:""[^"]*)*"|[^"\n{re.escape(sep)}]+)""",
+        re.VERBOSE,
+    )
+
+    def cut(found: re.Match[str]) -> str:
+        quote = '"' * found[2].startswith('"')
+        if len(found[2]) < 1000:
+            return found[0]
+        return quote + "x" * bool(found[2].strip('" ')) + "\n" * found[2].count("\n") + quote
+
+    return value.sub(cut, text)
 
 
 def _decoded(content: bytes, source: str) -> str:
