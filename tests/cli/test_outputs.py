@@ -89,6 +89,31 @@ def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
     assert sorted(os.listdir()) == ["m", "new.csv", "out.csv", "t.csv"]
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_that_appears_meanwhile_is_kept(table, capsys, tmp_path, monkeypatch, force):
+    """As are the model and the predictions: they may have taken hours."""
+    fit, predictions = learning.fit, learning.predictions
+    options = ["--force"] * force
+
+    def slow(work, name):
+        def work_and_appear(*args, **settings):
+            (tmp_path / name).write_text("precious")
+            return work(*args, **settings)
+
+        return work_and_appear
+
+    monkeypatch.setattr(learning, "fit", slow(fit, "m.skops"))
+    train = ["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m.skops"]
+    assert main([*train, *options]) == 0
+    assert ("m.skops has appeared meanwhile" in capsys.readouterr().err) is not force
+    monkeypatch.setattr(learning, "predictions", slow(predictions, "p.csv.gz"))
+    model = "m.skops" if force else "m_2.skops"
+    assert main(["predict", model, "t.csv", "-o", "p.csv.gz", *options]) == 0
+    assert len(pd.read_csv("p.csv.gz" if force else "p_2.csv.gz")) == 30
+    for name in ("m.skops", "p.csv.gz"):
+        assert ((tmp_path / name).read_bytes() == b"precious") is not force
+
+
 KEPT = """\
 id,zip,n,word,text,long,a, b ,
 9007199254740993,00123,1,None,x,0.12345678901234567890,0.5,1,

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ __all__ = [
     "check_folder",
     "check_output",
     "is_parquet",
+    "place_now",
     "read_table",
     "read_table_and_cells",
     "table_name",
@@ -130,6 +132,20 @@ def check_output(
     if path.exists() and not force:
         raise ValueError(f"{output} exists already: give another name, or --force.")
     _check_writable(path.parent)
+
+
+def place_now(output: Path, *, force: bool, note: Callable[[str], None]) -> Path:
+    """Return where to write what took long: beside a file that has appeared since it was checked.
+
+    Neither that file nor the work is lost.
+    """
+    if force or not output.exists():
+        return output
+    stem, dot, endings = output.name.partition(".")
+    names = (output.with_name(f"{stem}_{k}{dot}{endings}") for k in count(2))
+    free = next(path for path in names if not path.exists())
+    note(f"{output} has appeared meanwhile, and is kept: the output is {free}.")
+    return free
 
 
 def _protect_inputs(path: Path, inputs: Sequence[str | Path]) -> None:

@@ -73,7 +73,7 @@ def train(
     """
     from absentia import save
     from absentia.cli.asking import with_calibration
-    from absentia.cli.files import check_output, read_table
+    from absentia.cli.files import check_output, place_now, read_table
     from absentia.cli.learning import (
         fit,
         machine_of,
@@ -105,6 +105,7 @@ def train(
         model = with_probabilities(model, table.features, table.target)
     if held is not None:
         model = with_calibration(model, held.features, held.target)
+    output = place_now(output, force=force, note=say)
     save(model, output)
     if quiet:
         return
@@ -155,7 +156,7 @@ def predict(
     there and words that training never saw are uncertain, not errors.
     """
     from absentia.cli.asking import doubts, regions
-    from absentia.cli.files import check_output, is_parquet, write_table
+    from absentia.cli.files import check_output, is_parquet, place_now, write_table
     from absentia.cli.learning import predictions, written_with
 
     if output not in (None, "-"):
@@ -173,6 +174,8 @@ def predict(
                 f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
                 "their interval is infinite, or their set has all classes."
             )
+    if output not in (None, "-"):
+        output = str(place_now(Path(str(output)), force=force, note=say))
     kept = cells() if keep and not is_parquet(output) else frame
     write_table(written_with(kept, found, keep=keep, note=say), output)
 
