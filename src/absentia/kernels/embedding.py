@@ -107,7 +107,9 @@ def _squared_discrepancies(
 ) -> FloatArray:
     """Return ``MMD²`` of all pairs: that of a sum is the sum, and linear terms have differences."""
     if type(kernel) is Sum:
-        both = (_squared_discrepancies(k, theta, P, Q, n_jobs) for k in (kernel.left, kernel.right))
+        both = (
+            _squared_discrepancies(k, theta, P, Q, n_jobs) for k in (kernel.left, kernel.right)
+        )
         return np.add(*both)
     if type(kernel) is Scaled:
         factor = float(kernel.factor)

@@ -43,6 +43,7 @@ TABLES = (
     "summary",
 )
 _PAGE = "index.html"
+_EXPECTED = (_PAGE, *(f"{name}.csv" for name in TABLES))
 _ENDINGS = (".html", ".csv", ".png")
 #: The line by which a page lists itself; its digest is of the page without it.
 _OWN_DIGEST = re.compile(rb'<meta data-file="index\.html" data-sha256="\w+">')
@@ -107,9 +108,7 @@ def files_of_others(folder: Path) -> list[Path]:
     return sorted(_files(folder) - _files_of_the_report(folder))
 
 
-def check_places(
-    folder: Path, names: Iterable[str] = (_PAGE, *(f"{t}.csv" for t in TABLES))
-) -> None:
+def check_places(folder: Path, names: Iterable[str] = _EXPECTED) -> None:
     """Raise where something else than a file has the name of a report's file.
 
     A folder, a pipe, a link to nowhere: none of them is ever replaced.
