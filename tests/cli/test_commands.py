@@ -1,8 +1,10 @@
 """The command line, as a user meets it: files nobody has seen, mistakes, and exit codes."""
 
+import gzip
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -180,17 +182,49 @@ def test_standard_input(file, capsys, monkeypatch):
         (["bench", "run", "shift", "--size", "huge"], 1, "smoke, small, full"),
         (["bench", "run", "shift", "--data", "nowhere"], 1, "There is no folder nowhere"),
         (["bench", "report", "nowhere.sqlite"], 1, "There is no file"),
+        (["describe", "damaged.csv.gz"], 1, "damaged.csv.gz cannot be unpacked: Error -3"),
+        (["predict", "nowhere.skops", "{file}"], 1, "absentia: There is no file 'nowhere.skops'"),
+        (["compare", "{file}", "-t", "outcome", "-q", "--time-limit", "nan"], 1, "found nan"),
+        (["compare", "{file}", "-t", "outcome", "-q", "--time-limit", "-1"], 1, "found -1"),
+        (
+            ["compare", "{file}", "-t", "outcome", "--seed", "9" * 30],
+            2,
+            "Invalid value for '--seed'",
+        ),
+        (["bench", "run", "shift", "--seed", "9" * 30], 2, "Invalid value for '--seed'"),
         (["train"], 2, "Missing argument"),
         (["fly"], 2, "No such command"),
     ],
 )
 def test_mistakes_get_one_sentence_and_an_exit_code(file, capsys, command, code, sentence):
+    packed = bytearray(gzip.compress(np.random.default_rng(0).bytes(500).hex().encode()))
+    packed[60:70] = b"\xff" * 10
+    Path("damaged.csv.gz").write_bytes(packed)
     assert main([word.format(file=file) for word in command]) == code
     err = capsys.readouterr().err
     assert sentence in err
     assert "Traceback" not in err
     if code == 1:
         assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("rows", [3, 20_000])
+def test_a_reader_that_has_gone_is_no_mistake(file, rows, tmp_path):
+    """As `| head -1`; whether the output fits into the pipe or not."""
+    code = (
+        "import sys, numpy as np, pandas as pd; from absentia import cli; "
+        "from absentia.cli import app, files; "
+        f"frame = pd.DataFrame({{'a': np.arange({rows})}}); "
+        "app.app.command('write')(lambda: files.write_table(frame, None)); "
+        "sys.stdin.readline(); sys.exit(cli.main(['write']))"
+    )
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as writer:
+        writer.stdout.close()
+        writer.stdin.write(b"go\n")
+        writer.stdin.flush()
+        assert writer.wait(120) == 0
+        assert writer.stderr.read() == b""
 
 
 def test_lists_and_help(capsys):

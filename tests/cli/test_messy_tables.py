@@ -273,4 +273,4 @@ def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):
     twice.to_excel(tmp_path / "t.xlsx", index=False)
     notes = []
     assert list(read_table(str(tmp_path / "t.xlsx"), notes.append).columns) == ["a", "a "]
-    assert notes == ["The name 'a' comes 2 times: the later ones are 'a.1'..."]
+    assert notes == ["The name 'a' comes 2 times: the later ones are 'a '."]

@@ -1,6 +1,9 @@
 """Nothing is overwritten unasked, files appear whole, and the place is checked before training."""
 
+import csv
 import gc
+import hashlib
+import io
 import os
 
 import numpy as np
@@ -86,6 +89,72 @@ def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
     assert sorted(os.listdir()) == ["m", "new.csv", "out.csv", "t.csv"]
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_that_appears_meanwhile_is_kept(table, capsys, tmp_path, monkeypatch, force):
+    """As are the model and the predictions: they may have taken hours."""
+    fit, predictions = learning.fit, learning.predictions
+    options = ["--force"] * force
+
+    def slow(work, name):
+        def work_and_appear(*args, **settings):
+            (tmp_path / name).write_text("precious")
+            return work(*args, **settings)
+
+        return work_and_appear
+
+    monkeypatch.setattr(learning, "fit", slow(fit, "m.skops"))
+    train = ["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m.skops"]
+    assert main([*train, *options]) == 0
+    assert ("m.skops has appeared meanwhile" in capsys.readouterr().err) is not force
+    monkeypatch.setattr(learning, "predictions", slow(predictions, "p.csv.gz"))
+    model = "m.skops" if force else "m_2.skops"
+    assert main(["predict", model, "t.csv", "-o", "p.csv.gz", *options]) == 0
+    assert len(pd.read_csv("p.csv.gz" if force else "p_2.csv.gz")) == 30
+    for name in ("m.skops", "p.csv.gz"):
+        assert ((tmp_path / name).read_bytes() == b"precious") is not force
+
+
+KEPT = """\
+id,zip,n,word,text,long,a, b ,
+9007199254740993,00123,1,None,x,0.12345678901234567890,0.5,1,
+,01234,,n/a,"a, b",1e400,,2,
+12345678901234567,99999,3,?,NA,1.10,-1,,
+"""
+
+
+@pytest.mark.parametrize("source", ["new.csv", "new.tsv", "-"])
+def test_keep_changes_no_cell(table, source, monkeypatch, capsys):
+    """Ids are joined by later: not a digit, a zero or a word may be lost."""
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
+    with open("new.csv", "w") as file:
+        file.write(KEPT)
+    if source == "new.tsv":
+        pd.DataFrame(csv.reader(io.StringIO(KEPT))).to_csv(source, sep="\t", header=0, index=False)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(KEPT.encode())))
+    assert main(["predict", "m", source, "--keep", "-o", "out.csv"]) == 0
+    written = list(csv.reader(io.StringIO(KEPT)))
+    with open("out.csv", newline="") as file:
+        kept = list(csv.reader(file))
+    assert kept[0] == [*(name.strip() for name in written[0][:-1]), "prediction"]
+    assert [row[:-1] for row in kept[1:]] == [row[:-1] for row in written[1:]]
+    assert {row[-1] for row in kept[1:]} <= {"yes", "no"}
+    assert main(["predict", "m", "new.csv", "--keep", "-o", "out.parquet"]) == 0
+    typed = pd.read_parquet("out.parquet")
+    assert typed["id"].tolist() == [9007199254740993, pd.NA, 12345678901234567]
+    assert typed["a"].dtype == np.float64
+
+
+def test_keep_changes_no_cell_of_a_spreadsheet(table, capsys):
+    assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
+    day = pd.Timestamp("2026-03-01")
+    cells = {"zip": ["00123", "7"], "n": [1, None], "day": [day, None], "word": ["NA", "x"]}
+    pd.DataFrame({**cells, "a": [0.5, 1.25]}).to_excel("new.xlsx", index=False)
+    assert main(["predict", "m", "new.xlsx", "--keep", "-o", "out.csv"]) == 0
+    with open("out.csv") as file:
+        rows = [line.split(",")[:-1] for line in file]
+    assert rows[1:] == [["00123", "1", "2026-03-01", "NA", "0.5"], ["7", "", "", "x", "1.25"]]
+
+
 def test_a_file_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("old")
@@ -134,7 +203,7 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "scores.csv").write_text("1")
-    with pytest.raises(ValueError, match=r"holds files of others, such as scores\.csv"):
+    with pytest.raises(ValueError, match=r"holds files of others, .* such as scores\.csv"):
         files.check_folder(mine)
     files.check_folder(mine, force=True)
     (mine / "index.html").write_text("<html>absentia</html>")
@@ -174,7 +243,7 @@ def test_a_report_that_was_stopped_is_written_again(tmp_path, monkeypatch, befor
 
     def report(number):
         folder = report_folder.ReportFolder(tmp_path)
-        for name in ("scores", "cells"):
+        for name in ("scores", "cells", *["ranks"] * (number == 1)):
             folder.table(pd.DataFrame({"a": [number]}), name)
         folder.page(Page("Results"))
 
@@ -189,12 +258,15 @@ def test_a_report_that_was_stopped_is_written_again(tmp_path, monkeypatch, befor
     report(3)
     files.check_folder(tmp_path)
     assert (tmp_path / "cells.csv").read_text() == "a\n3\n"
+    assert not (tmp_path / "ranks.csv").exists()
     gc.collect()  # drafts of a report that was given up
     assert not list(tmp_path.glob(".report.*"))
 
 
 class Stopping:
     """``os``, whose ``replace`` is interrupted after some calls."""
+
+    path = os.path
 
     def __init__(self, calls):
         self.calls = calls
@@ -203,6 +275,80 @@ class Stopping:
         if next(self.calls, True):
             raise KeyboardInterrupt
         os.replace(*paths)
+
+
+def test_a_report_with_fewer_files_removes_those_of_the_last(tmp_path):
+    """They would stand beside its page as if they were its own, and be those of others next."""
+    import pandas as pd
+
+    from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
+    from absentia.reports.report_page import Page
+
+    def report(*names):
+        folder = ReportFolder(tmp_path / "report")
+        for name in names:
+            folder.table(pd.DataFrame({"a": [len(names)]}), name)
+        return folder.page(Page("Results")).parent
+
+    outside = tmp_path / "outside.csv"
+    for names in (["scores", "cells", "ranks"], ["scores"], ["scores"], ["scores", "cells"]):
+        folder = report(*names)
+        files.check_folder(folder)
+        assert {path.stem for path in folder.glob("*.csv")} == set(names)
+    (folder / "cells.csv").write_text("changed since")
+    outside.write_text("precious")
+    page = folder / "index.html"
+    digest = hashlib.sha256(b"precious").hexdigest()
+    listed = f'<meta data-file="../outside.csv" data-sha256="{digest}">'
+    page.write_text(page.read_text().replace("<title>", f"{listed}<title>"))
+    report("scores")  # as with --force
+    assert (folder / "cells.csv").read_text() == "changed since"
+    assert outside.read_text() == "precious"
+
+
+def test_a_page_that_was_changed_is_not_replaced(tmp_path):
+    from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
+    from absentia.reports.report_page import Page
+
+    page = ReportFolder(tmp_path).page(Page("Groups\r\nof patients"))
+    files.check_folder(tmp_path)
+    page.write_text(page.read_text().replace("<h1>", "<p>My notes.</p><h1>"))
+    with pytest.raises(ValueError, match=r"changed since, such as index\.html"):
+        files.check_folder(tmp_path)
+    files.check_folder(tmp_path, force=True)
+
+
+def test_what_is_no_file_stays_in_the_folder_of_a_report(tmp_path):
+    """Folders, pipes and links to nowhere: ignored, or refused by name, but never read."""
+    import pandas as pd
+
+    from absentia.cli import files
+    from absentia.reports.report_folder import ReportFolder
+    from absentia.reports.report_page import Page
+
+    def report():
+        folder = ReportFolder(tmp_path)
+        folder.table(pd.DataFrame({"a": [1]}), "scores")
+        folder.page(Page("Results"))
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "link.png").symlink_to("nowhere")
+    for _ in range(2):
+        files.check_folder(tmp_path)
+        report()
+    before = (tmp_path / "index.html").read_bytes()
+    (tmp_path / "scores.csv").unlink()
+    for make in (os.mkdir, os.mkfifo, lambda path: os.symlink("nowhere", path)):
+        make(tmp_path / "scores.csv")
+        with pytest.raises(ValueError, match=r"scores\.csv is no file"):
+            files.check_folder(tmp_path, force=True)
+        with pytest.raises(ValueError, match=r"scores\.csv is no file"):
+            report()
+        (os.rmdir if make is os.mkdir else os.unlink)(tmp_path / "scores.csv")
+    assert (tmp_path / "index.html").read_bytes() == before
 
 
 def test_a_page_that_lists_no_files_is_no_reports(tmp_path):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from absentia.evaluation.learning_table import split_target
+from absentia.tables.files.delimited import read_delimited
 
 
 def frame(rows: int = 30) -> pd.DataFrame:
@@ -50,3 +51,29 @@ def test_a_share_that_leaves_too_few_rows_of_a_class_is_refused():
     frame = pd.DataFrame({"a": range(300), "y": ["p", "q", "r"] * 100})
     with pytest.raises(ValueError, match=r"leaves [1-4] rows of a class to train on, of which 5"):
         split_target(frame, "y").held_out(0.96)
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        (["12345678901234567", "12345678901234568", "73211009"], np.int64),
+        (["10000000000000000000", "20000000000000000000", "30"], str),
+        (["10000000000000000000", "10000000000000000001", "30"], str),
+    ],
+)
+@pytest.mark.parametrize("hole", [False, True])
+def test_classes_that_are_large_whole_numbers_stay_apart(codes, expected, hole):
+    """As floating point, neighbours beyond 2^53 are one number, and beyond 2^63 none."""
+    rows = [f"{k},{code}" for k, code in enumerate(codes * 10)] + ["30,"] * hole
+    text = "a,y\n" + "\n".join(rows) + "\n"
+    table = split_target(read_delimited(text.encode(), "codes.csv"), "y")
+    assert table.task == "classification"
+    np.testing.assert_array_equal(table.target, np.array(codes * 10, dtype=expected))
+
+
+def test_classes_that_floating_point_has_merged_already_are_refused():
+    codes = np.array([12345678901234567.0, 12345678901234568.0] * 10)
+    table = pd.DataFrame({"a": range(20), "y": codes})
+    with pytest.raises(ValueError, match=r"'y' holds whole numbers beyond 2\^53 as floating point"):
+        split_target(table, "y", "classification")
+    assert split_target(table.assign(y=codes * np.arange(20)), "y", "regression").target[1] > 1e16

@@ -78,6 +78,21 @@ def test_a_table_comes_with_what_is_missing_from_it(client):
     assert sum(pattern["count"] for pattern in found["patterns"]) <= 120
 
 
+def test_notes_of_the_reader_are_shown(client):
+    rows = "".join(f"{k % 7},{k % 3},{'pq'[k % 2]}\n" for k in range(40))
+    content = f"a,a,y\n{rows}1\n".encode()
+    response = client.post("api/open", content, x_file_name="mine.csv")
+    repeated, short = response.json()["notes"][::-1]
+    assert repeated == "The name 'a' comes 2 times: the later ones are 'a.1'."
+    assert short.startswith("1 row has fewer values than mine.csv has names")
+    assert opened(client, mixed_table())["notes"] == []
+    workspace = Workspace(mixed_table(), "mine")
+    workspace._batch_notes = [short]
+    assert workspace._take_batch(pd.DataFrame({"doubt": [0.1]}))["notes"] == [short]
+    long = client.post("api/open", f"{'n' * 200_000},y\n1,p\n2,q\n".encode(), x_file_name="t.csv")
+    assert long.status == 200
+
+
 def test_columns_are_read_as_the_user_says(client):
     space = opened(client, mixed_table())["workspace"]
     asked = {"target": "kind", "kinds": {"noise": "left out"}, "task": ""}

@@ -28,25 +28,27 @@ def main(arguments: list[str] | None = None) -> int:
         Without the program's name; by default those of the process.
     """
     try:
-        from absentia.cli.app import run_command
-    except ImportError as error:
-        if error.name != "typer":
-            raise
-        print(
-            "absentia: the command line needs typer: pip install 'absentia[cli]'", file=sys.stderr
-        )
-        return _BAD_INPUT
-    try:
+        try:
+            from absentia.cli.app import run_command
+        except ImportError as error:
+            if error.name != "typer":
+                raise
+            hint = "absentia: the command line needs typer: pip install 'absentia[cli]'"
+            print(hint, file=sys.stderr)
+            return _BAD_INPUT
         with warnings.catch_warnings():
             if not os.environ.get("ABSENTIA_DEBUG"):
                 warnings.simplefilter("ignore")
-            return run_command(sys.argv[1:] if arguments is None else arguments)
+            code = run_command(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("absentia: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has gone, as `| head` does; nothing is wrong.
-        sys.stderr.close()
+        # The reader of the output has gone, as `| head` does; nothing is wrong. What is left of the
+        # output goes nowhere: writing it at the exit of the process would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         if os.environ.get("ABSENTIA_DEBUG"):
@@ -58,11 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _sentence(error: Exception) -> str:
     """Return what went wrong on one line."""
     text = " ".join(str(error).split())
-    if (
-        isinstance(error, ValueError | TypeError | ImportError | RuntimeError | MemoryError)
-        and text
-    ):
-        return text
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    plain = ValueError | TypeError | ImportError | RuntimeError | MemoryError | OSError
+    if isinstance(error, plain) and text:
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -11,6 +11,7 @@ import typer
 from absentia.cli.bench import bench
 from absentia.cli.model_commands import ask, predict, train
 from absentia.cli.terminal import (
+    LARGEST_SEED,
     CategoriesOption,
     DatesOption,
     FileArgument,
@@ -51,6 +52,8 @@ def run_command(arguments: list[str]) -> int:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         if isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
             raise KeyboardInterrupt from None  # typer makes an exit code of it, without a word
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None  # and of this
         return code
     return 0
 
@@ -158,7 +161,9 @@ def compare(
     dates: DatesOption = None,
     keep_ids: KeepIdsOption = False,
     jobs: JobsOption = 1,
-    seed: Annotated[int, typer.Option(help="Another seed gives other folds.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Another seed gives other folds.")
+    ] = 0,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from absentia.cli.terminal import ForceOption, JobsOption, QuietOption, stop, words_of
+from absentia.cli.terminal import (
+    LARGEST_SEED,
+    ForceOption,
+    JobsOption,
+    QuietOption,
+    stop,
+    words_of,
+)
 
 __all__ = ["bench"]
 
@@ -49,7 +56,9 @@ def run_suite(
     ),
     size: Annotated[str, typer.Option(help="smoke, small or full.")] = "small",
     jobs: JobsOption = 1,
-    seed: Annotated[int, typer.Option(help="All other seeds are derived from it.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="All other seeds are derived from it.")
+    ] = 0,
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these.")] = None,
     datasets: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these.")] = None,
     retry_failed: Annotated[

@@ -9,19 +9,35 @@ from __future__ import annotations
 import gzip
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from absentia.reports.report_folder import TABLES, files_of_others
+from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
-from absentia.tables.files.delimited import column_names, note_repeated, read_delimited
+from absentia.tables.files.delimited import (
+    cells_as_written,
+    column_names,
+    note_repeated,
+    read_delimited,
+)
 from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_folder", "check_output", "read_table", "table_name", "write_table"]
+__all__ = [
+    "check_folder",
+    "check_output",
+    "is_parquet",
+    "place_now",
+    "read_table",
+    "read_table_and_cells",
+    "table_name",
+    "write_table",
+]
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -40,8 +56,19 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
     note : callable
         Called with a sentence about anything that was not read, or was read otherwise.
     """
+    return read_table_and_cells(source, note)[0]
+
+
+def read_table_and_cells(
+    source: str, note: Callable[[str], None] = lambda text: None
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    """Return a file as a pandas frame, and a function that returns its cells as they are written.
+
+    Parameters as for :func:`read_table`. Text has cells of text; Parquet files and dates of Excel
+    have the values of the frame.
+    """
     if source == "-":
-        return read_delimited(sys.stdin.buffer.read(), "the standard input", note)
+        return _delimited(sys.stdin.buffer.read(), "the standard input", note)
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{source} is a folder; give the file inside it.")
@@ -52,7 +79,7 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
         binary = name.endswith(_PARQUET_ENDINGS)
         frame = _read_parquet(path) if binary else _read_excel(path, note)
         frame.columns = column_names(frame)
-        return frame
+        return frame, lambda: frame if binary else _excel_cells(path, frame)
     if not name.endswith(_TEXT_ENDINGS):
         old = " Save it as .xlsx or .csv first." if name.endswith((".xls", ".ods")) else ""
         raise ValueError(f"{source} is not a known kind of file; expected {_KNOWN} or .xlsx.{old}")
@@ -60,9 +87,16 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
     if name.endswith(".gz"):
         try:
             content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{source} cannot be unpacked: {error}.") from error
-    return read_delimited(content, source, note)
+    return _delimited(content, source, note)
+
+
+def _delimited(
+    content: bytes, source: str, note: Callable[[str], None]
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    frame = read_delimited(content, source, note)
+    return frame, lambda: cells_as_written(content, source, list(frame.columns))
 
 
 def check_output(
@@ -100,6 +134,20 @@ def check_output(
     _check_writable(path.parent)
 
 
+def place_now(output: Path, *, force: bool, note: Callable[[str], None]) -> Path:
+    """Return where to write what took long: beside a file that has appeared since it was checked.
+
+    Neither that file nor the work is lost.
+    """
+    if force or not output.exists():
+        return output
+    stem, dot, endings = output.name.partition(".")
+    names = (output.with_name(f"{stem}_{k}{dot}{endings}") for k in count(2))
+    free = next(path for path in names if not path.exists())
+    note(f"{output} has appeared meanwhile, and is kept: the output is {free}.")
+    return free
+
+
 def _protect_inputs(path: Path, inputs: Sequence[str | Path]) -> None:
     for source in inputs:
         if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
@@ -115,11 +163,12 @@ def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool
         raise ValueError(f"{folder} is a file; give the name of a folder.")
     for name in TABLES:
         _protect_inputs(folder / f"{name}.csv", inputs)
+    check_places(folder)
     others = files_of_others(folder)
     if others and not force:
         raise ValueError(
-            f"{folder} holds files of others, such as {others[0].name}, which a report might "
-            "replace: give another name, or --force."
+            f"{folder} holds files of others, or changed since, such as {others[0].name}, which a "
+            "report might replace: give another name, or --force."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder)
@@ -142,10 +191,15 @@ def write_table(frame: pd.DataFrame, target: str | None) -> None:
         return
     name = Path(target).name.lower()
     with replaced(target) as draft:
-        if name.endswith(_PARQUET_ENDINGS):
+        if is_parquet(name):
             frame.to_parquet(draft, index=False)
         else:
             frame.to_csv(draft, index=False, sep="\t" if ".tsv" in name[-7:] else ",")
+
+
+def is_parquet(name: str | None) -> bool:
+    """Return whether a file of that name has columns with types, not text."""
+    return str(name).lower().endswith(_PARQUET_ENDINGS)
 
 
 def table_name(source: str) -> str:
@@ -180,7 +234,16 @@ def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
         raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
     if not len(frame):
         raise ValueError(f"The first sheet of {path}, {first!r}, has no rows.")
-    note_repeated([name for name in header.iloc[0] if isinstance(name, str)], note)
+    note_repeated([name for name in header.iloc[0] if not pd.isna(name)], frame, note)
     if others:
         note(f"Only the first of {len(others) + 1} sheets was read: {first}.")
     return frame
+
+
+def _excel_cells(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    cells = pd.read_excel(path, engine="openpyxl", dtype=object, na_filter=False)
+    cells.columns = frame.columns
+    dates = list(frame.select_dtypes("datetime"))
+    return cells.assign(**frame[dates])

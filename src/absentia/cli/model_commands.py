@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,7 +73,7 @@ def train(
     """
     from absentia import save
     from absentia.cli.asking import with_calibration
-    from absentia.cli.files import check_output, read_table
+    from absentia.cli.files import check_output, place_now, read_table
     from absentia.cli.learning import (
         fit,
         machine_of,
@@ -104,6 +105,7 @@ def train(
         model = with_probabilities(model, table.features, table.target)
     if held is not None:
         model = with_calibration(model, held.features, held.target)
+    output = place_now(output, force=force, note=say)
     save(model, output)
     if quiet:
         return
@@ -154,12 +156,12 @@ def predict(
     there and words that training never saw are uncertain, not errors.
     """
     from absentia.cli.asking import doubts, regions
-    from absentia.cli.files import check_output, write_table
+    from absentia.cli.files import check_output, is_parquet, place_now, write_table
     from absentia.cli.learning import predictions, written_with
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
-    fitted, frame = _model_and_rows(model, file)
+    fitted, frame, cells = _model_and_rows(model, file)
     shown = probabilities or (uncertainty and hasattr(fitted, "predict_proba"))
     found = predictions(fitted, frame, probabilities=shown)
     if uncertainty:
@@ -172,7 +174,10 @@ def predict(
                 f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
                 "their interval is infinite, or their set has all classes."
             )
-    write_table(written_with(frame, found, keep=keep, note=say), output)
+    if output not in (None, "-"):
+        output = str(place_now(Path(str(output)), force=force, note=say))
+    kept = cells() if keep and not is_parquet(output) else frame
+    write_table(written_with(kept, found, keep=keep, note=say), output)
 
 
 def ask(
@@ -202,7 +207,7 @@ def ask(
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model, costs or file], force=force)
     prices = {} if costs is None else costs_from(read_table(costs, say), costs)
-    fitted, frame = _model_and_rows(model, file)
+    fitted, frame, _ = _model_and_rows(model, file)
     found = next_measurements(fitted, frame, prices, top)
     if output is not None:
         write_table(found, output)
@@ -214,13 +219,18 @@ def ask(
         say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
 
 
-def _model_and_rows(model: Path, file: str) -> tuple[BaseEstimator, pd.DataFrame]:
-    """Load a model and the rows to ask it about, with a note about columns that are not there."""
-    from absentia.cli.files import read_table
+def _model_and_rows(
+    model: Path, file: str
+) -> tuple[BaseEstimator, pd.DataFrame, Callable[[], pd.DataFrame]]:
+    """Load a model and the rows to ask it about, with a note about columns that are not there.
+
+    The function returns the cells of those rows as the file has them.
+    """
+    from absentia.cli.files import read_table_and_cells
     from absentia.cli.learning import check_reach, load_model, pipeline_of
 
     fitted = load_model(model, say)
-    frame = read_table(file, say)
+    frame, cells = read_table_and_cells(file, say)
     pipeline = pipeline_of(fitted)
     check_reach(pipeline, frame)
     encoder = pipeline.named_steps["encode"]
@@ -231,4 +241,4 @@ def _model_and_rows(model: Path, file: str) -> tuple[BaseEstimator, pd.DataFrame
     if new:
         more = f" and in {len(new) - 5} more columns" * (len(new) > 5)
         say(f"Not known from training, so missing: {', '.join(new[:5])}{more}.")
-    return fitted, frame
+    return fitted, frame, cells

@@ -11,6 +11,7 @@ import typer
 from absentia.reports.safe_text import printable
 
 __all__ = [
+    "LARGEST_SEED",
     "CategoriesOption",
     "DatesOption",
     "FileArgument",
@@ -65,6 +66,8 @@ ForceOption = Annotated[
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to use.")]
 _INTERRUPTED = 130
+#: The largest that results are kept under.
+LARGEST_SEED = 2**63 - 1
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")]
 
 

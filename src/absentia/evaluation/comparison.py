@@ -22,7 +22,6 @@ from absentia.evaluation.reporting.verdict import Verdict, judge
 from absentia.evaluation.running.cells import Context
 from absentia.evaluation.running.runner import run
 from absentia.evaluation.running.store import Results
-from absentia.tables.files.whole_files import replaced
 from absentia.tables.phrases import with_names
 
 if TYPE_CHECKING:
@@ -98,8 +97,13 @@ def compare_table(
     context = Context(size="small", seed=seed, tables={data.name: data})
     metric = "accuracy" if data.task == "classification" else "r2"
     protocol = replace(COMPARE, metric=metric).with_cells(compare_cells(data, names, repeats))
-    with Results(folder / "results.sqlite") as results:
-        kept = _kept_of_this_contest(results, folder, data, names, repeats, seed)
+    contest = _digest_of_contest(data, names, repeats, seed)
+    # Nobody else writes there from the first look to the page: two contests would mix their scores.
+    with Results(folder / "results.sqlite", sole_user=True) as results:
+        runs = results.runs(COMPARE.name, context.size, seed)
+        kept = bool(runs) and all(run["settings"].get("contest") == contest for run in runs)
+        if not kept:
+            results.forget(COMPARE.name)
         if kept and say is not None and (done := len(results.finished(COMPARE.name, context))):
             total = len(protocol.cells(context))
             say(f"Continuing: {done} of {total} fits were done by an earlier run in {folder}.")
@@ -111,6 +115,7 @@ def compare_table(
             retry_failed=True,
             time_limit=time_limit,
             progress=progress,
+            settings={"contest": contest},
         )
         scores = results.scores(COMPARE.name, "small", seed)
         cells = results.cells(COMPARE.name, "small", seed)
@@ -130,23 +135,15 @@ def compare_table(
     return Outcome(answer.scores, errors, page, answer.verdict)
 
 
-def _kept_of_this_contest(
-    results: Results, folder: Path, data: Dataset, names: Sequence[str], repeats: int, seed: int
-) -> bool:
-    """Return whether the results in a folder belong to the same contest; forget them if not."""
+def _digest_of_contest(data: Dataset, names: Sequence[str], repeats: int, seed: int) -> str:
+    """Return a digest of all that the scores depend on."""
     contest = (__version__, data.name, data.task, data.feature_names, list(names), repeats, seed)
     digest = hashlib.sha256(repr(contest).encode())
     targets = data.y if data.y.dtype.kind != "O" else data.y.astype(str)
     for array in (data.X, targets, *(data.limits or ())):
+        digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
-    file = folder / "contest.sha256"
-    if file.is_file() and file.read_text(encoding="ascii").strip() == digest.hexdigest():
-        return True
-    # In this order: what is stopped in between must not leave results under another's name.
-    results.forget(COMPARE.name)
-    with replaced(file) as draft:
-        draft.write_text(digest.hexdigest() + "\n", encoding="ascii")
-    return False
+    return digest.hexdigest()[:32]
 
 
 def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "FILE") -> str:

@@ -253,9 +253,9 @@ def guess_task(target: Any) -> Task:
     """Return the task: text, and few different whole numbers, are classes."""
     if target.dtype.kind not in "iuf":
         return "classification"
-    values = target.dropna().to_numpy(dtype=np.float64)
-    whole = bool((values == np.round(values)).all())
-    return "classification" if whole and len(np.unique(values)) <= _MOST_CLASSES else "regression"
+    values = target.dropna()
+    whole = target.dtype.kind != "f" or bool((values == values.round()).all())
+    return "classification" if whole and values.nunique() <= _MOST_CLASSES else "regression"
 
 
 def target_values(target: Any, task: Task) -> np.ndarray:
@@ -268,9 +268,19 @@ def target_values(target: Any, task: Task) -> np.ndarray:
                 f"The target {target.name!r} holds text, so it cannot be predicted as a number: "
                 "choose classification."
             ) from None
-    if target.dtype.kind in "iuf":
+    if target.dtype.kind == "f":
         values = target.to_numpy(dtype=np.float64)
-        return values.astype(np.int64) if (values == np.round(values)).all() else values
+        if not (values == np.round(values)).all():
+            return values
+        if (np.abs(values) >= 2**53).any():
+            raise ValueError(
+                f"The target {target.name!r} holds whole numbers beyond 2^53 as floating point, "
+                "where different ones are equal: write such classes with a letter before them, or "
+                "choose regression."
+            )
+        return values.astype(np.int64)
+    if target.dtype.kind in "iu" and int(target.max()) < 2**63:
+        return target.to_numpy(dtype=np.int64)
     return np.array([str(value).strip() for value in target], dtype=str)
 
 

@@ -158,8 +158,11 @@ def _as_read(column: pd.Series, task: str | None) -> tuple[Any, list[str]]:
     if reading.kind != "number":
         return column, []
     notes = [f"{column.name}: {reading.note}."] if reading.note and not reading.left_out else []
-    numbers = replace(reading, left_out=False).values(column)[:, 0]
-    return pd.Series(numbers, index=column.index, name=column.name), notes
+    values = replace(reading, left_out=False).values(column)[:, 0]
+    numbers = pd.Series(values, index=column.index, name=column.name)
+    if task is None and (numbers.abs() >= 2**53).any() and guess_task(numbers) != "regression":
+        return column, []  # codes, of which different ones may be the same number
+    return numbers, notes
 
 
 def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[str]]:

@@ -1,9 +1,10 @@
 """The folder of a report: a page, and its tables and pictures beside it.
 
-The page lists the digests of the files that belong to it, so that a later report replaces those and
-nothing else: neither a file of somebody else nor one that was changed since. Files are drafted
-first, then the page is written, then they take their places; the page lists what they replace, too,
-so that a report which is stopped at any moment can be written again.
+The page lists the digests of the files that belong to it, and its own, so that a later report
+replaces those and nothing else: neither a file of somebody else nor one that was changed since.
+Files are drafted first, then the page is written, then they take their places, and files of the
+last report that this one lacks are removed; the page lists what is replaced or removed, too, so
+that a report which is stopped at any moment can be written again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["TABLES", "ReportFolder", "files_of_others"]
+__all__ = ["TABLES", "ReportFolder", "check_places", "files_of_others"]
 
 #: The tables that a report may have.
 TABLES = (
@@ -41,7 +43,10 @@ TABLES = (
     "summary",
 )
 _PAGE = "index.html"
+_EXPECTED = (_PAGE, *(f"{name}.csv" for name in TABLES))
 _ENDINGS = (".html", ".csv", ".png")
+#: The line by which a page lists itself; its digest is of the page without it.
+_OWN_DIGEST = re.compile(rb'<meta data-file="index\.html" data-sha256="\w+">')
 _PNG_DPI = 144
 
 
@@ -74,14 +79,19 @@ class ReportFolder:
 
     def page(self, page: Page) -> Path:
         """Write the page and all that was added before."""
-        for name in self._names:
+        check_places(self.path, [*self._names, _PAGE])
+        path = self.path / _PAGE
+        stale = {old.name for old in _files_of_the_report(self.path)} - {*self._names, _PAGE}
+        for name in (*self._names, *sorted(stale)):
             both = [path for path in (self._drafts / name, self.path / name) if path.is_file()]
             page.files[name] = " ".join(_digest(path) for path in both)
-        path = self.path / _PAGE
+        page.files[_PAGE] = hashlib.sha256(page.render().encode()).hexdigest()
         with replaced(path) as draft:
-            draft.write_text(page.render(), encoding="utf-8")
+            draft.write_bytes(page.render().encode())
         for name in self._names:
             os.replace(self._drafts / name, self.path / name)
+        for name in stale:
+            (self.path / name).unlink(missing_ok=True)
         self._remove_drafts()
         return path
 
@@ -93,25 +103,40 @@ class ReportFolder:
 def files_of_others(folder: Path) -> list[Path]:
     """Return the pages, tables and pictures of a folder that no report wrote as they are now.
 
-    The page of a report lists its files; one that lists none is no report's.
+    The page of a report lists its files; one that does not list itself is no report's.
     """
-    found = sorted(path for path in folder.glob("*.*") if path.suffix in _ENDINGS)
+    return sorted(_files(folder) - _files_of_the_report(folder))
+
+
+def check_places(folder: Path, names: Iterable[str] = _EXPECTED) -> None:
+    """Raise where something else than a file has the name of a report's file.
+
+    A folder, a pipe, a link to nowhere: none of them is ever replaced.
+    """
+    for path in (folder / name for name in names):
+        if os.path.lexists(path) and not path.is_file():
+            raise ValueError(
+                f"{path} is no file, and a report has a file of that name: move it, or give "
+                "another folder."
+            )
+
+
+def _files(folder: Path) -> set[Path]:
+    return {path for path in folder.glob("*.*") if path.suffix in _ENDINGS and path.is_file()}
+
+
+def _files_of_the_report(folder: Path) -> set[Path]:
+    """Return the files that the page lists, and that are as they were written."""
     page = folder / _PAGE
     if not page.is_file() or not is_page_of_ours(page):
-        return found
-    listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="([\w ]+)"', _head(page)))
-    if not listed:
-        return found
-    return [
-        path
-        for path in found
-        if path != page and _digest(path) not in listed.get(path.name, "").split()
-    ]
-
-
-def _head(page: Path) -> str:
-    return page.read_text(encoding="utf-8", errors="replace").partition("</head>")[0]
+        return set()
+    head = page.read_text(encoding="utf-8", errors="replace").partition("</head>")[0]
+    listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="([\w ]+)"', head))
+    return {path for path in _files(folder) if _digest(path) in listed.get(path.name, "").split()}
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    content = path.read_bytes()
+    if path.name == _PAGE:
+        content = _OWN_DIGEST.sub(b"", content, count=1)
+    return hashlib.sha256(content).hexdigest()

@@ -71,7 +71,7 @@ def studio_app(
         return {"examples": examples, "file": name if frame is not None else ""}
 
     async def open_table(request: Request) -> Answer:
-        asked = request.query_params
+        asked, notes = request.query_params, list[str]()
         if asked.get("example"):
             key = asked["example"]
             table = await run_in_threadpool(bundled_table, key)
@@ -82,10 +82,11 @@ def studio_app(
             workspace = Workspace(frame, name)
         else:
             label = _file_name(request)
-            table = await run_in_threadpool(read_delimited, await _body(request), label)
+            content = await _body(request)
+            table = await run_in_threadpool(read_delimited, content, label, notes.append)
             workspace = Workspace(table, label)
         summary = await run_in_threadpool(workspace.summary)
-        return {"workspace": spaces.add(workspace), **summary}
+        return {"workspace": spaces.add(workspace), "notes": notes, **summary}
 
     async def open_model(request: Request) -> Answer:
         workspace = await run_in_threadpool(
@@ -125,10 +126,12 @@ def studio_app(
         return await run_in_threadpool(workspace.answer, values, costs)
 
     async def batch(workspace: Workspace, request: Request) -> Answer:
-        content = await _body(request)
-        name = _file_name(request)
-        table = await run_in_threadpool(read_delimited, content, name) if content else None
-        return await run_in_threadpool(workspace.start_batch, table)
+        content, notes = await _body(request), list[str]()
+        table = None
+        if content:
+            name = _file_name(request)
+            table = await run_in_threadpool(read_delimited, content, name, notes.append)
+        return await run_in_threadpool(workspace.start_batch, table, notes)
 
     async def batch_csv(workspace: Workspace, request: Request) -> Answer:
         return _download(workspace.batch_csv(), "text/csv; charset=utf-8", "predictions.csv")

@@ -7,7 +7,7 @@ import math
 import secrets
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ class Workspace:
         self.trained: TrainedModel | None = None
         self.answers: RowAnswers | None = None
         self._batch: Any = None
+        self._batch_notes: Sequence[str] = ()
 
     def summary(self) -> dict[str, object]:
         """Describe the table: its first rows, and what is missing from it."""
@@ -182,8 +183,10 @@ class Workspace:
         """Answer one row of the form."""
         return self._asked().answer(values, costs)
 
-    def start_batch(self, frame: pd.DataFrame | None = None) -> dict[str, object]:
-        """Answer a batch (the table itself, if none is given) in a worker."""
+    def start_batch(
+        self, frame: pd.DataFrame | None = None, notes: Sequence[str] = ()
+    ) -> dict[str, object]:
+        """Answer a batch (the table itself, if none is given) in a worker; notes are shown."""
         frame = self._table() if frame is None else frame
         answers = self._asked()
         answers.check_batch(frame)
@@ -191,6 +194,7 @@ class Workspace:
             if self.job is not None and self.job.look() == "running":
                 raise ValueError("Other work is running: wait for it, or stop it first.")
             self.job = Job(answer_batch, answers=answers, frame=frame)
+            self._batch_notes = notes
             return self.progress()
 
     def _take_batch(self, found: Any) -> dict[str, object]:
@@ -201,6 +205,7 @@ class Workspace:
             "columns": list(shown.columns),
             "rows": [[_plain(value) for value in row] for row in shown.to_numpy(object)],
             "total": len(found),
+            "notes": list(self._batch_notes),
         }
 
     def batch_csv(self) -> bytes:

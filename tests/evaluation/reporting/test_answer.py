@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from absentia.evaluation import compare_table, comparison_text
+from absentia.evaluation import compare_table, comparison, comparison_text
 from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.reporting.figures import dots
+from absentia.evaluation.running.runner import run
+from absentia.evaluation.running.store import Results
 from absentia.missingness.amputation import mcar
 
 
@@ -56,6 +61,47 @@ def test_a_comparison_that_was_stopped_says_that_it_continues(data, tmp_path):
     assert not said
     compare_table(data, methods=["mean"], folder=tmp_path, progress=False, say=said.append)
     assert said == [f"Continuing: 5 of 5 fits were done by an earlier run in {tmp_path}."]
+
+
+def test_two_comparisons_in_one_folder_do_not_mix(data, tmp_path, monkeypatch):
+    """One that begins while another runs is refused; one that comes after it starts anew."""
+    other = Dataset("mine", data.task, data.X, data.y[::-1], data.feature_names)
+    means = {}
+    for name, table in (("data", data), ("other", other)):
+        folder = tmp_path / name
+        outcome = compare_table(table, methods=["mean"], folder=folder, progress=False)
+        means[name] = outcome.verdict.means
+
+    def run_with_another(*args, **settings):
+        with pytest.raises(ValueError, match=r"results\.sqlite is in use by another"):
+            compare_table(other, methods=["mean"], folder=tmp_path, progress=False)
+        return run(*args, **settings)
+
+    monkeypatch.setattr(comparison, "run", run_with_another)
+    outcome = compare_table(data, methods=["mean"], folder=tmp_path, progress=False)
+    assert outcome.verdict.means == means["data"]
+    monkeypatch.undo()
+    outcome = compare_table(other, methods=["mean"], folder=tmp_path, progress=False)
+    assert outcome.verdict.means == means["other"] != means["data"]
+    # Results that came from elsewhere are known by what they hold, not by their place.
+    shutil.copy(tmp_path / "data" / "results.sqlite", tmp_path / "results.sqlite")
+    outcome = compare_table(other, methods=["mean"], folder=tmp_path, progress=False)
+    assert outcome.verdict.means == means["other"]
+
+
+def test_a_comparison_that_is_killed_leaves_its_folder_free(tmp_path):
+    """The lock is that of a process; nothing has to be removed by hand."""
+    code = (
+        "import sys, time; from absentia.evaluation.running.store import Results; "
+        "held = Results(sys.argv[1], sole_user=True); print('held', flush=True); time.sleep(60)"
+    )
+    path = tmp_path / "results.sqlite"
+    with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline().strip() == b"held"
+        with pytest.raises(ValueError, match="in use by another"):
+            Results(path, sole_user=True)
+        holder.kill()
+    Results(path, sole_user=True).close()
 
 
 def test_the_picture_shows_the_best_constant_answer():

@@ -1,12 +1,13 @@
 """Processes that run cells."""
 
+import multiprocessing
 import os
 import signal
 
 import pytest
 
 from absentia.evaluation.running.cells import Cell, Context
-from absentia.evaluation.running.workers import run_in_processes
+from absentia.evaluation.running.workers import _serve, run_in_processes
 
 
 def blocked_signals(cell, context):
@@ -23,3 +24,10 @@ def test_only_the_parent_hears_an_interrupt():
     assert not result.error
     assert signal.SIGINT in result.facts["blocked"]
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_a_worker_whose_parent_has_gone_ends_without_a_word():
+    """Also before it has said that it is ready."""
+    far_end, near_end = multiprocessing.Pipe()
+    far_end.close()
+    _serve(near_end, blocked_signals, Context(size="smoke"), os.getpid())

@@ -6,6 +6,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from absentia import datasets
@@ -134,3 +135,55 @@ def test_threads_that_read_at_once_leave_filters_of_warnings_alone():
         frames = list(threads.map(lambda _: read_delimited(content, "table.csv"), range(40)))
     assert warnings.filters == before
     assert all(list(frame.columns) == ["a", "b", "y"] for frame in frames)
+
+
+def test_whole_numbers_beside_missing_ones_keep_all_digits():
+    """As floating point 9007199254740993 is 9007199254740992."""
+    text = "id,id,x,big\n9007199254740993,12345678901234567,1e300,1e17\n,,2,\n3,4,,5\n"
+    frame = read_delimited(text.encode(), "ids.csv")
+    assert frame["id"].tolist() == [9007199254740993, pd.NA, 3]
+    assert frame["id.1"].tolist() == [12345678901234567, pd.NA, 4]
+    assert frame["x"].tolist()[:2] == [1e300, 2.0]
+    assert frame["big"].dtype == np.float64
+
+
+LONG = "n" * 200_000
+
+
+@pytest.mark.parametrize(
+    "cell", [LONG, f'"{LONG},{LONG}"', f'" ""{LONG}""\n{LONG}, "', f"  {LONG} "]
+)
+def test_a_very_long_value_turns_no_check_off(cell):
+    """The csv module takes no value of more than 131,072 characters."""
+    notes = []
+    rows = f"1,{cell},p\n" + "2,q,r\n" * 50
+    read_delimited(f"a,b,y\n{rows}3,s\n".encode(), "t.csv", notes.append)
+    last = 53 + cell.count("\n")
+    assert notes == [
+        f"1 row has fewer values than t.csv has names (the first in line {last}): the last columns "
+        "count as missing there. If another value was left out, write its separator."
+    ]
+    with pytest.raises(ValueError, match="but 50 of its 51 rows have 2 values"):
+        read_delimited(f"a,b,y\n1,{cell},p\n{'2,q' + chr(10)}".encode() + b"2,q\n" * 49, "t.csv")
+
+
+def test_a_very_long_name_is_a_name():
+    frame = read_delimited(f"a,{LONG},y\n1,2,p\n".encode(), "t.csv")
+    assert list(frame.columns) == ["a", LONG, "y"]
+
+
+def test_the_note_on_repeated_names_says_what_they_are_called():
+    notes = []
+    frame = read_delimited(b"a,a,,,a.1,\n1,2,3,4,5,\n6,7,8,9,1,\n", "t.csv", notes.append)
+    assert notes == ["The name 'a' comes 2 times: the later ones are 'a.2'."]
+    assert frame["a.2"].tolist() == [2, 7]
+
+
+def test_separators_only_and_a_first_line_that_names_none():
+    with pytest.raises(ValueError, match=r"t\.csv has separators only"):
+        read_delimited(b",,,\n,,,\n", "t.csv")
+    for line in ("sep=\r\n", '"sep="\n', "sep=\n"):
+        assert read_delimited(f"{line}a,b\n1,2\n".encode(), "t.csv").to_dict("list") == {
+            "a": [1],
+            "b": [2],
+        }

@@ -15,8 +15,7 @@ __all__ = ["database_errors", "open_to_read"]
 #: What to say for SQLite's primary error codes.
 _SENTENCES = {
     sqlite3.SQLITE_BUSY: (
-        "{path} is in use by another process, and was not free for half a minute. Wait until that "
-        "has ended, or write to another file."
+        "{path} is in use by another process. Wait until that has ended, or write to another place."
     ),
     sqlite3.SQLITE_READONLY: (
         "{path} cannot be written: the file or its folder is read-only. What it holds is kept; "

@@ -45,6 +45,7 @@ def run(
     time_limit: float | None = None,
     dask: str | None = None,
     progress: bool = True,
+    settings: dict[str, object] | None = None,
 ) -> RunSummary:
     """Run the cells of a protocol that the results do not have yet.
 
@@ -68,6 +69,8 @@ def run(
         need absentia, and the data folder (also that of ``ABSENTIA_DATA``) under the same path.
     progress : bool, default=True
         Show a bar with the time left.
+    settings : dict, optional
+        What else to record with the run.
 
     Returns
     -------
@@ -75,14 +78,16 @@ def run(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, found {jobs}.")
+    if time_limit is not None and not time_limit > 0:  # NaN, too
+        raise ValueError(f"A time limit is a positive number of seconds, found {time_limit:g}.")
     cells = _wanted(protocol.cells(context), methods, datasets)
     finished = results.finished(protocol.name, context, failed_too=not retry_failed)
     pending = [cell for cell in cells if cell.key not in finished]
     skipped = len(cells) - len(pending)
     if not pending:
         return RunSummary(0, 0, skipped, 0.0)
-    settings = {"jobs": jobs, "time_limit": time_limit, "dask": bool(dask), "cells": len(cells)}
-    number = results.start_run(protocol.name, context, settings)
+    own = {"jobs": jobs, "time_limit": time_limit, "dask": bool(dask), "cells": len(cells)}
+    number = results.start_run(protocol.name, context, {**own, **(settings or {})})
     started = time.perf_counter()
     done = failed = 0
     with progress_bar(

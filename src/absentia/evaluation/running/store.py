@@ -97,6 +97,9 @@ class Results:
         Made where it does not exist. ``":memory:"`` keeps the results in memory.
     read_only : bool, default=False
         Change nothing, and require no write permission: for reports.
+    sole_user : bool, default=False
+        Let no other process or thread read or write the file until it is closed; raise where
+        another one has it open. SQLite's lock ends with the process, however that ends.
 
     Examples
     --------
@@ -111,14 +114,19 @@ class Results:
     True
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False):
+    def __init__(self, path: str | Path, *, read_only: bool = False, sole_user: bool = False):
         self.path = str(path)
         with database_errors(self.path):
             self._connection = (
-                open_to_read(Path(path)) if read_only else sqlite3.connect(self.path, timeout=30.0)
+                open_to_read(Path(path))
+                if read_only
+                else sqlite3.connect(self.path, timeout=1.0 if sole_user else 30.0)
             )
         try:
             with database_errors(self.path):
+                if sole_user:
+                    self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                    self._connection.executescript("BEGIN EXCLUSIVE; COMMIT;")
                 self._check_ours()
                 if not read_only:
                     self._prepare()

@@ -16,6 +16,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from typing import Any
@@ -166,18 +167,11 @@ def _serve(pipe: Connection, work: Work, context: Context, parent: int) -> None:
     from threadpoolctl import threadpool_limits
 
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-    with threadpool_limits(limits=1):
+    # What ends it is the parent that has gone or was interrupted: nothing to report, and to nobody.
+    with threadpool_limits(limits=1), suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send(_READY)
         while True:
-            try:
-                cell = pipe.recv()
-            except (EOFError, OSError, KeyboardInterrupt):
-                return
-            try:
-                result = attempt(work, cell, context)
-                pipe.send(result)
-            except (OSError, KeyboardInterrupt):
-                return
+            pipe.send(attempt(work, pipe.recv(), context))
 
 
 def _start_method() -> BaseContext:

@@ -80,7 +80,7 @@ async function openTable(query, file) {
 
 function drawMissing(found) {
   $("missing-sentence").textContent = `${found.name}: ${found.rows} rows, ${found.columns.length} columns, `
-    + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows.`;
+    + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows. ${found.notes.join(" ")}`;
   const order = found.shown.map((name, j) => ({label: name, value: found.rates[j], text: percent(found.rates[j]), fill: "missing-fill"}))
     .sort((a, b) => b.value - a.value).slice(0, 20);
   $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 260,
@@ -281,9 +281,9 @@ const predictBatch = file => work("batch", file ? {file} : {body: ""});
 function useBatch(batch) {
   state.batch = batch;
   state.sort = [batch.columns.indexOf("doubt"), -1];
-  const {total, rows} = batch;
+  const {total, rows, notes} = batch;
   const shown_ = rows.length < total ? `, the ${rows.length} most doubtful shown` : "";
-  $("batch-sentence").textContent = `${total === 1 ? "1 row" : `${total} rows`}${shown_}; the export has all.`;
+  $("batch-sentence").textContent = `${total === 1 ? "1 row" : `${total} rows`}${shown_}; the export has all. ${notes.join(" ")}`;
   $("export").href = `api/${within("batch.csv")}`;
   $("export").hidden = false;
   drawBatch();

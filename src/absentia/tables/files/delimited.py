@@ -13,7 +13,8 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from absentia.tables.phrases import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["column_names", "note_repeated", "read_csv", "read_delimited"]
+__all__ = ["cells_as_written", "column_names", "note_repeated", "read_csv", "read_delimited"]
 
 _SEPARATORS = ",;\t|"
 #: UTF-32 before UTF-16: the mark of the one begins with that of the other.
@@ -35,7 +36,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 #: The line that Excel reads first, and writes nowhere.
-_EXCEL_LINE = re.compile(r'^"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
+_EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*\r?\n', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 #: Warnings go to the thread that began to record them last, so one thread reads at a time.
 _recording = RLock()
@@ -70,6 +71,54 @@ def read_delimited(
     >>> read_delimited("sep=;\\na;b\\n1;2,5\\n".encode("utf-16"), "my.csv").to_dict("list")
     {'a': [1], 'b': ['2,5']}
     """
+    import pandas as pd
+
+    text, separator = _text_of(content, source)
+    frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
+    if not len(frame):
+        raise ValueError(f"{source} has a header and no rows.")
+    if not frame.shape[1]:
+        raise ValueError(f"{source} has separators only: no name, and no value.")
+    how: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "index_col": False}
+    header = pd.read_csv(
+        io.StringIO(text), header=None, nrows=1, dtype=str, keep_default_na=False, **how
+    )
+    note_repeated(header.iloc[0], frame, note)
+    frame.columns = column_names(frame)
+    return frame
+
+
+def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of what :func:`read_delimited` reads, with the text of each cell.
+
+    For writing them again: a number that is read may have lost digits or zeros, and the words
+    ``NA`` and ``None`` are read as missing.
+
+    Examples
+    --------
+    >>> from absentia.tables.files.delimited import cells_as_written
+    >>> cells_as_written(b"zip,n\\n00123,NA\\n,1.10\\n", "my.csv", ["zip", "n"]).to_dict("list")
+    {'zip': ['00123', ''], 'n': ['NA', '1.10']}
+    """
+    import pandas as pd
+
+    text, separator = _text_of(content, source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
+        cells = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            index_col=False,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+    cells.columns = column_names(cells)
+    return cells[list(columns)]
+
+
+def _text_of(content: bytes, source: str) -> tuple[str, str]:
+    """Return the text without Excel's line, and the separator."""
     text = _decoded(content, source)
     if not text.strip():
         raise ValueError(f"{source} is empty.")
@@ -78,13 +127,7 @@ def read_delimited(
         text = text[named.end() :]
     header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
     bare = re.sub(r'"[^"]*"', "", header)
-    separator = named[1] if named else max(_SEPARATORS, key=bare.count)
-    frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
-    if not len(frame):
-        raise ValueError(f"{source} has a header and no rows.")
-    note_repeated(next(csv.reader([header.strip()], delimiter=separator), []), note)
-    frame.columns = column_names(frame)
-    return frame
+    return text, (named and named[1]) or max(_SEPARATORS, key=bare.count)
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
@@ -94,12 +137,17 @@ def column_names(frame: pd.DataFrame) -> list[str]:
     return stripped if len(set(stripped)) == len(stripped) else names
 
 
-def note_repeated(header: Sequence[object], note: Callable[[str], None]) -> None:
-    """Say which names came more than once; pandas adds a number to the later ones."""
-    names = [str(name).strip() for name in header]
-    repeated = list(dict.fromkeys(name for name in names if name and names.count(name) > 1))
-    for name in repeated:
-        note(f"The name {name!r} comes {names.count(name)} times: the later ones are '{name}.1'...")
+def note_repeated(
+    header: Iterable[object], frame: pd.DataFrame, note: Callable[[str], None]
+) -> None:
+    """Say which names came more than once, and what pandas calls the later ones."""
+    names = [name for cell in header if (name := str(cell).strip())]
+    called = [name for name in column_names(frame) if not name.startswith("Unnamed: ")]
+    for name, times in Counter(names).items():
+        if times > 1:
+            _, *later = (new for old, new in zip(names, called, strict=False) if old == name)
+            shown = ", ".join(map(repr, later[:3])) + ", ..." * (len(later) > 3)
+            note(f"The name {name!r} comes {times} times: the later ones are {shown}.")
 
 
 def read_csv(
@@ -154,8 +202,33 @@ def read_csv(
         )
     if len(frame) and frame.iloc[:, -1].isna().any():
         _note_short_rows(file, sep, source, note)
+    frame = _with_exact_integers(frame, file, how)
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
+
+
+def _with_exact_integers(
+    frame: pd.DataFrame, file: str | os.PathLike[str] | io.StringIO, how: dict[str, Any]
+) -> pd.DataFrame:
+    """Return the frame with whole numbers beyond 2^53 as they are written.
+
+    Beside a missing value pandas reads whole numbers as floating point, in which neighbours beyond
+    2^53 are the same number: codes of 16 digits and more.
+    """
+    import pandas as pd
+
+    numbers = frame.select_dtypes("float64")
+    rounded = [name for name in numbers if (numbers[name].abs() >= 2**53).any()]
+    if not rounded:
+        return frame
+    if isinstance(file, io.StringIO):
+        file.seek(0)
+    written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
+    for name in rounded:
+        with suppress(ValueError, OverflowError):  # 1e300, or more digits than 64 bits have
+            integers = [None if pd.isna(text) else int(text) for text in written[name]]
+            frame[name] = pd.array(integers, dtype="Int64")
+    return frame
 
 
 def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) -> int:
@@ -208,19 +281,42 @@ def _note_short_rows(
 def _records(
     file: str | os.PathLike[str] | io.StringIO, sep: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line in which each record ends, and its values; those of empty lines are none."""
-    try:
+    """Yield the line in which each record ends, and its values; those of empty lines are none.
+
+    Values that are too long for the csv module are cut.
+    """
+    done = 0
+    for shorten in (False, True):
         with (
+            suppress(csv.Error, UnicodeDecodeError),  # too long; compressed
             io.StringIO(file.getvalue(), newline=None)
             if isinstance(file, io.StringIO)
-            else open(file, encoding="utf-8")
-        ) as lines:
-            reader = csv.reader(lines, delimiter=sep, skipinitialspace=True)
-            for record in reader:
-                if record and (len(record) > 1 or record[0].strip()):
+            else open(file, encoding="utf-8") as lines,
+        ):
+            source = io.StringIO(_shortened(lines.read(), sep)) if shorten else lines
+            reader = csv.reader(source, delimiter=sep, skipinitialspace=True)
+            records = (row for row in reader if row and (len(row) > 1 or row[0].strip()))
+            for k, record in enumerate(records):
+                if k == done:
+                    done += 1
                     yield reader.line_num, record
-    except (UnicodeDecodeError, csv.Error):  # compressed, or with values of 100,000 characters
-        return
+            return
+
+
+def _shortened(text: str, sep: str) -> str:
+    """Return a delimited text with as many values in the same lines, none of them long."""
+    value = re.compile(
+        rf"""(^|(?<=[\n{re.escape(sep)}]))\ *("[^"]*(?:""[^"]*)*"|[^"\n{re.escape(sep)}]+)""",
+        re.VERBOSE,
+    )
+
+    def cut(found: re.Match[str]) -> str:
+        quote = '"' * found[2].startswith('"')
+        if len(found[2]) < 1000:
+            return found[0]
+        return quote + "x" * bool(found[2].strip('" ')) + "\n" * found[2].count("\n") + quote
+
+    return value.sub(cut, text)
 
 
 def _decoded(content: bytes, source: str) -> str:
