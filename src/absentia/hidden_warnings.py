@@ -13,7 +13,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from threading import local
 from typing import Any
 from weakref import WeakSet
@@ -66,7 +65,7 @@ class _Hidden(local):
 
     def come_first(self) -> None:
         """Have the filter before all that are not of this kind."""
-        filters: list[Any] = warnings.filters  # type: ignore[attr-defined]
+        filters: Any = warnings.filters  # a list, which typeshed does not say
         others = (place for place, found in enumerate(filters) if not isinstance(found[1], _Hidden))
         first_of_others = next(others, len(filters))
         if all(found[1] is not self for found in filters[:first_of_others]):
@@ -85,6 +84,9 @@ class _Hidden(local):
         return re.compile, (self.pattern, re.IGNORECASE)
 
 
-@cache
+_kept: dict[tuple[str, type[Warning]], _Hidden] = {}
+
+
 def _hidden(message: str, category: type[Warning]) -> _Hidden:
-    return _Hidden(message, category)
+    key = message, category
+    return _kept.get(key) or _kept.setdefault(key, _Hidden(message, category))
