@@ -45,6 +45,7 @@ def no_training(monkeypatch):
         (["predict", "old", "t.csv", "-o", "t.csv", "--force"], "t.csv is an input"),
         (["predict", "old.csv", "t.csv", "-o", "old.csv", "-f"], "old.csv is an input"),
         (["predict", "m", "t.csv", "-o", "old.csv"], "old.csv exists already"),
+        (["predict", "m", "t.csv", "-o", "nowhere.csv"], "nowhere.csv exists already"),
         (["predict", "m", "t.csv", "-o", "x.doc"], "x.doc is not a kind of file to write"),
         (["describe", "t.csv", "--plot", "old.png"], "old.png exists already"),
         (["describe", "t.csv", "--plot", "holes.gif"], "one of .png, .svg, .pdf"),
@@ -56,6 +57,7 @@ def no_training(monkeypatch):
 )
 def test_what_is_there_stays(table, no_training, capsys, tmp_path, command, sentence):
     os.symlink("t.csv", "link.csv")
+    os.symlink("not/mounted.csv", "nowhere.csv")
     for name in ("old", "old.csv", "old.png"):
         (tmp_path / name).write_text("precious")
     for name in ("folder", "site", "mine"):
@@ -66,6 +68,7 @@ def test_what_is_there_stays(table, no_training, capsys, tmp_path, command, sent
     assert main(command) == 1
     assert sentence in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert os.path.islink("nowhere.csv")
 
 
 def test_a_place_that_cannot_be_written_is_found_before_training(table, no_training, capsys):

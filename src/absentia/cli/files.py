@@ -7,6 +7,7 @@ time, and files appear whole or not at all.
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import tempfile
 import zlib
@@ -129,7 +130,7 @@ def check_output(
     _protect_inputs(path, inputs)
     if path.exists() and not path.is_file():
         raise ValueError(f"{output} is a device or a pipe; give the name of a file.")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:  # a link to nowhere counts
         raise ValueError(f"{output} exists already: give another name, or --force.")
     _check_writable(path.parent)
 
@@ -139,11 +140,11 @@ def place_now(output: Path, *, force: bool, note: Callable[[str], None]) -> Path
 
     Neither that file nor the work is lost.
     """
-    if force or not output.exists():
+    if force or not os.path.lexists(output):
         return output
     stem, dot, endings = output.name.partition(".")
     names = (output.with_name(f"{stem}_{k}{dot}{endings}") for k in count(2))
-    free = next(path for path in names if not path.exists())
+    free = next(path for path in names if not os.path.lexists(path))
     note(f"{output} has appeared meanwhile, and is kept: the output is {free}.")
     return free
 

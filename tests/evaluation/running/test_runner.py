@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_what_is_finished_is_not_run_again(results, tmp_path, behave):
     # Another size or seed is another experiment.
     assert run(TOY, results, Context(size="small"), progress=False).done == 24
     assert run(TOY, results, Context(size="smoke", seed=1), progress=False).done == 24
+
+
+def test_cells_of_any_file_are_run_again_where_the_recorded_one_is_asked_for(results, behave):
+    context = behave()
+    run(TOY, results, replace(context, verify=False), progress=False)
+    assert [r["settings"]["verified"] for r in results.runs("toy", "smoke", 0)] == [False]
+    assert run(TOY, results, replace(context, verify=False), progress=False).done == 0
+    assert run(TOY, results, context, progress=False).done == 24
+    assert run(TOY, results, context, progress=False).done == 0
 
 
 def test_a_failed_cell_is_recorded_and_can_be_tried_again(results, behave):

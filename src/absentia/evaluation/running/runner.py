@@ -11,7 +11,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from absentia.evaluation.running.cells import Cell, CellResult, Context, Protocol
-from absentia.evaluation.running.store import Results
+from absentia.evaluation.running.store import VERIFIED, Results
 from absentia.evaluation.running.workers import attempt, run_in_processes
 from absentia.progress import duration, progress_bar
 
@@ -86,7 +86,13 @@ def run(
     skipped = len(cells) - len(pending)
     if not pending:
         return RunSummary(0, 0, skipped, 0.0)
-    own = {"jobs": jobs, "time_limit": time_limit, "dask": bool(dask), "cells": len(cells)}
+    own = {
+        "jobs": jobs,
+        "time_limit": time_limit,
+        "dask": bool(dask),
+        "cells": len(cells),
+        VERIFIED: context.verify,
+    }
     number = results.start_run(protocol.name, context, {**own, **(settings or {})})
     started = time.perf_counter()
     done = failed = 0

@@ -28,7 +28,7 @@ from absentia.evaluation.running.database import database_errors, open_to_read
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Results", "versions"]
+__all__ = ["VERIFIED", "Results", "versions"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -81,6 +81,8 @@ CREATE TABLE IF NOT EXISTS checksums (
 """
 #: Marks a file as ours ("abse"), so that no other database is written into by mistake.
 _APPLICATION_ID = 0x61627365
+#: In the settings of a run: whether its data sets had to be the recorded ones.
+VERIFIED = "verified"
 #: In the settings of a run: all its cells have checksums.
 _HAS_CHECKSUMS = "checksums"
 #: Where the key stands in a row of the table of cells.
@@ -220,15 +222,24 @@ class Results:
                 connection.execute(f"DELETE FROM {table} WHERE protocol = ?", (protocol,))
 
     def finished(self, protocol: str, context: Context, *, failed_too: bool = False) -> set[str]:
-        """Return the keys of the cells that need not be run again."""
+        """Return the keys of the cells that need not be run again.
+
+        Where data sets must be the recorded ones, cells of runs that took any are run again.
+        """
         with database_errors(self.path):
             rows = self._connection.execute(
-                "SELECT key FROM cells WHERE protocol = ? AND size = ? AND seed = ?"
+                "SELECT key, runs.settings FROM cells JOIN runs USING (run) "
+                "WHERE cells.protocol = ? AND cells.size = ? AND cells.seed = ?"
                 + ("" if failed_too else " AND error = ''"),
                 (protocol, context.size, context.seed),
             ).fetchall()
         damaged = self.damaged(protocol, context.size, context.seed)
-        return {key for (key,) in rows} - set(damaged)
+        kept = {
+            key
+            for key, settings in rows
+            if not context.verify or json.loads(settings).get(VERIFIED, True)
+        }
+        return kept - set(damaged)
 
     def damaged(self, protocol: str, size: str, seed: int) -> list[str]:
         """Return the keys of the cells that are not as they were written.
