@@ -9,11 +9,16 @@ from sklearn.base import clone
 from absentia import (
     SVC,
     SVCCV,
+    AutoClassifier,
+    GaussianDensity,
     LargeScaleLogisticRegression,
     LargeScaleSVC,
     LogisticRegression,
     LogisticRegressionCV,
+    LowRankDensity,
     MarginalClassifier,
+    MixedDensity,
+    MixtureDensity,
     NuSVC,
     RobustSVC,
 )
@@ -65,3 +70,38 @@ def test_one_class_with_weight_is_not_enough(machine):
     X, y, _ = weighted_table(2)
     with pytest.raises(ValueError, match="class"):
         clone(machine).fit(X, y, sample_weight=(y == "a").astype(float))
+
+
+@pytest.mark.parametrize("machine", [SVC(), LogisticRegression(), SVCCV(gammas=2, cv=2)], ids=repr)
+def test_a_class_weight_of_zero_is_the_same(machine):
+    X, y, weights = weighted_table(2)
+    by_rows = clone(machine).fit(X, y, sample_weight=weights)
+    by_class = clone(machine).set_params(class_weight={"b": 0}).fit(X, y)
+    np.testing.assert_array_equal(by_class.classes_, by_rows.classes_)
+    np.testing.assert_array_equal(by_class.decision_function(X), by_rows.decision_function(X))
+    # Weights of a class whose rows are left out are of no interest.
+    other = clone(machine).set_params(class_weight={"b": 2.0}).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(other.decision_function(X), by_rows.decision_function(X))
+    with pytest.raises(ValueError, match="are not in class_weight"):
+        clone(machine).set_params(class_weight={"z": 2.0}).fit(X, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        clone(machine).set_params(class_weight=dict.fromkeys("abc", 0.0)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *MACHINES,
+        GaussianDensity(),
+        MixtureDensity(2, random_state=0),
+        MixedDensity(),
+        LowRankDensity(1),
+        AutoClassifier(members=("beliefs",)),
+    ],
+    ids=repr,
+)
+def test_weights_whose_sums_are_no_numbers_are_refused(model):
+    X, y, weights = weighted_table(2)
+    weights = np.where(np.arange(len(y)) == 3, 1e308, weights)
+    with pytest.raises(ValueError, match=r"at most 1e\+100, found 1e\+308 in row 3"):
+        clone(model).fit(X, y, sample_weight=weights)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee
@@ -46,6 +46,7 @@ from absentia.tables import (
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
+from absentia.tables.row_weights import row_weights
 
 __all__ = ["AutoMachine"]
 
@@ -132,9 +133,7 @@ class AutoMachine(ShowsColumns):
                 f"Found array with {len(table)} sample(s), while a minimum of 2 is required: folds "
                 "need rows on both sides."
             )
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, table.array, ensure_non_negative=True)
+        weights = row_weights(sample_weight, len(table))
         if groups is not None:
             groups = np.asarray(groups)
             check_consistent_length(table.array, groups)

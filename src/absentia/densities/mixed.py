@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.completion import completed
 from absentia.beliefs.priors.categories import likeliest_codes
@@ -28,6 +28,7 @@ from absentia.tables.plan.category_codes import (
     distinct_values,
     find_columns,
 )
+from absentia.tables.row_weights import row_weights
 from absentia.tables.streams import Stream
 
 __all__ = ["MixedDensity"]
@@ -143,10 +144,8 @@ converged_, n_features_in_, feature_names_in_
         chosen = find_columns(self.categories, rows)
         if isinstance(rows, Stream):
             return self._fit_stream(rows, chosen)
-        counted = np.ones(len(rows), dtype=bool)
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, rows.array, ensure_non_negative=True)
-            counted = weights > 0
+        weights = row_weights(sample_weight, len(rows))
+        counted = np.ones(len(rows), dtype=bool) if weights is None else weights > 0
         values = [distinct_values(rows.array[counted, j]) for j in chosen]
         kept = np.ones(rows.n_features, dtype=bool)
         kept[[j for j, found in zip(chosen, values, strict=True) if not len(found)]] = False

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import _check_sample_weight
 
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.margins import Margins
+from absentia.tables.row_weights import row_weights
 from absentia.tables.streams import Chunk, Stream
 from absentia.tables.streams.base import Outcome, sample_rows
 
@@ -64,11 +64,7 @@ def scored_rows(
         curves = Margins.of(Table(sample), weights).leaving(not_numbers)
         total = float(rows.map_sum(_log_slopes, curves))
         return ScoredRows(_ScoredStream(rows, curves), curves, total)
-    weights = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, rows.array, dtype=np.float64, ensure_non_negative=True
-        )
+    weights = row_weights(sample_weight, len(rows))
     curves = Margins.of(rows, weights).leaving(not_numbers)
     slopes = curves.log_slopes(rows.array)
     total = float(slopes.sum() if weights is None else weights @ slopes)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
@@ -23,6 +22,7 @@ from absentia.densities.em.shrinkage import automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables.row_weights import row_weights
 
 __all__ = [
     "LOG_ROOT_2_PI",
@@ -80,11 +80,7 @@ class TrainingRows:
         """
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
         table = np.ascontiguousarray(rows.array)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, table, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = row_weights(sample_weight, len(table))
         # A value between two limits says where its column lies, one with a single limit does not.
         middles = rows.interval_middles()
         placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)

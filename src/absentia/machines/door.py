@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags, check_array, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.believing import words_for
@@ -28,6 +28,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.tables import FloatArray, MemoryRows, TableLike, WordsAs, open_memory, plan_of
+from absentia.tables.row_weights import check_largest_weight
 
 __all__ = ["MachineDoor"]
 
@@ -113,24 +114,36 @@ class MachineDoor(ChoosesKernel):
     def _check_weights(
         self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int
     ) -> FloatArray | None:
-        """Return the weights of the rows as an array, or None where there are none."""
-        if sample_weight is None:
+        """Return the weights of the rows as an array, or None where there are none.
+
+        Rows of a class of weight zero have no weight.
+        """
+        of_classes = getattr(self, "class_weight", None)
+        factors = compute_sample_weight(of_classes, y) if isinstance(of_classes, dict) else None
+        if sample_weight is None and (factors is None or factors.all()):
             return None
-        weights: FloatArray = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        weights: FloatArray = (
+            np.ones(n_samples)
+            if sample_weight is None
+            else check_array(
+                sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+            )
         )
         if weights.shape != (n_samples,):
             raise ValueError(
                 f"sample_weight must have shape ({n_samples},), one weight per row of X, found "
                 f"sample_weight.shape == {weights.shape}."
             )
+        check_largest_weight(weights)
         weights = self._without_negative(weights)
+        if factors is not None:
+            weights = weights * (factors > 0)
         counting = weights > 0
         if not counting.any():
             # The first words are those that scikit-learn's own tests look for.
             raise ValueError(
                 "Invalid input - all samples have zero or negative weights, so there is nothing to "
-                "learn from. Give rows that count a positive sample_weight."
+                "learn from. Give rows that count a positive weight."
             )
         if y is not None and not counting.all():
             self._check_counting_targets(y[counting])

@@ -26,6 +26,7 @@ __all__ = [
     "codes_of_classes",
     "codes_of_numbers",
     "spread_of_targets",
+    "weights_of_present",
 ]
 
 
@@ -125,6 +126,22 @@ def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
     factors = totals.sum() / (counting.sum() * np.where(counting, totals, 1.0))
     weights: FloatArray = factors[codes]
     return weights
+
+
+def weights_of_present(class_weight: Any, y: np.ndarray) -> Any:
+    """Return a ``class_weight`` without the classes whose rows have been left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.machines.targets import weights_of_present
+    >>> weights_of_present({"a": 2.0, "b": 0.0}, np.array(["a", "c"]))
+    {'a': 2.0}
+    """
+    if not isinstance(class_weight, dict):
+        return class_weight
+    present = set(y.tolist())
+    return {label: weight for label, weight in class_weight.items() if label in present} or None
 
 
 def codes_of_classes(y: ArrayLike) -> FloatArray:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.believing import fit_density, words_for
@@ -47,6 +47,7 @@ from absentia.tables import (
 )
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
+from absentia.tables.row_weights import row_weights
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 
@@ -114,9 +115,7 @@ class MarginalModel(ShowsColumns):
             )
         frozen = isinstance(self.estimator, FrozenEstimator)
         targets = None if frozen else self._check_targets(y, len(rows))
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, rows.array, ensure_non_negative=True)
+        weights = row_weights(sample_weight, len(rows))
         density = fit_density(density, rows, weights)
         unknowns = Unknowns.of(density, rows.labels, rows.n_features, rows.plan)
         lost = [column for column in unknowns.columns if column.places and not column.believed]

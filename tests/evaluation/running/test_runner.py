@@ -194,6 +194,12 @@ def test_seeds_pair_the_methods_and_differ_otherwise():
     assert one.holes_seed(0) != Cell("p", "iris", "mean", "mcar", 0.2).holes_seed(0)
 
 
+@pytest.mark.parametrize("own", [{"jobs": 2}, {"time_limit": 5.0}])
+def test_a_cluster_has_its_own_processes(results, own):
+    with pytest.raises(ValueError, match="a Dask cluster has its own"):
+        run(TOY, results, CONTEXT, dask="tcp://nowhere:8786", **own)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_cells_can_run_on_a_dask_cluster(results, behave):
     distributed = pytest.importorskip("distributed")

@@ -27,6 +27,7 @@ from absentia.densities.training_rows import (
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.plan.category_codes import CategoryColumns
+from absentia.tables.row_weights import check_largest_weight
 from absentia.tables.streams import Chunk, Stream
 from absentia.tables.streams.base import sample_rows
 
@@ -182,6 +183,8 @@ def _used_rows(chunk: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
     weights = chunk.sample_weight
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("sample_weight must hold finite, non-negative numbers.")
+    if weights is not None:
+        check_largest_weight(weights)
     observed = ~np.isnan(chunk.X)
     used = observed.any(axis=1)
     if weights is not None:

@@ -67,6 +67,7 @@ def run(
     dask : str, optional
         The address of a Dask scheduler to run the cells on, ``"tcp://host:8786"``. Its workers
         need absentia, and the data folder (also that of ``ABSENTIA_DATA``) under the same path.
+        Without ``jobs`` and ``time_limit``.
     progress : bool, default=True
         Show a bar with the time left.
     settings : dict, optional
@@ -80,6 +81,11 @@ def run(
         raise ValueError(f"jobs must be at least 1, found {jobs}.")
     if time_limit is not None and not time_limit > 0:  # NaN, too
         raise ValueError(f"A time limit is a positive number of seconds, found {time_limit:g}.")
+    if dask is not None and (jobs > 1 or time_limit is not None):
+        raise ValueError(
+            "jobs and time limits are about processes of this machine, and a Dask cluster has its "
+            "own: give one or the other."
+        )
     cells = _wanted(protocol.cells(context), methods, datasets)
     finished = results.finished(protocol.name, context, failed_too=not retry_failed)
     pending = [cell for cell in cells if cell.key not in finished]

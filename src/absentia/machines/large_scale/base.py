@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.believing import words_for
 from absentia.densities.named_densities import DensityLike
@@ -51,6 +51,7 @@ from absentia.tables import (
     set_fitted,
 )
 from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.row_weights import row_weights
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]
@@ -210,11 +211,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         if isinstance(rows, Stream):
             return rows
         y = self._check_targets(y, len(rows))
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((len(rows), 1)), dtype=np.float64, ensure_non_negative=True
-            )
+        weights = row_weights(sample_weight, len(rows))
         return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
 
     def _fitted_features(self, chunks: Stream) -> BaseEstimator:

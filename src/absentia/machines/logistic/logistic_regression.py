@@ -19,7 +19,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
 from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import ClassifierTargets, balanced_weights
+from absentia.machines.targets import ClassifierTargets, balanced_weights, weights_of_present
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
 from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
@@ -169,7 +169,7 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
         return bool(self.fit_intercept)
 
     def _loss_weights(self, y: np.ndarray, sample_weight: FloatArray | None) -> FloatArray:
-        of_class: FloatArray = compute_sample_weight(self.class_weight, y)
+        of_class: FloatArray = compute_sample_weight(weights_of_present(self.class_weight, y), y)
         C = max(float(self.C), _SMALLEST_C)
         if sample_weight is None:
             return C * of_class

@@ -14,7 +14,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import PolynomialParameters
 from absentia.machines.svm.solver_matrix import tolerance_in_units
 from absentia.machines.svm.support_vectors import SupportVectorClassifier, SupportVectorRegressor
-from absentia.machines.targets import balanced_weights
+from absentia.machines.targets import balanced_weights, weights_of_present
 from absentia.parameters import POSITIVE, RandomState, Rule, declared
 from absentia.tables import FloatArray, Learned
 
@@ -92,8 +92,12 @@ class SVC(PolynomialParameters, SupportVectorClassifier):
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
-        if not balanced or sample_weight is None or not (sample_weight > 0).all():
+        if sample_weight is None or not (sample_weight > 0).all():
             return super()._solve(K, y, sample_weight)
+        if not balanced:
+            some = copy(self)
+            some.class_weight = weights_of_present(self.class_weight, y)
+            return super(SVC, some)._solve(K, y, sample_weight)
         # The solver balances the number of rows; here a row of weight two counts as two.
         factors = balanced_weights(y, sample_weight)
         plain = copy(self)
