@@ -252,7 +252,8 @@ class GaussianProcessClassifier(
     def _proba_and_noise(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return probabilities, and the entropy that is left once the process is known."""
         means, variances = self._latents(X)
-        noise = expected_entropy(means, variances, self.rest_exponent_)
+        exponent = self.rest_exponent_ if means.shape[1] > 1 else 0.0
+        noise = expected_entropy(means, variances, exponent)
         return self._probabilities(means, variances), noise
 
     def latent_mean_and_variance(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
