@@ -48,7 +48,7 @@ def write() -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     python = f"{platform.python_implementation()} {platform.python_version()}"
     text = (
-        f"`python -m benchmarks.marginal calibration`, {seconds / 60:.0f} minutes of processor "
+        f"`python -m benchmarks.marginal calibration`, {seconds / 60:.0f} min of processor "
         f"time on one thread; {python}, {versions}. Seeds 0 and 1 for numbers, 0, 1 and 2 for "
         "classes.\n"
     )

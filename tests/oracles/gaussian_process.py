@@ -61,6 +61,11 @@ def tilted(mean, variance, sign):
 
 def expectation_propagation(K, signs, sweeps=15):
     """Return mean, variance and evidence of the latent values, one row after the other."""
+    mean, covariance, evidence = _posterior_by_propagation(K, signs, sweeps)
+    return mean, np.diag(covariance), evidence
+
+
+def _posterior_by_propagation(K, signs, sweeps=15):
     n = len(K)
     precisions, shifts, logs = np.zeros(n), np.zeros(n), np.zeros(n)
     inverse = np.linalg.inv(K)
@@ -79,7 +84,48 @@ def expectation_propagation(K, signs, sweeps=15):
     S = np.linalg.inv(inverse + np.diag(precisions))
     log_det = np.linalg.slogdet(np.eye(n) + K * precisions)[1]
     evidence = logs.sum() + 0.5 * shifts @ S @ shifts - 0.5 * log_det
-    return S @ shifts, np.diag(S), evidence
+    return S @ shifts, S, evidence
+
+
+def left_out_by_refitting(K, signs):
+    """Return mean and variance of each latent value by a process of the other rows alone."""
+    moments = []
+    for i in range(len(K)):
+        rest = np.delete(np.arange(len(K)), i)
+        inner = K[np.ix_(rest, rest)]
+        mean, variance_inside, _ = _posterior_by_propagation(inner, signs[rest])
+        weights = np.linalg.solve(inner, K[rest, i])
+        gained = K[i, i] - weights @ K[rest, i]
+        moments.append((weights @ mean, gained + weights @ variance_inside @ weights))
+    return np.array(moments).T
+
+
+def left_out_by_regression(K, precisions, shifts):
+    """Return mean and variance of each latent value by regression on the sites of the others.
+
+    A site ``exp(-T f^2 / 2 + shift f)`` is an observation ``shift / T`` with noise ``1 / T``.
+    """
+    moments = []
+    for i in range(len(K)):
+        rest = np.delete(np.arange(len(K)), i)
+        inverse = np.linalg.inv(K[np.ix_(rest, rest)] + np.diag(1 / precisions[rest]))
+        across = K[i, rest]
+        mean = across @ inverse @ (shifts[rest] / precisions[rest])
+        moments.append((mean, K[i, i] - across @ inverse @ across))
+    return np.array(moments).T
+
+
+def coupled(P, exponent):
+    """Return one-against-rest probabilities of each row combined to a distribution."""
+    weights = P / (1 - P) ** exponent
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def best_exponent(P, labels):
+    """Return the exponent of the lowest log loss, from a thousand and one."""
+    tried = np.linspace(0.0, 1.0, 1001)
+    rows = np.arange(len(labels))
+    return tried[np.argmin([-np.log(coupled(P, s)[rows, labels]).sum() for s in tried])]
 
 
 def average_sigmoid(mean, variance):

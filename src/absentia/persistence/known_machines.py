@@ -103,6 +103,7 @@ LEARNED: dict[str, str] = {
     "prior_": "Stored",
     "relative_gap_": "floats[1]",
     "residual_": "float",
+    "rest_exponent_": "float",
     "root_curvatures_": "floats[2]",
     "scale_": "float",
     "score_": "float",

@@ -57,6 +57,10 @@ class Propagation:
         The lower Cholesky factor of ``B = I + T^(1/2) K T^(1/2)``.
     log_evidence : float
         The approximate log marginal likelihood of the labels.
+    cavity_means, cavity_variances : ndarray of shape (n_samples,)
+        Mean and variance of each latent value by all sites but its own, ``N(f; m, v)`` with
+        ``1 / v = 1 / S_ii - T_i`` and ``m / v = f_i / S_ii - shift_i``: what the process says of a
+        row whose label it has not seen.
     ending : Ending
         Converged where the sites agree with one another.
     """
@@ -66,6 +70,8 @@ class Propagation:
     root: FloatArray
     factor: FloatArray
     log_evidence: float
+    cavity_means: FloatArray
+    cavity_variances: FloatArray
     ending: Ending
 
     @classmethod
@@ -132,7 +138,7 @@ class Propagation:
             + 0.5 * nu @ means
             - np.log(np.diagonal(factor)).sum()
         )
-        return cls(sites, coefficients, root, factor, float(log_evidence), ending)
+        return cls(sites, coefficients, root, factor, float(log_evidence), m, v, ending)
 
     def gradient(self, derivatives: Iterable[FloatArray]) -> FloatArray:
         """Return the derivatives of the evidence, given those of ``K``.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.engine.slices import bounded_slices
+from absentia.machines.gaussian_process.class_coupling import coupled_when_known
 from absentia.machines.uncertainty.parts import entropy
 from absentia.tables import FloatArray
 
@@ -17,14 +18,18 @@ _NODES, _DRAWS = 32, 64
 _GRID = np.linspace(-40.0, 40.0, 321)
 
 
-def expected_entropy(means: FloatArray, variances: FloatArray) -> FloatArray:
-    """Return ``E[H(softmax(f))]`` in nats for Gaussian log-odds, shape (n_samples, 1).
+def expected_entropy(
+    means: FloatArray, variances: FloatArray, rest_exponent: float = 1.0
+) -> FloatArray:
+    """Return ``E[H(p(f))]`` in nats for Gaussian log-odds, shape (n_samples, 1).
 
     Parameters
     ----------
     means, variances : ndarray of shape (n_samples, n_problems)
         One problem is that of two classes, whose log-odds are ``f`` and 0: a quadrature. More are
         the log-odds of one class each, independent of each other: quasi-random draws.
+    rest_exponent : float, default=1
+        How more than two classes are combined (:mod:`.class_coupling`); one is the softmax.
 
     Returns
     -------
@@ -38,7 +43,7 @@ def expected_entropy(means: FloatArray, variances: FloatArray) -> FloatArray:
         else:
             points = DrawPoints.sobol(_DRAWS, means.shape[1], seed=0).normals
             f = means[rows, None] + deviations[:, None] * points
-            out[rows, 0] = entropy(softmax(f, axis=2)).mean(axis=1)
+            out[rows, 0] = entropy(coupled_when_known(f, rest_exponent)).mean(axis=1)
     return out
 
 
