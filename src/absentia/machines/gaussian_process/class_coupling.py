@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_expit, softmax
 
-from absentia.machines.gaussian_process.sigmoid_moments import sigmoid_moments
+from absentia.machines.gaussian_process.sigmoid_moments import log_average_sigmoid
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["coupled_probabilities", "coupled_when_known", "fitted_rest_exponent"]
@@ -101,4 +101,4 @@ def _log_scores(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, F
     Both are integrals of their own: a class that is nearly certain leaves the rest less than the
     distance of ``P`` from one can say.
     """
-    return sigmoid_moments(means, variances)[0], -sigmoid_moments(-means, variances)[0]
+    return log_average_sigmoid(means, variances), -log_average_sigmoid(-means, variances)

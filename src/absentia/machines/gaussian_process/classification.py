@@ -229,8 +229,10 @@ class GaussianProcessClassifier(
         """Return probabilities averaged over Gaussian log-odds."""
         if means.shape[1] > 1:
             return coupled_probabilities(means, variances, self.rest_exponent_)
-        others = average_sigmoid(-means, variances)
-        return np.column_stack([others, average_sigmoid(means, variances)])
+        # The smaller one has all its digits, and the two sum to one.
+        smaller = average_sigmoid(-np.abs(means), variances)
+        second = np.where(means > 0, 1.0 - smaller, smaller)
+        return np.hstack([np.where(means > 0, smaller, 1.0 - smaller), second])
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return probabilities with the entropy of the class decomposed.
