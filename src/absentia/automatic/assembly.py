@@ -228,13 +228,13 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
     with hidden_warnings():
         try:
             rows = folds.rows.seen_by(member.takes_limits, ground.density)
-            chosen, fitted = member.tuned(rows, folds.first)
+            choices, fitted = member.tuned(rows, folds.first)
             bar.advance(member.name)
             if deadline is not None and time.monotonic() >= deadline:
                 return outcome(None, _LATE)
             for fold in range(len(folds)):
                 begun = time.monotonic()
-                folds.answers(chosen, fold, sums, counts)
+                folds.answers(choices, fold, sums, counts)
                 bar.advance(member.name)
                 now = time.monotonic()
                 left = len(folds.first) - fold - 1
