@@ -1,0 +1,124 @@
+"""No row is answered with parameters that its own target helped to choose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.dummy import DummyRegressor
+from sklearn.model_selection import GridSearchCV
+
+from absentia import AutoRegressor
+from absentia.automatic.assembly import Plan, prepare, try_member
+from absentia.automatic.blending import losses as loss_of_rows
+from absentia.automatic.choices import Choices
+from absentia.automatic.member_library import plan_members
+from absentia.automatic.member_plans import EstimatorPlan, LearningRows, SearchPlan, StagedPlan
+from absentia.automatic.out_of_fold import make_splits
+from absentia.progress import Bar
+
+PLAN = Plan([("any", DummyRegressor())], "equal", "gaussian", (), 3, 1, None, False, 1, 0)
+
+
+class Guess(RegressorMixin, BaseEstimator):
+    """Standard normal numbers that have nothing to do with the rows, others for every seed."""
+
+    def __init__(self, seed=0, max_iter=1):
+        self.seed, self.max_iter = seed, max_iter
+
+    def fit(self, X, y):
+        self.is_fitted_ = True
+        return self
+
+    def predict(self, X):
+        numbers = np.random.default_rng([self.seed, self.max_iter]).normal(size=1000)
+        return numbers[np.asarray(X)[:, 0].astype(int)]
+
+    def staged_predict(self, X):
+        for step in range(1, self.max_iter + 1):
+            yield Guess(self.seed, step).predict(X)
+
+
+GRID = {"seed": tuple(range(8))}
+GUESSES = {
+    "one fold": EstimatorPlan("guess", "", False, Guess(), GRID),
+    "stages": StagedPlan("guess", "", False, Guess(), GRID, stages=(1, 2, 3)),
+    "search": SearchPlan("guess", "", False, (), GridSearchCV(Guess(), GRID)),
+}
+
+
+@pytest.mark.parametrize("n_repeats", [1, 2])
+@pytest.mark.parametrize("kind", GUESSES)
+def test_the_best_of_many_guesses_looks_like_a_guess(kind, n_repeats):
+    n, found = 30, []
+    for seed in range(25):
+        y = np.random.default_rng(seed).normal(size=n)
+        rows = LearningRows(np.arange(float(n))[:, None], y, None, None)
+        ground = prepare(rows, replace(PLAN, n_repeats=n_repeats, seed=seed))
+        if n_repeats == 2:  # the answers of the second repeat alone
+            ground.folds.splits[:] = [each for each in ground.folds.splits if each[0] == 1]
+        answers, _ = try_member(GUESSES[kind], ground, Bar(), None).found
+        found.append(np.mean((answers[0, :, 0] - y) ** 2))
+    # The target and the guess have variance one, the mean of the 20 rows learned from 1/20.
+    error = np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(found) - 2.05) < 3 * error
+
+
+def test_a_fold_is_answered_from_the_mean_of_the_others():
+    y = np.random.default_rng(0).normal(5.0, 1.0, size=20)
+    zero = DummyRegressor(strategy="constant", constant=0.0)  # as a ridge without an intercept
+    model = AutoRegressor(members=[("zero", zero)], hidden=(), n_repeats=1, random_state=0)
+    model.fit(np.arange(20.0)[:, None], y)
+    folds = {round(value, 9): model.out_of_fold_ == value for value in set(model.out_of_fold_)}
+    assert len(folds) == 5
+    for value, test in folds.items():
+        assert value == pytest.approx(y[~test].mean())
+    assert model.score_ < 0
+    assert model.predict([[3.0]]) == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_losses_of_rows_are_those_behind_the_scores_of_a_search(n_classes, weighted):
+    rng = np.random.default_rng(1)
+    X, n = rng.normal(size=(60, 2)), 60
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = rng.normal(size=n) if n_classes is None else rng.integers(0, 3, n)
+    weights = rng.uniform(0.5, 2.0, n) if weighted else None
+    rows = LearningRows(X, y, weights, n_classes)
+    settings = {"seed": 0, "n_jobs": None, "density": "gaussian"}
+    (plan,) = plan_members(["linear"], rows, settings)
+    splits = make_splits(rows, 3, None, 0)
+    choices, fitted = plan.tuned(rows, splits)
+    (losses,) = choices.found
+    assert losses.shape == (4, n)
+    assert np.isfinite(losses).all()
+    by_fold = [
+        np.average(losses[:, test], axis=1, weights=None if weights is None else weights[test])
+        for _, test in splits
+    ]
+    # What is kept is what all folds choose; a candidate's losses are those of its own fits.
+    best = int(np.mean(by_fold, axis=0).argmin())
+    name = "alpha" if n_classes is None else "C"
+    chosen = choices.plan_of(best).estimator[-1].get_params()[name]
+    assert chosen == fitted.model[-1].get_params()[name]
+    for candidate in (0, 3):
+        member = choices.plan_of(candidate).fitted(rows[splits[0][0]])
+        judged = rows[splits[0][1]]
+        own = loss_of_rows(member.answer(judged.table), judged.y, rows.task)
+        # The search solves on standardised columns of all rows, a fit on those of its own.
+        np.testing.assert_allclose(losses[candidate, splits[0][1]], own, rtol=0.3, atol=0.05)
+
+
+def test_rows_that_judged_choose_for_other_rows_only():
+    first = np.array([[1.0, 1.0, 4.0, np.nan], [2.0, 2.0, 0.0, np.nan]])
+    second = np.array([[np.nan, np.nan, np.nan, 0.0], [np.nan, np.nan, np.nan, 1.0]])
+    choices = Choices(GUESSES.__getitem__, (first, second))
+    assert choices.without(np.array([0, 3])) == 1
+    assert choices.without(np.array([2])) == 0
+    assert choices.without(np.array([0, 1, 2])) == 0  # by the second fold
+    assert choices.without(np.arange(4)) == 0
+    heavy = Choices(GUESSES.__getitem__, (first,), np.array([9.0, 1.0, 1.0, 1.0]))
+    assert heavy.without(np.array([3])) == 0
