@@ -1,12 +1,16 @@
 """Which candidate of a member answers which rows: one that these rows did not help to choose.
 
 A member tries a few candidates (widths, penalties, sizes of leaves) on rows left out. The one with
-the smallest loss answers new rows. Its loss on the rows that chose it is too small, though, the more
-so the fewer rows and the more candidates there are. Rows ``T`` of a fold are therefore answered by
+the smallest loss answers new rows. Its loss on the rows that chose it is too small, though, the
+more so the fewer rows and the more candidates there are. Rows ``T`` of a fold are therefore
+answered by
 
-    argmin_c  sum_{i in J \\ T} w_i loss_c(i) / sum_{i in J \\ T} w_i,
+    argmin_c  sum_{i in J without T} w_i loss_c(i) / sum_{i in J without T} w_i,
 
-where ``J`` are the rows on which candidates were judged. It needs no fit beyond those of the search.
+where ``J`` are the rows on which candidates were judged, of the first repeat of the folds. It takes
+the losses that the search computes anyway. Rows of ``T`` are still among those that candidates
+learned from when the others judged them; to leave them out there too, every fold would need a
+search of its own.
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ class Choices:
         The first candidate where no other row judged.
         """
         for found in self.found:
-            others = ~np.isnan(found).all(axis=0)
+            others = np.asarray(~np.isnan(found).all(axis=0))
             others[rows] = False
             if others.any():
                 weights = None if self.weights is None else self.weights[others]
