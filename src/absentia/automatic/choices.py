@@ -15,7 +15,7 @@ search of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,11 @@ from absentia.automatic.blending import losses
 from absentia.tables import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from absentia.automatic.member_plans import EstimatorPlan, FittedMember, LearningRows
+    from absentia.automatic.member_plans import EstimatorPlan, FittedMember
 
-__all__ = ["Choices", "RowScorer"]
+__all__ = ["Choices", "RowScorer", "left_out_together", "nested_losses"]
+
+Splits = Sequence[tuple[IntArray, IntArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,9 @@ class Choices:
         Losses, NaN for rows that judged nothing. The first array chooses; later ones choose for a
         fold that has all rows of those before.
     weights : ndarray of shape (n_samples,) or None
+    nested : sequence of ndarray of shape (n_candidates, n_samples)
+        Losses for each fold of the first repeat, of candidates that had not learned from its rows
+        either. They choose for the fold, where there are any.
     fits : dict
         Members that were fitted to try candidates, by candidate and fold of the first repeat.
 
@@ -61,6 +66,7 @@ class Choices:
     plan_of: Callable[[int], EstimatorPlan]
     found: tuple[FloatArray, ...] = ()
     weights: FloatArray | None = None
+    nested: Sequence[FloatArray] = ()
     fits: Mapping[tuple[int, int], FittedMember] = field(default_factory=dict)
 
     @classmethod
@@ -68,19 +74,31 @@ class Choices:
         """Return the only candidate of a member that has nothing to choose."""
         return cls(lambda _: plan)
 
+    def for_fold(self, fold: int, rows: IntArray) -> int:
+        """Return the candidate that answers a fold of these rows, counted over all repeats."""
+        if fold < len(self.nested):
+            return self._best(self.nested[fold], np.zeros(0, dtype=int)) or 0
+        return self.without(rows)
+
     def without(self, rows: IntArray) -> int:
         """Return the candidate with the smallest loss on all rows but these.
 
         The first candidate where no other row judged.
         """
         for found in self.found:
-            others = np.asarray(~np.isnan(found).all(axis=0))
-            others[rows] = False
-            if others.any():
-                weights = None if self.weights is None else self.weights[others]
-                means = np.average(found[:, others], axis=1, weights=weights)
-                return int(np.nan_to_num(means, nan=np.inf).argmin())
+            best = self._best(found, rows)
+            if best is not None:
+                return best
         return 0
+
+    def _best(self, found: FloatArray, left_out: IntArray) -> int | None:
+        others = np.asarray(~np.isnan(found).all(axis=0))
+        others[left_out] = False
+        if not others.any():
+            return None
+        weights = None if self.weights is None else self.weights[others]
+        means = np.average(found[:, others], axis=1, weights=weights)
+        return int(np.nan_to_num(means, nan=np.inf).argmin())
 
 
 class RowScorer:
@@ -118,25 +136,79 @@ class RowScorer:
         self._kept[_key(y, score)] = own
         return score
 
-    def by_row(
-        self, rows: LearningRows, tests: list[IntArray], scores: list[FloatArray]
-    ) -> FloatArray:
-        """Return losses of shape (n_candidates, n_samples), NaN for rows in none of the folds.
+    def of_rows(self, y: np.ndarray, scores: FloatArray) -> FloatArray:
+        """Return the losses behind the scores of a fold.
 
         Parameters
         ----------
-        rows : LearningRows
-        tests : list of ndarray of int
-            The rows left out in each fold.
-        scores : list of ndarray of shape (n_candidates,)
-            What the search says of each fold.
+        y : ndarray of shape (n_rows,)
+            The targets of the rows left out.
+        scores : ndarray of shape (n_candidates,)
+
+        Returns
+        -------
+        ndarray of shape (n_candidates, n_rows)
+            Infinite where a score is no number.
         """
-        found = np.full((len(scores[0]), len(rows.y)), np.nan)
-        for test, of_fold in zip(tests, scores, strict=True):
-            for candidate, score in enumerate(of_fold):
-                # A score that is no number has no losses to find, and is the worst.
-                found[candidate, test] = self._kept.get(_key(rows.y[test], float(score)), np.inf)
-        return found
+        none = np.full(len(y), np.inf)
+        return np.stack([self._kept.get(_key(y, float(score)), none) for score in scores])
+
+
+def left_out_together(n_folds: int, *, thorough: bool) -> list[list[int]]:
+    """Return groups of folds, so that each fold is in one with others that can judge without it.
+
+    Parameters
+    ----------
+    n_folds : int
+    thorough : bool
+        Whether each fold is left out with both of its neighbours, one after the other; otherwise
+        folds are left out by threes, each once, so that fewer and smaller problems are solved.
+
+    Examples
+    --------
+    >>> from absentia.automatic.choices import left_out_together
+    >>> left_out_together(5, thorough=True)
+    [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
+    >>> left_out_together(5, thorough=False)
+    [[0, 1, 2], [3, 4, 0]]
+    >>> left_out_together(2, thorough=True)
+    []
+    """
+    if n_folds < 3:  # nothing would be left to learn from
+        return []
+    size = 2 if thorough or n_folds < 5 else 3
+    starts = range(0, n_folds, 1 if thorough else size)
+    return [[(start + step) % n_folds for step in range(size)] for start in starts]
+
+
+def nested_losses(
+    splits: Splits, groups: Sequence[Sequence[int]], found: Sequence[FloatArray]
+) -> list[FloatArray]:
+    """Return losses for each fold, on rows of the folds that were left out together with it.
+
+    Parameters
+    ----------
+    splits : sequence of (train, test)
+    groups : list of list of int
+        As of :func:`left_out_together`.
+    found : list of ndarray of shape (n_candidates, n_rows)
+        Losses of each group on the rows of its folds, one fold after the other.
+
+    Returns
+    -------
+    list of ndarray of shape (n_candidates, n_samples)
+        NaN for rows that say nothing about the fold.
+    """
+    n_samples = 1 + max(int(max(train.max(), test.max())) for train, test in splits)
+    nested = [np.full((len(found[0]), n_samples), np.nan) for _ in splits]
+    for group, of_group in zip(groups, found, strict=True):
+        places = np.cumsum([len(splits[fold][1]) for fold in group])[:-1]
+        parts = np.split(of_group, places, axis=1)
+        for fold in group:
+            for other, part in zip(group, parts, strict=True):
+                if other != fold:
+                    nested[fold][:, splits[other][1]] = part
+    return nested
 
 
 def _key(y: np.ndarray, score: float) -> tuple[bytes, float]:

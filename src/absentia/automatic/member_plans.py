@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -17,12 +18,13 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from absentia.automatic.blending import losses
-from absentia.automatic.choices import Choices, RowScorer
+from absentia.automatic.choices import Choices, RowScorer, left_out_together, nested_losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.limited_values import filled_within_limits
 from absentia.predictions.training_draws import fit_weighted
@@ -53,6 +55,8 @@ _TREES = (
 )
 #: Rows that kernel searches solve for, over all of their folds.
 _SEARCHED_ROWS = 2000
+#: Up to as many rows the parameters of each fold are chosen on more groups of folds.
+_THOROUGH_ROWS = 400
 #: Folds on which the number of boosted trees is chosen.
 _STAGED_FOLDS = 2
 #: Boosting on fewer rows has too little work for threads, which then wait for each other.
@@ -216,7 +220,7 @@ class EstimatorPlan(MemberPlan):
                 answers = centre + member.answer(judged.table)
                 of_rows[candidate, test] = losses(answers, judged.y, rows.task)
             found.append(of_rows)
-        choices = Choices(plans.__getitem__, tuple(found), rows.weights, fits)
+        choices = Choices(plans.__getitem__, tuple(found), rows.weights, fits=fits)
         return choices, plans[choices.without(np.array([], dtype=int))].fitted(rows)
 
     def fitted(self, rows: LearningRows) -> FittedMember:
@@ -300,16 +304,12 @@ class SearchPlan(MemberPlan):
         steps = [(f"{type(step).__name__.lower()}-{k}", step) for k, step in enumerate(self.before)]
         # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
         searched = list(splits[: max(2, _SEARCHED_ROWS // len(rows.y))])
-        search = clone(self.search).set_params(cv=searched, scoring=RowScorer(rows.n_classes))
-        table = rows.table if self.takes_limits else rows.table.array
-        pipeline = fit_weighted(
-            clone(Pipeline([*steps, ("machine", search)])), table, rows.y, rows.weights
+        search = clone(self.search).set_params(scoring=RowScorer(rows.n_classes))
+        pipeline, of_folds = _searched(
+            Pipeline([*steps, ("machine", search)]), rows, searched, self.takes_limits
         )
         *before, (name, found) = pipeline.steps
         results = found.cv_results_
-        scores = [results[f"split{fold}_test_score"] for fold in range(len(searched))]
-        # The pipeline is a copy, and so is its scorer.
-        of_rows = found.scoring.by_row(rows, [test for _, test in searched], scores)
 
         def plan_of(candidate: int) -> EstimatorPlan:
             machine = clone(found.best_estimator_).set_params(**results["params"][candidate])
@@ -318,4 +318,43 @@ class SearchPlan(MemberPlan):
 
         best = Pipeline([*before, (name, found.best_estimator_)])
         fitted = FittedMember(self.name, best, self.averages, rows.n_classes)
-        return Choices(plan_of, (of_rows,), rows.weights), fitted
+        of_rows = np.full((len(of_folds[0]), len(rows.y)), np.nan)
+        for (_, test), own in zip(searched, of_folds, strict=True):
+            of_rows[:, test] = own
+        nested = self._nested(pipeline, rows, splits)
+        return Choices(plan_of, (of_rows,), rows.weights, nested), fitted
+
+    def _nested(self, pipeline: Pipeline, rows: LearningRows, splits: Splits) -> list[FloatArray]:
+        """Return losses for each fold, of candidates that had not learned from its rows."""
+        groups = left_out_together(len(splits), thorough=len(rows.y) <= _THOROUGH_ROWS)
+        together = [
+            (
+                reduce(np.intersect1d, [splits[fold][0] for fold in group]),
+                np.concatenate([splits[fold][1] for fold in group]),
+            )
+            for group in groups
+        ]
+        if not groups:
+            return []
+        # A density knows no targets: that of all rows spares a fit for each group.
+        frozen = FrozenEstimator(pipeline[-1].density_)
+        again = clone(pipeline).set_params(machine__refit=False, machine__density=frozen)
+        try:
+            _, found = _searched(again, rows, together, self.takes_limits)
+        except ValueError:  # a group has all rows of a class
+            return []
+        return nested_losses(splits, groups, found)
+
+
+def _searched(
+    pipeline: Pipeline, rows: LearningRows, splits: Splits, takes_limits: bool
+) -> tuple[Pipeline, list[FloatArray]]:
+    """Search on some folds; return the losses (n_candidates, n_rows) on the rows of each."""
+    pipeline = clone(pipeline).set_params(machine__cv=list(splits))
+    table = rows.table if takes_limits else rows.table.array
+    pipeline = fit_weighted(pipeline, table, rows.y, rows.weights)
+    search = pipeline[-1]
+    return pipeline, [
+        search.scoring.of_rows(rows.y[test], search.cv_results_[f"split{fold}_test_score"])
+        for fold, (_, test) in enumerate(splits)
+    ]

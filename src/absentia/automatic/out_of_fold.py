@@ -122,7 +122,7 @@ class Folds:
             How many answers were added.
         """
         repeat, train, test = self.splits[fold]
-        candidate = choices.without(test)
+        candidate = choices.for_fold(fold, test)
         plan = choices.plan_of(candidate)
         rows, centre = self.rows[train].centred()
         limited = rows.table.lower is not None
