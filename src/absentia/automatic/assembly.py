@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A committee, what was tried, and out-of-fold answers with weights from the other folds.
+    """A committee, what was tried, and out-of-fold answers with all choices from other folds.
 
     Attributes
     ----------

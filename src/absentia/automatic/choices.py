@@ -7,10 +7,10 @@ answered by
 
     argmin_c  sum_{i in J without T} w_i loss_c(i) / sum_{i in J without T} w_i,
 
-where ``J`` are the rows on which candidates were judged, of the first repeat of the folds. It takes
-the losses that the search computes anyway. Rows of ``T`` are still among those that candidates
-learned from when the others judged them; to leave them out there too, every fold would need a
-search of its own.
+where ``J`` are the rows on which candidates were judged, which takes no fit more. It is not enough
+for kernels: a width at which the rows of ``T`` predict others well is one at which others predict
+them well. For kernels the losses in this sum are those of models that learned without ``T``, from
+folds that are left out together.
 """
 
 from __future__ import annotations
