@@ -89,12 +89,12 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
     Notes
     -----
     ``score_``, ``log_loss_`` and ``out_of_fold_`` are those of the first repetition of the folds.
-    Width, penalty and weight of the mask kernel for a fold are chosen by models that learned
-    neither from its rows nor were judged on them: folds are left out two at a time (three beyond
+    Width, penalty and weight of the mask kernel for a fold are chosen by models that neither
+    learned from its rows nor were judged on them: folds are left out two at a time (three beyond
     400 rows), and each is judged by models without the other. Sizes of trees and penalties on
     Fourier features are chosen by the loss on rows of other folds, from models that may have
     learned from the fold, and so are the weights and the temperature of the average. With two
-    folds, or where two folds have all rows of a class, this holds for kernels too. Densities and
+    folds, or where two or three have all rows of a class, this holds for kernels too. Densities and
     scalings of columns in the search know all rows, but no targets. Further repetitions, in which
     kernels are chosen by rows of other folds too, count in ``members_`` and in the final weights
     only.
