@@ -13,11 +13,14 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import local
+from threading import active_count, local
 from typing import Any
 from weakref import WeakSet
 
 __all__ = ["hidden_warnings"]
+
+#: An expression that matches no text.
+_NOTHING = "(?!)"
 
 
 @contextmanager
@@ -76,12 +79,18 @@ class _Hidden(local):
 
     @property
     def pattern(self) -> str:
-        """What this thread hides at this moment: scikit-learn tells its worker threads."""
-        return self._expression.pattern if self.tokens else "(?!)"
+        """What is hidden at this moment, for scikit-learn, which makes plain filters of filters.
+
+        Nothing beside other threads: those filters are for all of them, and are put back.
+        """
+        return self._hidden_here() if active_count() == 1 else _NOTHING
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Worker processes are sent the same, as a regular expression."""
-        return re.compile, (self.pattern, re.IGNORECASE)
+        """Worker processes are sent a regular expression of what this thread hides."""
+        return re.compile, (self._hidden_here(), re.IGNORECASE)
+
+    def _hidden_here(self) -> str:
+        return self._expression.pattern if self.tokens else _NOTHING
 
 
 _kept: dict[tuple[str, type[Warning]], _Hidden] = {}

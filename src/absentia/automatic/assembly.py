@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A committee, what was tried, and out-of-fold answers with weights from the other folds.
+    """A committee, what was tried, and out-of-fold answers with all choices from other folds.
 
     Attributes
     ----------
@@ -112,6 +112,9 @@ class Tried:
     seconds : float
     remark : str
         Why nothing was found.
+    nested : ndarray of shape (n_levels, n_samples, n_outputs) or None
+        The answers of the first repeat alone, which are those that say how good the average is: its
+        folds have parameters that were chosen without their targets.
     """
 
     name: str
@@ -119,6 +122,7 @@ class Tried:
     found: tuple[FloatArray, FittedMember] | None
     seconds: float
     remark: str
+    nested: FloatArray | None = None
 
 
 def cut_folds(
@@ -199,7 +203,8 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     if not found:
         raise ValueError(f"No member could be fitted; the first said: {tried[0].remark}")
     answers = np.stack([own for own, _ in found])
-    blended, weights, temperatures, excess = weigh(rows, plan.weighting, answers, folds)
+    nested = np.stack([member.nested for member in tried if member.nested is not None])
+    blended, weights, temperatures, excess = weigh(rows, plan.weighting, answers, folds, nested)
     kept = np.flatnonzero(weights.max(axis=0) > 0)
     members = tuple(found[k][1] for k in kept)
     all_weights = np.zeros((len(tried), len(excess)))
@@ -215,10 +220,14 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
     """Tune a member, and let it answer the rows of every fold that it did not learn from."""
     started, folds = time.monotonic(), ground.folds
 
-    def outcome(found: tuple[FloatArray, FittedMember] | None, remark: str) -> Tried:
+    def outcome(
+        found: tuple[FloatArray, FittedMember] | None,
+        remark: str,
+        nested: FloatArray | None = None,
+    ) -> Tried:
         seconds = time.monotonic() - started
         report("%s: %.1f s%s", member.name, seconds, f", {remark}" if remark else "")
-        return Tried(member.name, member.description, found, seconds, remark)
+        return Tried(member.name, member.description, found, seconds, remark, nested)
 
     n_outputs = folds.rows.n_classes or 1
     sums = np.zeros((len(folds.levels.tables), len(folds.rows.y), n_outputs))
@@ -228,13 +237,15 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
     with hidden_warnings():
         try:
             rows = folds.rows.seen_by(member.takes_limits, ground.density)
-            chosen, fitted = member.tuned(rows, folds.first)
+            choices, fitted = member.tuned(rows, folds.first)
             bar.advance(member.name)
             if deadline is not None and time.monotonic() >= deadline:
                 return outcome(None, _LATE)
             for fold in range(len(folds)):
                 begun = time.monotonic()
-                folds.answers(chosen, fold, sums, counts)
+                folds.answers(choices, fold, sums, counts)
+                if fold == len(folds.first) - 1:
+                    nested = np.where(counts[..., None] > 0, sums, np.nan)
                 bar.advance(member.name)
                 now = time.monotonic()
                 left = len(folds.first) - fold - 1
@@ -248,11 +259,15 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
         answers = sums / counts[..., None]
     if not np.isfinite(answers[counts > 0]).all():
         return outcome(None, "failed: answers are not finite")
-    return outcome((answers, fitted), "")
+    return outcome((answers, fitted), "", nested)
 
 
 def weigh(
-    rows: LearningRows, weighting: str, answers: FloatArray, folds: Folds
+    rows: LearningRows,
+    weighting: str,
+    answers: FloatArray,
+    folds: Folds,
+    nested: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Choose weights and temperatures at each level of hidden cells.
 
@@ -264,6 +279,8 @@ def weigh(
     answers : ndarray of shape (n_members, n_levels, n_samples, n_outputs)
         Out of fold; NaN for rows that were not judged.
     folds : Folds
+    nested : ndarray of the same shape, optional
+        What is blended to judge the average, where that are not all answers.
 
     Returns
     -------
@@ -274,6 +291,7 @@ def weigh(
         ``excess`` is how much more rows of each level miss than training rows do.
     """
     row_weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    to_blend = answers if nested is None else nested
     n_levels = answers.shape[1]
     weights, temperatures, excess = [], np.ones(n_levels), np.zeros(n_levels)
     blended = np.full(answers.shape[1:], np.nan)
@@ -305,7 +323,7 @@ def weigh(
             others = judged & (fold_of_row != fold)
             if asked.any() and others.any():
                 theirs, temperature = choose(others)
-                mean = np.tensordot(theirs, own[:, asked], axes=1)
+                mean = np.tensordot(theirs, to_blend[:, level, asked], axes=1)
                 blended[level, asked] = (
                     mean
                     if rows.n_classes is None

@@ -65,14 +65,15 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
     members_ : MemberTable
         What was tried: ``print(model.members_)`` shows weights, scores and seconds.
     score_, score_error_ : float
-        Out-of-fold accuracy and its standard error; weights were chosen on the other folds.
+        Accuracy of ``out_of_fold_`` and its standard error.
     log_loss_ : float
-        Out-of-fold log loss.
+        Log loss of ``out_of_fold_``.
     baseline_ : float
         Accuracy of always answering the most frequent class.
     out_of_fold_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the training rows from members that had not seen them; NaN for rows that
-        were in no fold.
+        Probabilities of the training rows from members that had not seen them, with
+        hyperparameters, weights and temperature that were chosen on other folds (see Notes); NaN
+        for rows that were in no fold.
     committee_ : Committee
         The fitted members, their weights and temperatures.
     density_ : density
@@ -87,8 +88,16 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
 
     Notes
     -----
-    Hyperparameters of kernels are chosen on the first repetition of the folds that also judge
-    members, so that the log losses of single members in ``members_`` are a little optimistic.
+    ``score_``, ``log_loss_`` and ``out_of_fold_`` are those of the first repetition of the folds.
+    Width, penalty and weight of the mask kernel for a fold are chosen by models that neither
+    learned from its rows nor were judged on them: folds are left out two at a time (three beyond
+    400 rows), and each is judged by models without the other. Sizes of trees and penalties on
+    Fourier features are chosen by the loss on rows of other folds, from models that may have
+    learned from the fold, and so are the weights and the temperature of the average. With two
+    folds, or where two or three have all rows of a class, this holds for kernels too. Densities and
+    scalings of columns in the search know all rows, but no targets. Further repetitions, in which
+    kernels are chosen by rows of other folds too, count in ``members_`` and in the final weights
+    only.
 
     Examples
     --------
@@ -202,13 +211,15 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     members_ : MemberTable
         What was tried: ``print(model.members_)`` shows weights, scores and seconds.
     score_, score_error_ : float
-        Out-of-fold R² and its standard error; weights were chosen on the other folds.
+        R² of ``out_of_fold_`` and its standard error.
     baseline_ : float
         R² of always answering the mean: 0.
     errors_ : ndarray of shape (n_levels, 201)
-        Quantiles of the absolute out-of-fold errors, at each level of hidden cells.
+        Quantiles of the absolute errors of such predictions, at each level of hidden cells.
     out_of_fold_ : ndarray of shape (n_samples,)
-        Predictions for the training rows from members that had not seen them.
+        Predictions for the training rows from members that had not seen them, with
+        hyperparameters, weights and a mean of the target from other folds, as the Notes of
+        :class:`AutoClassifier` say.
     committee_ : Committee
     density_ : density
     encoder_ : TableEncoder or None

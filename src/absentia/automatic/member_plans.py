@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +18,15 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from absentia.automatic.blending import FLOOR, losses
+from absentia.automatic.blending import losses
+from absentia.automatic.choices import Choices, RowScorer, left_out_together, nested_losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.limited_values import filled_within_limits
-from absentia.machines.search.gram_search import log_loss_score
 from absentia.predictions.training_draws import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.limited_steps import KeepsLimits
@@ -54,6 +55,8 @@ _TREES = (
 )
 #: Rows that kernel searches solve for, over all of their folds.
 _SEARCHED_ROWS = 2000
+#: Up to as many rows the parameters of each fold are chosen on more groups of folds.
+_THOROUGH_ROWS = 400
 #: Folds on which the number of boosted trees is chosen.
 _STAGED_FOLDS = 2
 #: Boosting on fewer rows has too little work for threads, which then wait for each other.
@@ -101,6 +104,17 @@ class LearningRows:
     def seen_by(self, takes_limits: bool, density: BaseEstimator) -> LearningRows:
         """Return the rows as a member sees them, see :func:`rows_for`."""
         return replace(self, table=rows_for(takes_limits, self.table, density))
+
+    def centred(self) -> tuple[LearningRows, float]:
+        """Return the rows with targets of mean zero, and their mean; classes as they are.
+
+        Kernel ridge regression has no intercept: it answers zero where it knows nothing, which
+        must be the mean of the rows that it learned from, not of others too.
+        """
+        if self.n_classes is not None:
+            return self, 0.0
+        centre = float(np.average(self.y, weights=self.weights))
+        return replace(self, y=self.y - centre), centre
 
     @property
     def task(self) -> Task:
@@ -171,8 +185,8 @@ class MemberPlan(ABC):
         """Whether limits of values are part of what the member learns from."""
 
     @abstractmethod
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
-        """Choose hyperparameters on the folds; return the plan with them, fitted to all rows."""
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
+        """Judge candidates on the folds; return them, and the best of them fitted to all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,24 +200,28 @@ class EstimatorPlan(MemberPlan):
     def takes_limits(self) -> bool:
         return isinstance(self.estimator, Pipeline) and _carries_limits(self.estimator)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
-        candidates = list(ParameterGrid(dict(self.grid)))
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
         plans = [
             replace(self, estimator=clone(self.estimator).set_params(**candidate), grid={})
-            for candidate in candidates
+            for candidate in ParameterGrid(dict(self.grid))
         ]
-        if len(plans) > 1:
-            train, test = splits[0]
+        if len(plans) == 1:
+            return Choices.one(plans[0]), plans[0].fitted(rows)
+        fits: dict[tuple[int, int], FittedMember] = {}
+        found = []
+        # The first fold chooses. Its own rows are answered by what the second would choose, whose
+        # fits are those that answer the second fold: they cost no time.
+        for fold, (train, test) in enumerate(splits[:2]):
+            learned, centre = rows[train].centred()
             judged = rows[test]
-            found = [
-                np.average(
-                    losses(plan.fitted(rows[train]).answer(judged.table), judged.y, rows.task),
-                    weights=judged.weights,
-                )
-                for plan in plans
-            ]
-            plans = [plans[int(np.argmin(found))]]
-        return plans[0], plans[0].fitted(rows)
+            of_rows = np.full((len(plans), len(rows.y)), np.nan)
+            for candidate, plan in enumerate(plans):
+                member = fits[candidate, fold] = plan.fitted(learned)
+                answers = centre + member.answer(judged.table)
+                of_rows[candidate, test] = losses(answers, judged.y, rows.task)
+            found.append(of_rows)
+        choices = Choices(plans.__getitem__, tuple(found), rows.weights, fits=fits)
+        return choices, plans[choices.without(np.array([], dtype=int))].fitted(rows)
 
     def fitted(self, rows: LearningRows) -> FittedMember:
         """Fit a copy of the estimator."""
@@ -228,21 +246,30 @@ class StagedPlan(EstimatorPlan):
 
     stages: tuple[int, ...] = (25, 50, 100, 200)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
-        found: dict[tuple[int, int], float] = {}
-        candidates = list(ParameterGrid(dict(self.grid)))
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
+        grid = list(ParameterGrid(dict(self.grid)))
+        places = [(stage, k) for k in range(len(grid)) for stage in self.stages]
+        of_rows = np.full((len(places), len(rows.y)), np.nan)
+        sums = np.zeros(len(places))
         for train, test in splits[:_STAGED_FOLDS]:
             judged = rows[test]
-            for k, candidate in enumerate(candidates):
+            learned, centre = rows[train].centred()
+            for k, candidate in enumerate(grid):
                 model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
-                for stage, answers in self._staged(model, rows[train], judged.table.array):
-                    loss = losses(answers, judged.y, rows.task)
-                    place = (stage, k)
-                    found[place] = found.get(place, 0.0) + np.average(loss, weights=judged.weights)
-        stage, k = min(found, key=lambda place: found[place])
-        best = clone(self.estimator).set_params(max_iter=stage, **candidates[k])
-        plan = EstimatorPlan(self.name, self.description, self.averages, best)
-        return plan, plan.fitted(rows)
+                for stage, answers in self._staged(model, learned, judged.table.array):
+                    place = places.index((stage, k))
+                    loss = losses(centre + answers, judged.y, rows.task)
+                    of_rows[place, test] = loss
+                    sums[place] += np.average(loss, weights=judged.weights)
+
+        sums[np.isnan(of_rows).all(axis=1)] = np.inf
+
+        def plan_of(place: int) -> EstimatorPlan:
+            stage, k = places[place]
+            model = clone(self.estimator).set_params(max_iter=stage, **grid[k])
+            return EstimatorPlan(self.name, self.description, self.averages, model)
+
+        return Choices(plan_of, (of_rows,), rows.weights), plan_of(int(sums.argmin())).fitted(rows)
 
     def _staged(
         self, model: BaseEstimator, rows: LearningRows, table: FloatArray
@@ -273,24 +300,61 @@ class SearchPlan(MemberPlan):
     def takes_limits(self) -> bool:
         return _carries_limits(self.before)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[EstimatorPlan, FittedMember]:
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
         steps = [(f"{type(step).__name__.lower()}-{k}", step) for k, step in enumerate(self.before)]
         # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
-        n_folds = max(2, _SEARCHED_ROWS // len(rows.y))
-        search = clone(self.search).set_params(cv=list(splits[:n_folds]))
-        log_loss = partial(log_loss_score, smallest=FLOOR)
-        search.set_params(scoring=log_loss if rows.n_classes else _negative_error)
-        table = rows.table if self.takes_limits else rows.table.array
-        pipeline = fit_weighted(
-            clone(Pipeline([*steps, ("machine", search)])), table, rows.y, rows.weights
+        searched = list(splits[: max(2, _SEARCHED_ROWS // len(rows.y))])
+        search = clone(self.search).set_params(scoring=RowScorer(rows.n_classes))
+        pipeline, of_folds = _searched(
+            Pipeline([*steps, ("machine", search)]), rows, searched, self.takes_limits
         )
         *before, (name, found) = pipeline.steps
-        chosen = Pipeline([*before, (name, found.best_estimator_)])
-        plan = EstimatorPlan(self.name, self.description, self.averages, clone(chosen))
-        return plan, FittedMember(self.name, chosen, self.averages, rows.n_classes)
+        results = found.cv_results_
+
+        def plan_of(candidate: int) -> EstimatorPlan:
+            machine = clone(found.best_estimator_).set_params(**results["params"][candidate])
+            model = clone(Pipeline([*before, (name, machine)]))
+            return EstimatorPlan(self.name, self.description, self.averages, model)
+
+        best = Pipeline([*before, (name, found.best_estimator_)])
+        fitted = FittedMember(self.name, best, self.averages, rows.n_classes)
+        of_rows = np.full((len(of_folds[0]), len(rows.y)), np.nan)
+        for (_, test), own in zip(searched, of_folds, strict=True):
+            of_rows[:, test] = own
+        nested = self._nested(pipeline, rows, splits)
+        return Choices(plan_of, (of_rows,), rows.weights, nested), fitted
+
+    def _nested(self, pipeline: Pipeline, rows: LearningRows, splits: Splits) -> list[FloatArray]:
+        """Return losses for each fold, of candidates that had not learned from its rows."""
+        groups = left_out_together(len(splits), thorough=len(rows.y) <= _THOROUGH_ROWS)
+        together = [
+            (
+                reduce(np.intersect1d, [splits[fold][0] for fold in group]),
+                np.concatenate([splits[fold][1] for fold in group]),
+            )
+            for group in groups
+        ]
+        if not groups:
+            return []
+        # A density knows no targets: that of all rows spares a fit for each group.
+        frozen = FrozenEstimator(pipeline[-1].density_)
+        again = clone(pipeline).set_params(machine__refit=False, machine__density=frozen)
+        try:
+            _, found = _searched(again, rows, together, self.takes_limits)
+        except ValueError:  # a group has all rows of a class
+            return []
+        return nested_losses(splits, groups, found)
 
 
-def _negative_error(
-    model: BaseEstimator, X: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-) -> float:
-    return -float(np.average((model.predict(X) - y) ** 2, weights=sample_weight))
+def _searched(
+    pipeline: Pipeline, rows: LearningRows, splits: Splits, takes_limits: bool
+) -> tuple[Pipeline, list[FloatArray]]:
+    """Search on some folds; return the losses (n_candidates, n_rows) on the rows of each."""
+    pipeline = clone(pipeline).set_params(machine__cv=list(splits))
+    table = rows.table if takes_limits else rows.table.array
+    pipeline = fit_weighted(pipeline, table, rows.y, rows.weights)
+    search = pipeline[-1]
+    return pipeline, [
+        search.scoring.of_rows(rows.y[test], search.cv_results_[f"split{fold}_test_score"])
+        for fold, (_, test) in enumerate(splits)
+    ]

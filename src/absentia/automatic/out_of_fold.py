@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
+from absentia.automatic.choices import Choices
 from absentia.automatic.committee import answer_with_holes
-from absentia.automatic.member_plans import EstimatorPlan, LearningRows
+from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
 from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.believing import fit_density
@@ -107,13 +108,13 @@ class Folds:
         """Return how many fits a member takes."""
         return len(self.splits)
 
-    def answers(self, plan: EstimatorPlan, fold: int, out: FloatArray, counts: FloatArray) -> None:
+    def answers(self, choices: Choices, fold: int, out: FloatArray, counts: FloatArray) -> None:
         """Fit a member on one fold, and add its answers to the rows left out.
 
         Parameters
         ----------
-        plan : EstimatorPlan
-            With hyperparameters chosen.
+        choices : Choices
+            The candidate is the one that all rows but those left out would choose.
         fold : int
         out : ndarray of shape (n_levels, n_samples, n_outputs)
             Sums of answers, added to.
@@ -121,17 +122,22 @@ class Folds:
             How many answers were added.
         """
         repeat, train, test = self.splits[fold]
-        rows = self.rows[train]
-        needed = plan.averages or rows.table.lower is not None
-        density = self._density_of(fold) if needed else None
-        member = plan.fitted(rows.seen_by(plan.takes_limits, density))
+        candidate = choices.for_fold(fold, test)
+        plan = choices.plan_of(candidate)
+        rows, centre = self.rows[train].centred()
+        limited = rows.table.lower is not None
+        density = self._density_of(fold) if plan.averages or limited else None
+        # A fit of the search saw means within limits that come from the density of all rows.
+        member = None if limited else choices.fits.get((candidate, fold))
+        if member is None:
+            member = plan.fitted(rows.seen_by(plan.takes_limits, density))
         for level, table in enumerate(self.levels.tables):
             if level and repeat:
                 break  # once is enough for rows with more hidden
             asked = test if level == 0 else test[self.levels.judged[test]]
             if not len(asked):
                 continue
-            out[level, asked] += answer_with_holes(
+            out[level, asked] += centre + answer_with_holes(
                 member, table[asked], self.norm, density, self.points
             )
             counts[level, asked] += 1

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from absentia import datasets
-from absentia.tables.files.delimited import read_csv, read_delimited
+from absentia.tables.files.delimited import _MISSING, read_csv, read_delimited
 
 TEXT = "größe;y\n1,5;ja\n;nein\n"
 
@@ -145,6 +145,21 @@ def test_whole_numbers_beside_missing_ones_keep_all_digits():
     assert frame["id.1"].tolist() == [12345678901234567, pd.NA, 4]
     assert frame["x"].tolist()[:2] == [1e300, 2.0]
     assert frame["big"].dtype == np.float64
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "?", "null"])
+def test_a_missing_value_beside_numbers_of_twenty_digits_is_missing(missing):
+    text = f"id,code\n1,10000000000000000001\n2,{missing}\n3,10000000000000000002\n"
+    codes = read_delimited(text.encode(), "codes.csv")["code"]
+    assert codes.isna().tolist() == [False, True, False]
+    assert codes.dropna().astype(str).tolist() == ["10000000000000000001", "10000000000000000002"]
+
+
+def test_the_words_for_missing_values_are_those_of_pandas():
+    text = "x,y\n" + "".join(f"{word},1\n" for word in _MISSING)
+    assert pd.read_csv(io.StringIO(text), na_values=["?"])["x"].isna().all()
+    pandas_words = pd._libs.parsers.STR_NA_VALUES
+    assert set(pandas_words) <= set(_MISSING)
 
 
 LONG = "n" * 200_000

@@ -38,6 +38,11 @@ _MARKS = (
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*\r?\n', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+#: What pandas takes for a missing value, and the question mark of old data sets.
+_MISSING = (
+    *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>"),
+    *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"),
+)
 #: Warnings go to the thread that began to record them last, so one thread reads at a time.
 _recording = RLock()
 hold_during_forks(_recording)
@@ -219,12 +224,18 @@ def _with_exact_integers(
 
     numbers = frame.select_dtypes("float64")
     rounded = [name for name in numbers if (numbers[name].abs() >= 2**53).any()]
+    # From 2^63 on pandas takes them for text beside a missing value, and that for text as well.
+    texts = frame.select_dtypes(["object", "string"])
+    rounded += [name for name in texts if texts[name].isin(_MISSING).any()]
     if not rounded:
         return frame
     if isinstance(file, io.StringIO):
         file.seek(0)
     written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
     for name in rounded:
+        if name in texts:
+            frame[name] = written[name]
+            continue
         with suppress(ValueError, OverflowError):  # 1e300, or more digits than 64 bits have
             integers = [None if pd.isna(text) else int(text) for text in written[name]]
             frame[name] = pd.array(integers, dtype="Int64")
