@@ -61,6 +61,20 @@ def test_far_means_do_no_harm_where_each_column_has_a_width(make, mean, density)
     np.testing.assert_allclose(make(widths)(P[:2], P), expected[:2], atol=1e-14)
 
 
+@pytest.mark.parametrize("kind", [GenRBF, ExpectedRBF, ExpectedDistanceRBF, GammaRBF])
+@pytest.mark.parametrize("mean", [1.7e9, 1e12])
+def test_an_outlier_in_a_far_column_does_no_harm_where_each_column_has_a_width(kind, mean):
+    """It moves the mean and the deviation of its column, by which alone zero is not far away."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    far = X + [mean, 0.0, 0.0]
+    near = far - [mean, 0.0, 0.0]  # with the digits that the far rows have left
+    far[0, 0] = 1e6 * mean
+    P = GaussianDensity().fit(far).condition(far)
+    gammas = np.array([0.3, 0.07, 0.9])
+    squares = ((near[1:, None] - near[1:]) ** 2) @ gammas
+    np.testing.assert_allclose(kind(gammas)(P)[1:, 1:], np.exp(-squares), rtol=1e-12)
+
+
 @pytest.mark.parametrize("make", [GenRBF, ExpectedRBF])
 @pytest.mark.parametrize(
     "parameters", [{"gamma": np.array([0.3, 0.07, 0.9])}, {"gamma": 0.1, "metric": METRIC}]

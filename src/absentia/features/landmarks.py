@@ -9,6 +9,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
+from absentia.kernels.gram.far_pairs import origin_of
 from absentia.missingness import Patterns
 from absentia.parameters import words
 from absentia.tables import FloatArray, IntArray
@@ -73,7 +74,8 @@ def _points(beliefs: Beliefs) -> FloatArray:
 
     Counted from near the data: scikit-learn's k-means++ takes distances from inner products.
     """
-    numbers = beliefs.mean() - beliefs.prior.origin
+    numbers = beliefs.mean()
+    numbers = numbers - origin_of(numbers)
     if beliefs.codes is None:
         return numbers
     words = [beliefs.probabilities(j) for j in range(beliefs.codes.shape[1])]

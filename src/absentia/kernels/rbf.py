@@ -20,6 +20,7 @@ from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import CategoryFactor, resolve_category_weight, scaled_for_categories
 from absentia.kernels.category_similarities import resolve_similarities
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
+from absentia.kernels.gram.far_pairs import origin_of
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
@@ -332,7 +333,8 @@ def _in_euclidean_metric(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> tuple[Beli
     if smoothing.metric is None:
         return P, smoothing
     root = metric_root(smoothing.metric)
-    P = P.in_units(np.ones(P.n_features), P.prior.origin)  # or the map would round far means
+    # Or the map would round far means.
+    P = P.in_units(np.ones(P.n_features), origin_of(P.whole.means[:, 0]))
     return P.transform(root), Smoothing(smoothing.gamma, None, P.n_features)
 
 

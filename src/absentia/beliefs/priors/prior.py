@@ -15,7 +15,7 @@ from absentia.tables.stored import Stored, frozen, require_array, vouched
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
 
-__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant", "round_near"]
+__all__ = ["FARTHEST", "SINGULAR", "Prior", "inverse_and_log_determinant"]
 
 #: Standard deviations from the mean: the square of that, times any inflation, is still a number.
 FARTHEST = 1e130
@@ -179,16 +179,6 @@ class Prior(Stored):
         found = replace(self, means=self.means @ A.T + b, covariances=covariances)
         return vouched(found, self)
 
-    @computed_once
-    def origin(self) -> FloatArray:
-        """A round number near the mean of each column, for units in which zero is far away.
-
-        ``(x - origin) / units`` keeps the digits in which rows differ, which ``x / units`` rounds
-        where the mean is large. Zero for most columns (:func:`round_near`), and also where outliers
-        have moved the mean, as they cannot move it by more than a deviation.
-        """
-        return frozen(round_near(self.mean(), np.sqrt(np.diagonal(self.covariance()))))
-
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
         covariances = self.covariances / units / units[:, None]
@@ -215,17 +205,6 @@ class Prior(Stored):
             and len(self.probabilities) == len(other.probabilities)
             and all(map(np.array_equal, self.probabilities, other.probabilities))
         )
-
-
-def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:
-    """Return the multiples of four to eight deviations, powers of two, that are nearest to means.
-
-    To subtract them rounds nothing where it matters: values near the mean have the digits already.
-    """
-    steps = np.maximum(4 * deviations, 1e-12 * np.abs(means))
-    steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
-    nearest: FloatArray = steps * np.round(means / steps)
-    return nearest
 
 
 def inverse_and_log_determinant(covariance: FloatArray) -> tuple[FloatArray, float]:

@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.priors.prior import round_near
 from absentia.densities.em.scaling import Scaling
+from absentia.kernels.gram.far_pairs import round_near
 from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.constant_columns import is_constant

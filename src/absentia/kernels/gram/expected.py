@@ -22,6 +22,7 @@ from absentia.kernels.gram.factor_gram import (
     fill_factors,
     works_in_factors,
 )
+from absentia.kernels.gram.far_pairs import origin_of
 from absentia.kernels.gram.few_rows_gram import are_few_rows, fill_few_rows
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.limited_parts import gram_of_parts
@@ -175,16 +176,21 @@ def in_kernel_units(
 ) -> tuple[Beliefs, Beliefs | None, Smoothing]:
     """Measure columns in units of the kernel's width, where their own are far from it.
 
-    Units that are no powers of two round, so that they are counted from :attr:`Prior.origin`: only
+    Units that are no powers of two round, so that columns are counted from :func:`origin_of`: only
     differences of rows matter where each column has a width. Refuses what is farther than
     ``farthest`` widths from zero, or spreads as far; by default the square of that, summed over
     columns, is still a number.
     """
     units = smoothing.units
     if units is not None:
-        origin = (P if Q is None else Q).prior.origin if smoothing.by_column else 0.0
-        if Q is not None:  # support vectors come back, in the same units
-            others = Q
+        others = P if Q is None else Q  # support vectors come back, in the same units
+        means = others.whole.means[:, 0]
+        origin = (
+            kept_for(others, smoothing, "origin", lambda: origin_of(means))
+            if smoothing.by_column
+            else 0.0
+        )
+        if Q is not None:
             Q = kept_for(others, smoothing, "units", lambda: others.in_units(units, origin))
         P, smoothing = P.in_units(units, origin), smoothing.in_units(units)
     for side in (P,) if Q is None else (P, Q):

@@ -19,6 +19,8 @@ __all__ = [
     "far_pairs",
     "far_points",
     "in_parts",
+    "origin_of",
+    "round_near",
     "squared_distances",
     "squares_of",
 ]
@@ -34,6 +36,32 @@ def centre_of(means: FloatArray) -> FloatArray:
     """Return the median of some of the rows: among the rows, wherever outliers are."""
     centre: FloatArray = np.median(means[:: max(1, len(means) // _SAMPLE)], axis=0)
     return centre
+
+
+def origin_of(means: FloatArray) -> FloatArray:
+    """Return a round number near most rows in each column, for units in which zero is far away.
+
+    ``(x - origin) / units`` keeps the digits in which rows differ, which ``x / units`` rounds where
+    the column is far from zero. Zero for most columns.
+    """
+    sample = means[:: max(1, len(means) // _SAMPLE)]
+    if not len(sample):
+        return np.zeros(means.shape[1])
+    centre = np.median(sample, axis=0)
+    # Half of the rows are within this distance, wherever the others are.
+    return round_near(centre, np.median(np.abs(sample - centre), axis=0))
+
+
+def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:
+    """Return the multiples of steps nearest to means; a step is four to eight deviations.
+
+    Steps are powers of two, so that to subtract their multiples rounds nothing where it matters:
+    values near the mean have the digits already.
+    """
+    steps = np.maximum(4 * deviations, 1e-12 * np.abs(means))
+    steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
+    nearest: FloatArray = steps * np.round(means / steps)
+    return nearest
 
 
 def far_points(squares: FloatArray) -> IntArray:
