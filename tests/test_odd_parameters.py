@@ -234,5 +234,41 @@ def test_large_numbers_overflow_nowhere(machine):
     assert np.isfinite(machine.fit(X, y).decision_function(X)).all()  # warnings are errors here
 
 
+@pytest.mark.parametrize(
+    "machine",
+    [
+        absentia.SVC(C=2**64),
+        absentia.SVC(C=10**300),
+        absentia.KernelRidge(alpha=2**64),
+        absentia.ConjugateGradientRidge(cache_size=np.float16(200)),
+    ],
+    ids=repr,
+)
+def test_integers_of_any_size_are_numbers(machine):
+    assert np.isfinite(machine.fit(X, y).predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (absentia.GaussianDensity(reg_covar=1e308), "reg_covar"),
+        (absentia.LowRankDensity(reg_covar=1e308), "reg_covar"),
+        (absentia.MixtureDensity(2, pooling=1e308), "pooling"),
+        (absentia.ConjugateGradientRidge(alpha=5e-324), "alpha"),
+        (absentia.KernelRidge(alpha=10**400), "alpha"),
+    ],
+    ids=repr,
+)
+def test_numbers_beyond_what_can_be_computed_with_are_named(estimator, name):
+    with pytest.raises(ValueError, match=rf"{name} must be"):
+        estimator.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [absentia.GaussianDensity, absentia.MixtureDensity])
+def test_densities_take_numbers_of_any_kind(kind):
+    given, plain = (kind(reg_covar=value).fit(X) for value in (np.float32(1e38), 1e38))
+    np.testing.assert_allclose(given.score_samples(X), plain.score_samples(X), rtol=1e-6)
+
+
 def process():
     return absentia.GaussianProcessRegressor(gamma=0.1, noise=0.1).fit(X, 1.0 * y)

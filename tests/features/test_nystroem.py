@@ -118,3 +118,22 @@ def test_bad_parameters_are_refused():
         Nystroem(0).fit(table())
     with pytest.raises(ValueError, match="gamma="):
         Nystroem(5, kernel=GenRBF(), gamma=0.1).fit(table())
+
+
+@pytest.mark.parametrize("shape", ["outlier", "two clusters"])
+def test_landmarks_where_inner_products_lose_all_distances(shape):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    near = X.copy()
+    if shape == "outlier":
+        X += 1.7e9
+        near = X - 1.7e9
+        X[0, 0] = 1e13
+        near[0, 0] = 1e13
+    else:  # dates with zero for "not known"
+        X[::2, 0] += 1.7e9
+        near = X
+    squares = ((near[:, None] - near) ** 2).sum(axis=2)
+    features = Nystroem(60, gamma=0.5, random_state=0).fit(X)
+    Z = features.transform(X)
+    assert len(np.unique(features.landmarks_.mean(), axis=0)) == 60
+    np.testing.assert_allclose((Z @ Z.T)[1:, 1:], np.exp(-0.5 * squares)[1:, 1:], atol=0.1)

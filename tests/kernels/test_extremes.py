@@ -66,8 +66,8 @@ def test_far_means_do_no_harm_where_each_column_has_a_width(make, mean, density)
 def test_an_outlier_in_a_far_column_does_no_harm_where_each_column_has_a_width(kind, mean):
     """It moves the mean and the deviation of its column, by which alone zero is not far away."""
     X = np.random.default_rng(0).normal(size=(60, 3))
-    far = X + [mean, 0.0, 0.0]
-    near = far - [mean, 0.0, 0.0]  # with the digits that the far rows have left
+    far = X + np.array([mean, 0.0, 0.0])
+    near = far - np.array([mean, 0.0, 0.0])  # with the digits that the far rows have left
     far[0, 0] = 1e6 * mean
     P = GaussianDensity().fit(far).condition(far)
     gammas = np.array([0.3, 0.07, 0.9])

@@ -40,7 +40,8 @@ EM_RULES: dict[str, Rule] = {
     "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
     "reg_covar": number_between(
         0,
-        expected="a non-negative number, relative to the variance of each column, such as 1e-6",
+        1e100,
+        expected="a number from 0 to 1e100, relative to the variance of each column, such as 1e-6",
     ),
     "tol": NOT_NEGATIVE,
     "max_iter": COUNT,
@@ -185,7 +186,7 @@ class GaussianDensity(FittedByEM):
             prior, ascent, shrinkage = fit_gaussian(
                 training,
                 self.shrinkage,
-                self.reg_covar,
+                float(self.reg_covar),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 accelerate=self.accelerate,

@@ -192,7 +192,7 @@ class LowRankDensity(HasCriteria):
                 n_components=self.n_components,
                 shrinkage=self.shrinkage,
                 pooling=self.pooling,
-                reg_covar=self.reg_covar,
+                reg_covar=float(self.reg_covar),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 accelerate=self.accelerate,

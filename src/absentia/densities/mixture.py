@@ -145,7 +145,8 @@ class MixtureDensity(HasCriteria):
         "n_components": COUNT | words("bic"),
         "max_components": COUNT,
         "n_init": COUNT,
-        "pooling": words("auto") | number_between(0, expected="a number of rows, not negative"),
+        "pooling": words("auto")
+        | number_between(0, 1e100, expected="a number of rows from 0 to 1e100"),
         "init": words("kmeans", "random")
         | Rule(("a Prior",), lambda init: isinstance(init, Prior)),
     }
@@ -208,8 +209,8 @@ class MixtureDensity(HasCriteria):
             search = MixtureSearch(
                 replace(training, log_jacobian=log_jacobian),
                 shrinkage=self.shrinkage if numbers else 1.0,
-                pooling=self.pooling,
-                reg_covar=self.reg_covar,
+                pooling=self.pooling if isinstance(self.pooling, str) else float(self.pooling),
+                reg_covar=float(self.reg_covar),
                 init=self.init,
                 n_init=self.n_init,
                 max_iter=self.max_iter,

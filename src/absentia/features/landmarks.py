@@ -9,7 +9,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
-from absentia.kernels.gram.far_pairs import origin_of
+from absentia.kernels.gram.far_pairs import origin_of, squares_of
 from absentia.missingness import Patterns
 from absentia.parameters import words
 from absentia.tables import FloatArray, IntArray
@@ -21,6 +21,8 @@ LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
 
 # Candidates per landmark: enough to choose from, few enough that choosing costs less than using.
 _CANDIDATES = 20
+# Squared distances from inner products are wrong by 1e-16 of the squared lengths; this leaves 1e-4.
+_ROUNDING = 1e-12
 
 
 def candidate_rows(
@@ -61,12 +63,35 @@ def choose_landmarks(
     if n_landmarks >= len(candidates):
         return np.arange(len(candidates))
     if rule == "kmeans++":
-        _, chosen = kmeans_plusplus(_points(candidates), n_landmarks, random_state=rng)
+        chosen = _spread_out(_points(candidates), n_landmarks, rng)
     elif rule == "leverage":
         chosen = _by_leverage(kernel, candidates, n_landmarks, rng)
     else:
         chosen = rng.choice(len(candidates), n_landmarks, replace=False)
     return np.sort(chosen)
+
+
+def _spread_out(points: FloatArray, n: int, rng: RandomState) -> IntArray:
+    """Return different rows, each likely where the ones before it are far: k-means++.
+
+    scikit-learn's takes distances from inner products. Where those lose the distances of most rows,
+    they are taken from differences here.
+    """
+    others = RandomState(0).permutation(len(points))  # the caller's numbers are for the choice
+    apart = squares_of(points - points[others])
+    small = float(np.quantile(apart[apart > 0], 0.02)) if apart.any() else np.inf
+    if squares_of(points).max() * _ROUNDING < small:
+        _, chosen = kmeans_plusplus(points, n, random_state=rng)
+        return chosen
+    chosen = np.empty(n, dtype=np.intp)
+    nearest = np.ones(len(points))
+    for k in range(n):
+        weights = nearest / nearest.max() if nearest.any() else np.ones(len(points))
+        weights[chosen[:k]] = 0.0
+        chosen[k] = rng.choice(len(points), p=weights / weights.sum())
+        apart = squares_of(points - points[chosen[k]])
+        nearest = apart if k == 0 else np.minimum(nearest, apart)
+    return chosen
 
 
 def _points(beliefs: Beliefs) -> FloatArray:

@@ -208,3 +208,16 @@ def test_values_too_large_for_their_squares_are_refused_by_row_and_column(impute
     new = [[0.0, 1.0, NAN, 1.0], [0.0, 1e160, NAN, 1.0]]
     with pytest.raises(ValueError, match=r"Row 1 has 1e\+160 in column 'x1'"):
         imputer.fit(X).transform(new)
+
+
+@pytest.mark.parametrize("mean", [900.0, 950.0, 1000.0, 1050.0, 1100.0, 1200.0])
+def test_one_origin_for_all_columns_or_none(mean):
+    """Support vectors take their width from all entries, so also from where columns are."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 3)) @ [[1.0, 0.8, 0.0], [0.0, 0.6, 0.5], [0.0, 0.0, 0.9]]
+    holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    errors = [
+        np.sqrt(np.mean((SVRImputer().fit_transform(holes + shift) - shift - X) ** 2))
+        for shift in (0.0, mean)
+    ]
+    assert errors[1] < 1.1 * errors[0]

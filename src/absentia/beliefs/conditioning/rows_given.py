@@ -56,7 +56,7 @@ class RowsGiven:
         as NaN in the log-densities, and no inverses are kept.
 
         Log-densities are accurate to about 1e-15 times the inflation of the prior (see
-        :attr:`Prior.inflation`) and to 1e-15 of their own size.
+        :attr:`Prior.inflation`), times their own size where that is more than one.
         """
         n, d = X.shape
         vectors = np.empty((n, d))

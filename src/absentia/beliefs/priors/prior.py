@@ -159,8 +159,8 @@ class Prior(Stored):
         """Whether no column is nearly determined by the others, in any component.
 
         True where each column keeps more than 1e-11 of its variance given all others. A
-        log-density then has an error below about 1e-4; beyond that a submatrix may fail to be
-        positive definite by rounding.
+        log-density then has an error below about 1e-4, times its own size where that is more than
+        one; beyond that a submatrix may fail to be positive definite by rounding.
         """
         return self.inflation < 1e11
 

@@ -43,8 +43,8 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     observed_columns_ : ndarray of bool, shape (n_features_in_,)
         Which columns have a value in at least one training row.
     origin_ : ndarray
-        For each of those zero, or a round number near its mean where that is more than a thousand
-        standard deviations from zero.
+        A round number near the mean of each of those, within four deviations, where one of them is
+        more than a thousand standard deviations from zero; else zero.
     """
 
     observed_columns_: np.ndarray
@@ -91,7 +91,8 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         # What is constant has no scale of its own: it is compared with the columns beside it.
         scales = np.where(is_constant(table), scaling.scales.max(), scaling.scales)
         far = np.abs(scaling.centres) > self._far * scales
-        return np.where(far, round_near(scaling.centres, scales), 0.0)
+        # All or none: methods that compare columns must not see the distance of their origins.
+        return round_near(scaling.centres, scales) if far.any() else np.zeros(table.shape[1])
 
     def transform(self, X: TableLike) -> FloatArray:
         """Return the rows with every missing value imputed; what was observed stays as it is.

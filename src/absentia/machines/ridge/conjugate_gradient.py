@@ -29,7 +29,15 @@ from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import RegressorTargets, spread_of_targets
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RandomState, Rule, declared
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RandomState,
+    Rule,
+    declared,
+    number_between,
+)
 from absentia.progress import report
 from absentia.tables import FloatArray, TableLike
 
@@ -96,7 +104,7 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
 
     _multi_output = True
     _rules: ClassVar[dict[str, Rule]] = {
-        "alpha": POSITIVE,
+        "alpha": number_between(1e-200, expected="a number from 1e-200 on"),
         "tol": POSITIVE,
         "n_landmarks": COUNT,
         "max_iter": COUNT,
@@ -138,7 +146,7 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
         training = self._prepare(rows, y, weights)
         root = None if weights is None else np.sqrt(np.maximum(weights, 0.0))[:, None]
         targets = np.reshape(y, (len(rows), -1)).astype(np.float64)
-        tiles = GramTiles(training.kernel, training.beliefs, self.cache_size, self.n_jobs)
+        tiles = GramTiles(training.kernel, training.beliefs, float(self.cache_size), self.n_jobs)
         precondition = self._preconditioner(training.kernel, training.beliefs, root)
 
         def product(V: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from absentia.machines.base import SupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import RegressorTargets, spread_of_targets
-from absentia.parameters import Rule, declared
+from absentia.parameters import Rule, declared, finite
 from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["KernelRidge", "KernelRidgeSolver"]
@@ -23,6 +23,8 @@ __all__ = ["KernelRidge", "KernelRidgeSolver"]
 
 def _are_ridges(alpha: Any) -> bool:
     values = np.asarray(alpha)
+    if values.dtype.kind == "O" and isinstance(alpha, int):  # more than 64 bits
+        return finite(alpha) is not None and alpha >= 0
     if values.dtype.kind not in "iuf" or values.ndim > 1:
         return False
     return bool((np.isfinite(values) & (values >= 0)).all())

@@ -60,7 +60,8 @@ class SolverMatrix:
 
     def penalty(self, C: float) -> float:
         """Return the ``C`` of the same problem on this matrix, positive, and finite if it was."""
-        return C if np.isinf(C) else float(np.clip(float(C) * self.unit, 1e-290, 1e290))
+        penalty = float(C)
+        return penalty if np.isinf(penalty) else float(np.clip(penalty * self.unit, 1e-290, 1e290))
 
 
 def _unit(diagonal: FloatArray) -> float:
