@@ -136,4 +136,7 @@ def test_landmarks_where_inner_products_lose_all_distances(shape):
     features = Nystroem(60, gamma=0.5, random_state=0).fit(X)
     Z = features.transform(X)
     assert len(np.unique(features.landmarks_.mean(), axis=0)) == 60
-    np.testing.assert_allclose((Z @ Z.T)[1:, 1:], np.exp(-0.5 * squares)[1:, 1:], atol=0.1)
+    # As far off as without the shift; by inner products by one, and 0.1 on average.
+    errors = np.abs(Z @ Z.T - np.exp(-0.5 * squares))[1:, 1:]
+    assert errors.max() < 0.3
+    assert errors.mean() < 1e-3
