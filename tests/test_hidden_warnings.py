@@ -12,6 +12,7 @@ import pytest
 from joblib import parallel_config
 from sklearn.ensemble import RandomForestClassifier
 
+from absentia.engine.threads import map_on_threads
 from absentia.hidden_warnings import _hidden, hidden_warnings
 
 
@@ -78,6 +79,17 @@ def test_other_threads_see_theirs():
         thread.start()
         thread.join()
     assert len(seen) == 1
+
+
+def test_our_own_threads_hide_what_the_caller_hides():
+    def work(_):
+        warn()
+        return True
+
+    with hidden_warnings("Some"):
+        assert all(map_on_threads(work, range(4), 2))
+    with pytest.raises(UserWarning):
+        list(map_on_threads(work, range(4), 2))
 
 
 def test_worker_processes_are_sent_what_is_hidden_at_that_moment():

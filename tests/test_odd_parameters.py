@@ -270,5 +270,11 @@ def test_densities_take_numbers_of_any_kind(kind):
     np.testing.assert_allclose(given.score_samples(X), plain.score_samples(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("machine", [absentia.SVR(), absentia.NuSVR()], ids=repr)
+def test_targets_whose_squares_are_no_numbers_are_named(machine):
+    with pytest.raises(ValueError, match=r"y holds 1e\+300 in row 1"):
+        machine.fit(X, 1e300 * y)
+
+
 def process():
     return absentia.GaussianProcessRegressor(gamma=0.1, noise=0.1).fit(X, 1.0 * y)

@@ -1,10 +1,10 @@
-"""Warnings that are hidden for a while, in the thread that asks for it and in no other.
+"""Warnings that are hidden for a while, where that is asked for and nowhere else.
 
 Filters of warnings belong to the whole program. ``warnings.catch_warnings`` puts back the filters
 that it found, and of two threads that are inside at the same time the one that leaves last puts
 back those of the other, so that what was hidden for a moment stays hidden for good. Here nothing
-is put back: a filter stays, and what stands in it for a regular expression matches only while its
-thread hides something.
+is put back: a filter stays, and what stands in it for a regular expression matches only in the
+thread that hides something, and in threads that run in a copy of its context.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import active_count, local
+from contextvars import ContextVar
+from threading import active_count
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 __all__ = ["hidden_warnings"]
 
@@ -25,7 +26,7 @@ _NOTHING = "(?!)"
 
 @contextmanager
 def hidden_warnings(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
-    """Hide warnings whose text begins with a message, of a category, in this thread.
+    """Hide warnings whose text begins with a message, of a category, in this context.
 
     Examples
     --------
@@ -36,35 +37,36 @@ def hidden_warnings(message: str = "", category: type[Warning] = Warning) -> Ite
     """
     hidden = _hidden(message, category)
     token = _Token()
+    outer = hidden.tokens.get()
     try:
-        hidden.tokens.add(token)
+        hidden.tokens.set((*outer, ref(token)))
         hidden.come_first()
         yield
     finally:
-        hidden.tokens.discard(token)
+        hidden.tokens.set(outer)
 
 
 class _Token:
     """One use of :func:`hidden_warnings`; forgotten with its frame, however that is left."""
 
 
-class _Hidden(local):
+class _Hidden:
     """Stands in a filter where others have a regular expression.
 
     Attributes
     ----------
-    tokens : WeakSet
-        The uses that this thread is inside of; every thread has its own.
+    tokens : ContextVar
+        References to the uses that this context is inside of.
     """
 
     def __init__(self, message: str, category: type[Warning]):
         self._expression = re.compile(re.escape(message), re.IGNORECASE)
         self._category = category
-        self.tokens: WeakSet[_Token] = WeakSet()
+        self.tokens: ContextVar[tuple[ref[_Token], ...]] = ContextVar(message, default=())
 
     def match(self, text: str) -> Any:
         """Answer as a regular expression does: something true for a text that it fits."""
-        return self._expression.match(text) if self.tokens else None
+        return self._expression.match(text) if self._hides() else None
 
     def come_first(self) -> None:
         """Have the filter before all that are not of this kind."""
@@ -86,11 +88,14 @@ class _Hidden(local):
         return self._hidden_here() if active_count() == 1 else _NOTHING
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Worker processes are sent a regular expression of what this thread hides."""
+        """Worker processes are sent a regular expression of what is hidden here."""
         return re.compile, (self._hidden_here(), re.IGNORECASE)
 
     def _hidden_here(self) -> str:
-        return self._expression.pattern if self.tokens else _NOTHING
+        return self._expression.pattern if self._hides() else _NOTHING
+
+    def _hides(self) -> bool:
+        return any(token() is not None for token in self.tokens.get())
 
 
 _kept: dict[tuple[str, type[Warning]], _Hidden] = {}

@@ -160,6 +160,10 @@ def _linear_models():
         linear_model.LogisticRegressionCV(Cs=2, cv=2),
         linear_model.LogisticRegressionCV(Cs=2, cv=2, use_legacy_attributes=False),
         linear_model.LogisticRegressionCV(Cs=2, cv=2, l1_ratios=(0.0, 0.5), solver="saga"),
+        linear_model.LogisticRegressionCV(Cs=[1, 10], cv=2, l1_ratios=(0,)),
+        linear_model.LogisticRegressionCV(
+            Cs=[1, 10], cv=2, l1_ratios=(0,), use_legacy_attributes=False
+        ),
         linear_model.RidgeClassifier(),
         linear_model.RidgeClassifier(fit_intercept=False),
         linear_model.RidgeClassifierCV(),

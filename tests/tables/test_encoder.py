@@ -208,3 +208,17 @@ def test_a_row_number_that_was_asked_for_is_kept():
 def test_kinds_that_cannot_be_are_refused(kinds, sentence):
     with pytest.raises(ValueError, match=sentence):
         TableEncoder(kinds=kinds).fit(pd.DataFrame({"a": [1, 2, 3]}))
+
+
+def test_a_fit_that_stops_leaves_the_encoder_as_it_was(monkeypatch):
+    encoder = TableEncoder().fit(raw_table())
+    before = dict(vars(encoder))
+
+    def stop(self, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TableEncoder, "get_feature_names_out", stop)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(pd.DataFrame({"only": [1.0, 2.0, 3.0]}))
+    assert vars(encoder).keys() == before.keys()
+    assert all(vars(encoder)[name] is value for name, value in before.items())

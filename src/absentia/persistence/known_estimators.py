@@ -264,12 +264,13 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         "LogisticRegression": {**_LINEAR_CLASSES, "n_iter_": "integers[1]"},
         "LogisticRegressionCV": {
             **_LINEAR_CLASSES,
-            "C_": "float | floats[1]",
-            "Cs_": "floats[1]",
+            # Whole numbers where the user gave whole numbers.
+            "C_": "float | floats[1] | int | integers[1]",
+            "Cs_": "floats[1] | integers[1]",
             # One array, or one for each class.
             "coefs_paths_": "floats[5] | dict of floats[3]/floats[4]",
-            "l1_ratio_": "float | floats[1] | objects[1]",
-            "l1_ratios_": "floats[1] | objects[1]",
+            "l1_ratio_": "float | floats[1] | int | integers[1] | objects[1]",
+            "l1_ratios_": "floats[1] | integers[1] | objects[1]",
             "n_iter_": "integers[3] | integers[4]",
             "scores_": "floats[3] | dict of floats[2]/floats[3]",
         },

@@ -10,6 +10,7 @@ word is missing in *all* of its indicator columns, so that it stays uncertain in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -150,16 +151,20 @@ class TableEncoder(TransformerMixin, ShowsColumns):
             units = (np.zeros(width), np.ones(width))  # numbers stay in their own units
             plan = ColumnPlan(tuple(readings), tuple(readings.values()), False, *units)
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
-        self.plan_ = plan
-        self.columns_ = list(readings)
-        self.kinds_ = ["left out" if r.left_out else str(r.kind) for r in readings.values()]
         used = {name: reading for name, reading in readings.items() if not reading.left_out}
-        self.categories_ = {n: list(r.categories) for n, r in used.items() if r.categories}
-        self.date_formats_ = {n: list(r.date_formats) for n, r in used.items() if r.date_formats}
-        self.ids_ = ids
-        self.notes_ = notes
-        self.n_features_in_ = len(readings)
-        self.n_features_out_ = len(self.get_feature_names_out())
+        fitted = copy(self)
+        fitted.__dict__.update(
+            plan_=plan,
+            columns_=list(readings),
+            kinds_=["left out" if r.left_out else str(r.kind) for r in readings.values()],
+            categories_={n: list(r.categories) for n, r in used.items() if r.categories},
+            date_formats_={n: list(r.date_formats) for n, r in used.items() if r.date_formats},
+            ids_=ids,
+            notes_=notes,
+            n_features_in_=len(readings),
+        )
+        fitted.n_features_out_ = len(fitted.get_feature_names_out())
+        self.__dict__ = fitted.__dict__  # all at once: no interruption leaves one half of it
         return self
 
     def transform(self, X: Any) -> Any:

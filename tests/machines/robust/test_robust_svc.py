@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -423,3 +424,25 @@ def test_numbers_beyond_all_range_are_refused_by_name(name, value, uncertainty):
     machine = RobustSVC(uncertainty=uncertainty, **{name: value})
     with pytest.raises(ValueError, match=f"{name} times the kernel is"):
         machine.fit(X, y)
+
+
+def test_rows_of_no_weight_do_not_choose_tau():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=90) > 0).astype(int)
+    weights = np.where(np.arange(90) % 3 == 0, 0.0, 1.0)
+    y[weights == 0] = rng.integers(0, 2, size=30)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    counting = np.flatnonzero(weights)
+    fold = np.arange(90) % 4
+    all_rows = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    place = np.cumsum(weights > 0) - 1
+    some_rows = [tuple(place[part[weights[part] > 0]] for part in split) for split in all_rows]
+    density = FrozenEstimator(GaussianDensity().fit(X[counting]))
+
+    def scores(rows, labels, cv, **fit):
+        machine = RobustSVC(tau="cv", taus=(0.0, 1.0, 3.0), cv=cv, gamma=0.2, density=density)
+        return machine.fit(rows, labels, **fit).tau_scores_
+
+    weighted = scores(X, y, all_rows, sample_weight=weights)
+    np.testing.assert_allclose(weighted, scores(X[counting], y[counting], some_rows), atol=1e-12)

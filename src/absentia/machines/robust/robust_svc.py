@@ -317,7 +317,10 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
             values = np.stack([fold.K_test @ one.coefficients + one.bias for one in solutions], 1)
             if len(fold.classes) == 2:
                 values = values[:, 0]
-            return float(np.mean(decided_classes(fold.classes, values) == y[splits[f][1]]))
+            test = splits[f][1]
+            right = decided_classes(fold.classes, values) == y[test]
+            counts = np.ones(len(test)) if weights is None else weights[test]
+            return float(np.average(right, weights=counts)) if counts.any() else np.nan
 
         threads = 1 if self.verbose else n_threads(self.n_jobs)
         search = GramGrid(
@@ -329,7 +332,8 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
             candidates=self.taus,
             threads=threads,
         )
-        means: FloatArray = search.scored((None,)).values[0, 0].mean(axis=-1)
+        scores = search.scored((None,)).values[0, 0]  # no score where no row of a fold counts
+        means: FloatArray = np.nanmean(scores, axis=-1)
         return means
 
     def _check_parameters(self) -> None:

@@ -50,6 +50,8 @@ _NO_PROBABILITIES = (
     "A support vector machine has no probabilities of its own: use LogisticRegression, or put the "
     "machine into sklearn.calibration.CalibratedClassifierCV(machine, ensemble=False)."
 )
+#: Beyond the root of the largest number.
+_LARGEST_TARGET = 1e140
 _NOT_FINITE = (
     "The solver of {} found coefficients that are not finite, so that this problem has no "
     "solution that numbers can hold. Standardise the columns (make_pipeline(StandardScaler(), "
@@ -231,6 +233,16 @@ class SupportVectorRegressor(
     RegressorTargets, RegressorMixin, SupportVectorMachine, SupervisedMachine
 ):
     """A support vector machine that predicts numbers."""
+
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
+        y = super()._check_targets(y, n_samples)
+        if np.abs(y).max(initial=0.0) > _LARGEST_TARGET:
+            row = int(np.abs(y).argmax())
+            raise ValueError(
+                f"y holds {y[row]:.6g} in row {row}, but the solver squares targets, which is "
+                f"possible up to {_LARGEST_TARGET:g}. Measure them in another unit."
+            )
+        return y
 
     def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
         # No less than that of the squared loss error^2 / (2 ridge) that equals C |error| at errors
