@@ -105,3 +105,15 @@ def test_weights_whose_sums_are_no_numbers_are_refused(model):
     weights = np.where(np.arange(len(y)) == 3, 1e308, weights)
     with pytest.raises(ValueError, match=r"at most 1e\+100, found 1e\+308 in row 3"):
         clone(model).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("by_class", [True, False])
+def test_absent_classes_do_not_choose_widths(by_class):
+    X, y, _ = weighted_table(2)
+    machine = LogisticRegression(gamma="loo-ard", width_prior="cv", max_iter=20)
+    absent = np.where(y == "c", 0.0, 1.0)
+    if by_class:
+        fitted = machine.set_params(class_weight={"c": 0}).fit(X, y)
+    else:
+        fitted = machine.fit(X, y, sample_weight=absent)
+    assert fitted.classes_.tolist() == ["a", "b"]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from absentia.machines.targets import weights_of_present
 from absentia.parameters import number_between, words
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows
@@ -51,6 +52,12 @@ def choose_width_prior(
     float
     """
     y = np.asarray(y)
+    if sample_weight is not None and not sample_weight.all():  # no weight: as if absent
+        counting = np.flatnonzero(sample_weight)
+        rows, y, sample_weight = rows[counting], y[counting], sample_weight[counting]
+        if hasattr(machine, "class_weight"):
+            of_present = weights_of_present(machine.class_weight, y)
+            machine = clone(machine).set_params(class_weight=of_present)
     n_folds = min(_FOLDS, len(rows))
     if is_classifier(machine):
         smallest = int(np.unique(y, return_counts=True)[1].min())
