@@ -240,6 +240,8 @@ def test_large_numbers_overflow_nowhere(machine):
         absentia.SVC(C=2**64),
         absentia.SVC(C=10**300),
         absentia.KernelRidge(alpha=2**64),
+        absentia.LargeScaleRidge(alpha=1e200),
+        absentia.LargeScaleLogisticRegression(C=1e-200),
         absentia.ConjugateGradientRidge(cache_size=np.float16(200)),
     ],
     ids=repr,
@@ -256,6 +258,8 @@ def test_integers_of_any_size_are_numbers(machine):
         (absentia.MixtureDensity(2, pooling=1e308), "pooling"),
         (absentia.ConjugateGradientRidge(alpha=5e-324), "alpha"),
         (absentia.KernelRidge(alpha=10**400), "alpha"),
+        (absentia.LargeScaleSVC(C=1e-308), "C"),
+        (absentia.LargeScaleRidge(alpha=1e308), "alpha"),
     ],
     ids=repr,
 )

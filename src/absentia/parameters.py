@@ -36,6 +36,7 @@ __all__ = [
     "INFINITE",
     "MANY",
     "NOT_NEGATIVE",
+    "PENALTY",
     "POSITIVE",
     "SHARE",
     "THREADS",
@@ -164,6 +165,8 @@ def words(*allowed: str | None) -> Rule:
 
 FINITE = number_between(-np.inf, expected="a finite number")
 POSITIVE = number_between(0, expected="a positive number", open_ends=True)
+#: A penalty whose products with sums over rows are numbers.
+PENALTY = number_between(1e-200, 1e200, expected="a number from 1e-200 to 1e200")
 #: A penalty so large that no error is allowed, as scikit-learn's support vector machines take it.
 INFINITE = Rule(("infinity",), lambda value: isinstance(value, float) and value == np.inf)
 NOT_NEGATIVE = number_between(0, expected="a number that is not negative")

@@ -29,7 +29,7 @@ from absentia.machines.large_scale.target_codes import (
 )
 from absentia.machines.one_vs_rest import ClassCodes, decided_classes
 from absentia.machines.targets import checked_labels
-from absentia.parameters import POSITIVE, Rule, declared, words
+from absentia.parameters import PENALTY, Rule, declared, words
 from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
 
@@ -40,7 +40,7 @@ __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
 class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
     """What the large-scale classifiers share: class labels, and streams of them."""
 
-    _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE}
+    _rules: ClassVar[dict[str, Rule]] = {"C": PENALTY}
 
     classes_: np.ndarray = field(init=False)
 

@@ -20,7 +20,7 @@ from absentia.machines.large_scale.target_codes import (
     widths_of,
 )
 from absentia.machines.targets import RegressorTargets
-from absentia.parameters import POSITIVE, Rule, declared
+from absentia.parameters import PENALTY, Rule, declared
 from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
 
@@ -72,7 +72,7 @@ class LargeScaleRidge(RegressorTargets, RegressorMixin, LargeScaleMachine):
     """
 
     _multi_output = True
-    _rules: ClassVar[dict[str, Rule]] = {"alpha": POSITIVE}
+    _rules: ClassVar[dict[str, Rule]] = {"alpha": PENALTY}
 
     alpha: float = 1.0
 
