@@ -229,6 +229,16 @@ def _linear_models():
     yield linear_model.Lasso(alpha=0.01), (X, PAIR[:, :1])
     for options in ({}, {"out_of_bounds": "clip"}, {"increasing": "auto"}):
         yield isotonic.IsotonicRegression(**options), (X[:, 0], Y)
+    for model in (  # whole numbers stay whole numbers
+        linear_model.RidgeCV(alphas=[1, 10], cv=2),
+        linear_model.LassoCV(alphas=[1, 10], cv=2),
+        linear_model.ElasticNetCV(alphas=[1, 10], cv=2),
+        linear_model.ElasticNetCV(alphas=[1, 10], l1_ratio=[1, 0.5], cv=2),
+        linear_model.ElasticNetCV(l1_ratio=1, cv=2),
+    ):
+        yield model, (X, Y)
+    yield linear_model.RidgeCV(alphas=[1, 10], alpha_per_target=True), (X, PAIR)
+    yield linear_model.RidgeClassifierCV(alphas=[1, 10], cv=2), (X, TWO)
 
 
 def _trees():

@@ -26,7 +26,7 @@ _FLAT = {"coef_": "floats[1]", "intercept_": "float"}
 _CLASSES = {"classes_": LABELS}
 _LINEAR_CLASSES = {**_CLASSES, "coef_": "floats[2]", "intercept_": "floats[1]"}
 _DESCENT = {"dual_gap_": "float | floats[1]", "n_iter_": "int | list of int"}
-_PATH = {"alpha_": "float", "dual_gap_": "float", "n_iter_": "int"}
+_PATH = {"alpha_": "float | int", "dual_gap_": "float", "n_iter_": "int"}
 _RIDGE_CLASSES = {
     **_CLASSES,
     "coef_": "floats[1] | floats[2]",
@@ -248,8 +248,8 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         "ElasticNetCV": {
             **_FLAT,
             **_PATH,
-            "alphas_": "floats[1] | floats[2]",
-            "l1_ratio_": "float",
+            "alphas_": "floats[1] | floats[2] | integers[1]",
+            "l1_ratio_": "float | int",
             "mse_path_": "floats[2] | floats[3]",
         },
         "HuberRegressor": {
@@ -259,7 +259,12 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
             "scale_": "float",
         },
         "Lasso": {**_LINEAR, **_DESCENT, "l1_ratio": "float"},
-        "LassoCV": {**_FLAT, **_PATH, "alphas_": "floats[1]", "mse_path_": "floats[2]"},
+        "LassoCV": {
+            **_FLAT,
+            **_PATH,
+            "alphas_": "floats[1] | integers[1]",
+            "mse_path_": "floats[2]",
+        },
         "LinearRegression": {**_LINEAR, "rank_": "int", "singular_": "floats[1]"},
         "LogisticRegression": {**_LINEAR_CLASSES, "n_iter_": "integers[1]"},
         "LogisticRegressionCV": {
@@ -277,8 +282,8 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         "Ridge": {**_LINEAR, "n_iter_": "integers[1] | none", "solver_": "str"},
         "RidgeCV": {
             **_LINEAR,
-            "alpha_": "float",
-            "best_score_": "float",
+            "alpha_": "float | int | floats[1]",
+            "best_score_": "float | floats[1]",
             "cv_results_": "floats[2] | floats[3]",
         },
         "RidgeClassifier": {
@@ -288,7 +293,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         },
         "RidgeClassifierCV": {
             **_RIDGE_CLASSES,
-            "alpha_": "float",
+            "alpha_": "float | int",
             "alpha_per_target": "bool",
             "best_score_": "float",
             "cv_results_": "floats[3]",

@@ -194,8 +194,8 @@ def test_any_transformer_may_make_the_features():
 def test_bad_parameters_are_refused_and_nothing_is_fitted():
     X, y = table()
     for machine, match in [
-        (LargeScaleRidge(alpha=0.0), "alpha must be a positive"),
-        (LargeScaleSVC(C=-1), "C must be a positive"),
+        (LargeScaleRidge(alpha=0.0), "alpha must be a number from 1e-200"),
+        (LargeScaleSVC(C=-1), "C must be a number from 1e-200"),
         (LargeScaleSVC(loss="hinge"), "loss must be"),
         (LargeScaleLogisticRegression(max_iter=0), "max_iter must be"),
     ]:
