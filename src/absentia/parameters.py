@@ -165,7 +165,9 @@ def words(*allowed: str | None) -> Rule:
 FINITE = number_between(-np.inf, expected="a finite number")
 POSITIVE = number_between(0, expected="a positive number", open_ends=True)
 #: A penalty so large that no error is allowed, as scikit-learn's support vector machines take it.
-INFINITE = Rule(("infinity",), lambda value: isinstance(value, float) and value == np.inf)
+INFINITE = Rule(
+    ("infinity",), lambda value: isinstance(value, float | np.floating) and value == np.inf
+)
 NOT_NEGATIVE = number_between(0, expected="a number that is not negative")
 FRACTION = number_between(0, 1, expected="a number between 0 and 1", open_ends=True)
 SHARE = number_between(0, 1, expected="a number from 0 to 1")

@@ -100,7 +100,7 @@ def held_out_worth(
         else [f"x{j}" for j in range(rows.shape[1])]
     )
     prices = read_costs(costs, names)
-    held = _HeldOut.of(model, rows, targets, cv, max_rows, random_state)
+    held = _HeldOut.of(model, rows, targets, cv, int(max_rows), random_state)
     parts = held.forward(prices, max_columns), held.shuffled(random_state)
     return np.mean([part / max(part.max(), np.finfo(np.float64).tiny) for part in parts], axis=0)
 
