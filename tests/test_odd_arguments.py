@@ -48,7 +48,9 @@ def test_weights_beyond_all_floats_of_a_comparator_and_of_chunks():
 
 
 @pytest.mark.parametrize("what", ["costs", "worth"])
-@pytest.mark.parametrize("given", [HUGE, [HUGE] * 3, {"x0": HUGE}, ["a", 1, 2]])
+@pytest.mark.parametrize(
+    "given", [pytest.param(HUGE, id="huge"), [HUGE] * 3, {"x0": HUGE}, ["a", 1, 2]]
+)
 def test_costs_and_worths_are_finite_numbers(machine, what, given):
     with pytest.raises(ValueError, match=f"{what} must be finite numbers, one per column"):
         absentia.measure_next(machine, X[:3], **{what: given})
@@ -59,7 +61,7 @@ def test_costs_of_held_out_worth_are_finite_numbers(machine):
         absentia.held_out_worth(machine, X, y, costs=[HUGE] * 3)
 
 
-@pytest.mark.parametrize("budget", [HUGE, "much", np.nan, -1])
+@pytest.mark.parametrize("budget", [pytest.param(HUGE, id="huge"), "much", np.nan, -1])
 def test_a_budget_is_a_number(machine, budget):
     with pytest.raises(ValueError, match="budget must be a number of at least 0 or infinity"):
         absentia.measure_next(machine, X[:3], budget=budget)
