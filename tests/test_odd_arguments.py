@@ -83,8 +83,14 @@ def test_a_density_is_a_fitted_density(machine, density):
 def test_the_rows_of_held_out_worth_may_be_counted_by_any_integer(machine, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        found = absentia.held_out_worth(machine, X, y, max_rows=kind(30))
+        found = absentia.held_out_worth(machine, X, y, max_rows=kind(30), cv=kind(3))
     np.testing.assert_array_equal(found, absentia.held_out_worth(machine, X, y, max_rows=30))
+
+
+@pytest.mark.parametrize("max_rows", ["30", 30.5, 0, np.inf, None])
+def test_the_rows_of_held_out_worth_are_a_number(machine, max_rows):
+    with pytest.raises(ValueError, match="max_rows must be an integer"):
+        absentia.held_out_worth(machine, X, y, max_rows=max_rows)
 
 
 @pytest.mark.parametrize("coverage", [1e-9, 1e-16, 1e-20, 5e-324])
