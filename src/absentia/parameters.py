@@ -168,7 +168,9 @@ POSITIVE = number_between(0, expected="a positive number", open_ends=True)
 #: A penalty whose products with sums over rows are numbers.
 PENALTY = number_between(1e-200, 1e200, expected="a number from 1e-200 to 1e200")
 #: A penalty so large that no error is allowed, as scikit-learn's support vector machines take it.
-INFINITE = Rule(("infinity",), lambda value: isinstance(value, float) and value == np.inf)
+INFINITE = Rule(
+    ("infinity",), lambda value: isinstance(value, float | np.floating) and value == np.inf
+)
 NOT_NEGATIVE = number_between(0, expected="a number that is not negative")
 FRACTION = number_between(0, 1, expected="a number between 0 and 1", open_ends=True)
 SHARE = number_between(0, 1, expected="a number from 0 to 1")

@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
+from absentia.tables.row_weights import huge_weights_refused
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
 
@@ -124,7 +125,8 @@ class _KarmaMachine(BaseEstimator):
         table = rows.array.copy()
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, table, dtype=np.float64)
+            with huge_weights_refused():
+                weights = _check_sample_weight(sample_weight, table, dtype=np.float64)
             check_consistent_length(table, y)
             # Rows without weight leave here: beside a precomputed kernel, scikit-learn's solver
             # renumbers the remaining rows and takes wrong columns when it predicts.

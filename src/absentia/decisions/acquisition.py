@@ -15,7 +15,16 @@ from absentia.decisions.expected_gains import Gains, gains_of_one, gains_of_two,
 from absentia.decisions.gains_from_draws import gains_from_draws
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
 from absentia.densities.unknowns import Unknowns
-from absentia.parameters import FINITE, MOST_DRAWS, SHARE, count_from
+from absentia.parameters import (
+    FINITE,
+    INFINITE,
+    MOST_DRAWS,
+    SHARE,
+    count_from,
+    number_between,
+    numbers,
+    shown,
+)
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
 if TYPE_CHECKING:
@@ -28,6 +37,7 @@ __all__ = ["Costs", "Lookahead", "LossName", "Measurements", "measure_next", "re
 Costs = Mapping[str, float] | ArrayLike | None
 LossName = Literal["log", "brier", "variance", "width", "size"]
 Lookahead = Literal[1, 2, "auto"]
+_BUDGET = number_between(0, expected="a number of at least 0") | INFINITE
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +241,14 @@ def measure_next(
     >>> measure_next(machine, row, costs=[20.0, 1.0], budget=0.5).best
     ['stop']
     """
-    density = getattr(density, "estimator", density) or find_density(model)
+    density = getattr(density, "estimator", density)
+    if density is None:
+        density = find_density(model)
+    elif isinstance(density, type) or not hasattr(density, "condition"):
+        raise TypeError(
+            "density must be a fitted density such as GaussianDensity().fit(X_train), found "
+            f"{shown(density)}."
+        )
     rows, unknowns = read_rows(model, X, density)
     questions = Questions.to(model, X, rows, loss)
     names = tuple(column.name for column in unknowns.columns)
@@ -244,8 +261,7 @@ def measure_next(
     table = rows if isinstance(rows, Table) else rows.table
     candidates = unknowns.missing(table.array) & _wanted(among, names)
     if budget is not None:
-        if not budget >= 0:
-            raise ValueError(f"budget must be a number of at least 0, found {budget!r}.")
+        _BUDGET.check("budget", budget)
         candidates &= prices <= budget
     # Rows that are alike, such as those of which nothing is known, are tried once.
     first, which = _distinct(table, unknowns)
@@ -307,9 +323,8 @@ def read_costs(
                 f"{what} name the column {unknown[0]!r}, which the table does not have; its "
                 f"columns are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
             )
-        values = np.array([given.get(name, missing) for name in names], dtype=np.float64)
-    else:
-        values = np.array(costs, dtype=np.float64)
+        costs = [given.get(name, missing) for name in names]
+    values = np.array(numbers(what, costs, "finite numbers, one per column"))
     if values.shape != (len(names),):
         raise ValueError(
             f"{what} must be one number per column, {len(names)} of them, or a dict from column "

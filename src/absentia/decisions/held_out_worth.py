@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.decisions.acquisition import Costs, read_costs
 from absentia.decisions.column_worth import check_probabilities, column_worth, row_losses
-from absentia.parameters import require
+from absentia.parameters import count_from, require
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
 from absentia.tables.plan.frames import as_frame, without_cells
 from absentia.tables.reading import is_frame
@@ -100,7 +101,8 @@ def held_out_worth(
         else [f"x{j}" for j in range(rows.shape[1])]
     )
     prices = read_costs(costs, names)
-    held = _HeldOut.of(model, rows, targets, cv, max_rows, random_state)
+    count_from(1, sys.maxsize).check("max_rows", max_rows)
+    held = _HeldOut.of(model, rows, targets, cv, int(max_rows), random_state)
     parts = held.forward(prices, max_columns), held.shuffled(random_state)
     return np.mean([part / max(part.max(), np.finfo(np.float64).tiny) for part in parts], axis=0)
 
@@ -143,7 +145,7 @@ class _HeldOut:
         folds = splitter(cv, shuffle=True, random_state=random_state)
         parts = []
         for train, test in folds.split(np.zeros((len(y), 1)), y):
-            test = test[: -(-max_rows // cv)]
+            test = test[: -(-max_rows // int(cv))]
             some = _take(rows, test)
             fitted = _refitted(model, _take(rows, train), y[train])
             parts.append((fitted, some, y[test], _observed(some)))

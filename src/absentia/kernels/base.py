@@ -21,7 +21,7 @@ from absentia.kernels.by_parameters import EqualByParameters, shown_parameter
 from absentia.parameters import NOT_NEGATIVE, Rule, declared, require, shown, words
 from absentia.tables import FloatArray
 
-__all__ = ["DIAGONAL", "Diagonal", "Kernel", "Product", "Scaled", "Sum"]
+__all__ = ["DIAGONAL", "Diagonal", "Kernel", "Product", "Scaled", "Sum", "check_compared"]
 
 Diagonal = Literal["independent", "same"]
 #: What the diagonal of a Gram matrix compares.
@@ -91,10 +91,7 @@ class Kernel(EqualByParameters, ABC):
         -------
         ndarray of shape (n, m), or (n, n)
         """
-        _check_beliefs(P, "P")
-        if Q is not None:
-            _check_beliefs(Q, "Q")
-            _check_same_columns(P, Q)
+        check_compared(P, Q)
         self._check_categories(P)
         return self._resolved_for(P, Q)._gram(P, Q, n_jobs)
 
@@ -351,6 +348,14 @@ def with_params(kernel: _Kernel, **params: object) -> _Kernel:
     copy: _Kernel = clone(kernel)
     copy.set_params(**params)
     return copy
+
+
+def check_compared(P: Beliefs, Q: Beliefs | None) -> None:
+    """Raise unless ``P``, and ``Q`` where there is one, are beliefs about the same columns."""
+    _check_beliefs(P, "P")
+    if Q is not None:
+        _check_beliefs(Q, "Q")
+        _check_same_columns(P, Q)
 
 
 def _check_beliefs(value: object, name: str) -> None:

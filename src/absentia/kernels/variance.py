@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.base import DIAGONAL, Diagonal, Kernel, with_params
+from absentia.kernels.base import DIAGONAL, Diagonal, Kernel, check_compared, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -79,6 +79,7 @@ def kernel_variance(
            [0.5, 8.5, 0. ],
            [0. , 0. , 0. ]])
     """
+    check_compared(P, Q)
     P.require_numbers("kernel_variance")
     resolved = _supported(kernel)._resolved_for(P, Q)
     DIAGONAL.check("diagonal", diagonal)
@@ -113,6 +114,7 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
     >>> kernel_variance_diag(ExpectedLinear(), P, diagonal="independent")
     array([0.  , 4.25, 0.  ])
     """
+    check_compared(P, None)
     P.require_numbers("kernel_variance_diag")
     resolved = _supported(kernel)._resolved_for(P, None)
     DIAGONAL.check("diagonal", diagonal)

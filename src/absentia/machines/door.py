@@ -28,7 +28,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.tables import FloatArray, MemoryRows, TableLike, WordsAs, open_memory, plan_of
-from absentia.tables.row_weights import check_largest_weight
+from absentia.tables.row_weights import check_largest_weight, huge_weights_refused
 
 __all__ = ["MachineDoor"]
 
@@ -122,13 +122,14 @@ class MachineDoor(ChoosesKernel):
         factors = compute_sample_weight(of_classes, y) if isinstance(of_classes, dict) else None
         if sample_weight is None and (factors is None or factors.all()):
             return None
-        weights: FloatArray = (
-            np.ones(n_samples)
-            if sample_weight is None
-            else check_array(
-                sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        with huge_weights_refused():
+            weights: FloatArray = (
+                np.ones(n_samples)
+                if sample_weight is None
+                else check_array(
+                    sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+                )
             )
-        )
         if weights.shape != (n_samples,):
             raise ValueError(
                 f"sample_weight must have shape ({n_samples},), one weight per row of X, found "

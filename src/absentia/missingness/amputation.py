@@ -13,7 +13,7 @@ would converge to, without the search.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from absentia.missingness.complete_table import CompleteTable
-from absentia.parameters import FINITE, SHARE, RandomState
+from absentia.parameters import FINITE, SHARE, RandomState, shown
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, column_names
 
 if TYPE_CHECKING:
@@ -340,6 +340,11 @@ def _positions(groups: Sequence[Sequence[Hashable]], names: list[str]) -> list[I
     position_of = {name: j for j, name in enumerate(names)}
     views_by_position: list[IntArray] = []
     seen: set[int] = set()
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise ValueError(
+            f"groups must be a list of lists of columns, found {shown(groups)}; for example "
+            "groups=[[0, 1], [2, 3]]."
+        )
     for group in groups:
         if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray) or not len(group):
             raise ValueError(

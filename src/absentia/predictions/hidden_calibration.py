@@ -52,7 +52,8 @@ def rank_of_quantile(coverage: float, n: int) -> int:
     >>> rank_of_quantile(0.9, 9), rank_of_quantile(0.9, 8)
     (9, 9)
     """
-    return int(np.ceil(coverage * (n + 1) - 1e-9))
+    # The room for rounding leaves nothing of a coverage near zero.
+    return max(1, int(np.ceil(coverage * (n + 1) - 1e-9)))
 
 
 @dataclass(frozen=True, eq=False)

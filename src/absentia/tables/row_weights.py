@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
 from absentia.tables.reading import FloatArray
 
-__all__ = ["check_largest_weight", "row_weights"]
+__all__ = ["check_largest_weight", "huge_weights_refused", "row_weights"]
 
 #: Weights are summed and multiplied by squares, penalties and each other.
 _LARGEST_WEIGHT = 1e100
@@ -25,9 +28,10 @@ def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray |
     """
     if sample_weight is None:
         return None
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, np.empty((n_samples, 1)), dtype=np.float64, ensure_non_negative=True
-    )
+    with huge_weights_refused():
+        weights: FloatArray = _check_sample_weight(
+            sample_weight, np.empty((n_samples, 1)), dtype=np.float64, ensure_non_negative=True
+        )
     check_largest_weight(weights)
     return weights
 
@@ -39,3 +43,15 @@ def check_largest_weight(weights: FloatArray) -> None:
             f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found {weights.max():.6g} in row "
             f"{int(weights.argmax())}. Divide all weights by one number."
         )
+
+
+@contextmanager
+def huge_weights_refused() -> Iterator[None]:
+    """Raise ValueError where weights become floats and an integer is beyond all of them."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueError(
+            f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found an integer that is beyond "
+            "the largest float. Divide all weights by one number."
+        ) from None

@@ -19,7 +19,7 @@ TEXT = "größe;y\n1,5;ja\n;nein\n"
     "encoding",
     ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"],
 )
-@pytest.mark.parametrize("first", ["", "sep=;\n", '"sep=;"\r\n', "SEP=; \n"])
+@pytest.mark.parametrize("first", ["", "sep=;\n", '"sep=;"\r\n', "SEP=; \n", "sep=;\r"])
 def test_encodings_and_the_line_of_excel(encoding, first):
     frame = read_delimited((first + TEXT).encode(encoding), "t.csv")
     assert list(frame.columns) == ["größe", "y"]
@@ -35,6 +35,31 @@ def test_a_byte_order_mark_of_big_endian():
 def test_separators_inside_quotes_do_not_count():
     frame = read_delimited(b'"a, b, c";y\n1;2\n', "t.csv")
     assert list(frame.columns) == ["a, b, c", "y"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        # As many commas as semicolons in the header.
+        (["size (m, net);mass (kg, wet);y", "1,5;2,5;0", "2,5;,5;1"], 3),
+        (["size, m;mass, kg;y", "1.5;2.5;0", "2.5;0.5;1"], 3),
+        (["size, m;mass, kg;y", "1,5;2,5;0", "2,5;0,5;1"], 3),
+        (["size (a; b),mass (c; d),y", "1.5,2.5,0", "2.5,0.5,1"], 3),
+        (["size; m,mass; kg,y", "1.5,2.5,0", "2.5,0.5,1"], 3),
+        (["a|b,y", '"1,5",0', '"2,5",1'], 2),
+    ],
+)
+def test_a_tie_of_separators_is_decided_by_what_fits(lines, names, end):
+    frame = read_delimited(end.join(lines).encode(), "t.csv")
+    assert frame.shape == (2, names)
+    assert frame.columns[-1] == "y"
+    assert frame["y"].tolist() == [0, 1]
+
+
+def test_one_column_has_no_separator():
+    frame = read_delimited(b"a\n1;5\n2;5\n", "t.csv")
+    assert frame.to_dict("list") == {"a": ["1;5", "2;5"]}
 
 
 def test_lines_may_end_as_they_did_on_old_macintoshes():
@@ -153,6 +178,25 @@ def test_a_missing_value_beside_numbers_of_twenty_digits_is_missing(missing):
     codes = read_delimited(text.encode(), "codes.csv")["code"]
     assert codes.isna().tolist() == [False, True, False]
     assert codes.dropna().astype(str).tolist() == ["10000000000000000001", "10000000000000000002"]
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "?"])
+def test_targets_of_twenty_digits_may_be_missing(missing, tmp_path):
+    codes = ["10000000000000000001", "10000000000000000002", missing]
+    rows = "".join(f"{k},{codes[k % 3]}\n" for k in range(30))
+    (tmp_path / "mine.csv").write_text("a,target\n" + rows)
+    with pytest.raises(ValueError, match="10 rows without a target"):
+        datasets.load("mine", tmp_path)
+
+
+@pytest.mark.parametrize("code", ["9007199254740993", "10000000000000000001"])
+def test_separators_at_the_end_beside_long_codes_give_no_warning(code):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frame = read_delimited(f"a,b\n{code},1,,\n,2,,\n".encode(), "t.csv")
+    assert str(frame["a"][0]) == code
+    assert frame["a"].isna().tolist() == [False, True]
+    assert frame["b"].tolist() == [1, 2]
 
 
 def test_the_words_for_missing_values_are_those_of_pandas():

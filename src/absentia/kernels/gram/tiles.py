@@ -8,7 +8,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import n_threads, run_single_threaded_blas
-from absentia.kernels.base import Kernel
+from absentia.kernels.base import Kernel, check_compared
 from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray
@@ -68,6 +68,7 @@ def gram_blocks(
     COUNT.check("block_rows", block_rows)
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a Kernel such as GenRBF(), found {kernel!r}.")
+    check_compared(P, Q)
     resolved = kernel._resolved_for(P, Q)
     return _stream(resolved, P, Q, int(block_rows), n_jobs)
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["cells_as_written", "column_names", "note_repeated", "read_csv", "read_delimited"]
 
-_SEPARATORS = ",;\t|"
+#: The comma last: where everything is equal it is more likely a decimal mark, or part of a name.
+_SEPARATORS = ";\t|,"
+#: Lines that are looked at where the header has as many of one separator as of another.
+_FIRST_LINES = 20
 #: UTF-32 before UTF-16: the mark of the one begins with that of the other.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -36,7 +39,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 #: The line that Excel reads first, and writes nowhere.
-_EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*\r?\n', re.IGNORECASE)
+_EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 #: What pandas takes for a missing value, and the question mark of old data sets.
 _MISSING = (
@@ -58,7 +61,7 @@ def read_delimited(
     content : bytes
         UTF-8, UTF-16 or UTF-32 with a byte order mark, UTF-8 or Latin-1 without. A first line
         ``sep=;``, as Excel reads it, names the separator; otherwise it is the commonest of comma,
-        semicolon, tab and bar in the header.
+        semicolon, tab and bar in the header (in a tie the one that fits the lines below).
     source : str
         What to call it in messages.
     note : callable
@@ -108,7 +111,7 @@ def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.
     import pandas as pd
 
     text, separator = _text_of(content, source)
-    with warnings.catch_warnings():
+    with _recording, warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
         cells = pd.read_csv(
             io.StringIO(text),
@@ -130,9 +133,25 @@ def _text_of(content: bytes, source: str) -> tuple[str, str]:
     named = _EXCEL_LINE.match(text)
     if named:
         text = text[named.end() :]
-    header = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
-    bare = re.sub(r'"[^"]*"', "", header)
-    return text, (named and named[1]) or max(_SEPARATORS, key=bare.count)
+    return text, (named and named[1]) or _separator_of(text)
+
+
+def _separator_of(text: str) -> str:
+    """Return the commonest separator of the header.
+
+    Of several that are as common, it is the one that the most lines below have as often, and then
+    the one that comes more often outside of parentheses.
+    """
+    lines = re.split(r"[\r\n]+", text.lstrip(), maxsplit=_FIRST_LINES)[:_FIRST_LINES]
+    header, *rows = (re.sub(r'"[^"]*"', "", line) for line in lines)
+    names = re.sub(r"\([^()]*\)", "", header)
+
+    def rank(separator: str) -> tuple[int, int, int]:
+        n = header.count(separator)
+        return n, sum(row.count(separator) == n for row in rows), names.count(separator)
+
+    best = max(_SEPARATORS, key=rank)
+    return best if best in header else ","
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
@@ -231,7 +250,9 @@ def _with_exact_integers(
         return frame
     if isinstance(file, io.StringIO):
         file.seek(0)
-    written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
+    with _recording, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
+        written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
     for name in rounded:
         if name in texts:
             frame[name] = written[name]

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.tables.reading import FloatArray, TableLike, as_table
+from absentia.tables.row_weights import huge_weights_refused
 from absentia.tables.rows import Rows
 from absentia.tables.table import Table
 
@@ -71,12 +72,9 @@ class Chunk:
                     f"Chunk {number} has {len(table)} rows of X but {len(values)} of {name}: the "
                     "chunks of both must be cut at the same rows."
                 )
-        return cls(
-            table,
-            None if y is None else np.asarray(y),
-            None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
-            number,
-        )
+        with huge_weights_refused():
+            weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return cls(table, None if y is None else np.asarray(y), weights, number)
 
     def slices(self, n_rows: int) -> Iterator[Chunk]:
         """Cut the chunk into smaller ones, for work that needs much memory per row."""
