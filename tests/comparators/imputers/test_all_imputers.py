@@ -221,3 +221,18 @@ def test_one_origin_for_all_columns_or_none(mean):
         for shift in (0.0, mean)
     ]
     assert errors[1] < 1.1 * errors[0]
+
+
+@pytest.mark.parametrize("make", [IncompleteCaseKNNImputer, KMeansImputer])
+def test_a_gross_value_in_a_far_column_leaves_the_neighbours(make):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 3)) @ [[1.0, 0.8, 0.0], [0.0, 0.6, 0.5], [0.0, 0.0, 0.9]]
+    X = np.round(X * 64) / 64
+    holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    missing = np.isnan(holes[:, 1])
+    errors = []
+    for mean in (0.0, 1e9):
+        table = holes + mean
+        table[0, 2] = 1e12
+        errors.append(make().fit_transform(table)[missing, 1] - mean - X[missing, 1])
+    np.testing.assert_allclose(*(np.sqrt(np.mean(e**2)) for e in errors), rtol=0.02)

@@ -43,8 +43,8 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     observed_columns_ : ndarray of bool, shape (n_features_in_,)
         Which columns have a value in at least one training row.
     origin_ : ndarray
-        A round number near the mean of each of those, within four deviations, where one of them is
-        more than a thousand standard deviations from zero; else zero.
+        A round number near the median of each of those, where one of them is more than a thousand
+        deviations from zero; else zero.
     """
 
     observed_columns_: np.ndarray
@@ -88,11 +88,15 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
             return np.zeros(table.shape[1])
         scaling = Scaling.of(table)
         scaling.check_units(names)
-        # What is constant has no scale of its own: it is compared with the columns beside it.
+        # Medians, which one gross value does not move. What is constant has no scale of its own: it
+        # is compared with the columns beside it.
         scales = np.where(is_constant(table), scaling.scales.max(), scaling.scales)
-        far = np.abs(scaling.centres) > self._far * scales
+        centres = np.nanmedian(table, axis=0)
+        spreads = np.nanmedian(np.abs(table - centres), axis=0)
+        spreads = np.where(spreads > 0, np.minimum(1.5 * spreads, scales), scales)
+        far = np.abs(centres) > self._far * spreads
         # All or none: methods that compare columns must not see the distance of their origins.
-        return round_near(scaling.centres, scales) if far.any() else np.zeros(table.shape[1])
+        return round_near(centres, spreads) if far.any() else np.zeros(table.shape[1])
 
     def transform(self, X: TableLike) -> FloatArray:
         """Return the rows with every missing value imputed; what was observed stays as it is.
