@@ -235,4 +235,5 @@ def test_a_gross_value_in_a_far_column_leaves_the_neighbours(make):
         table = holes + mean
         table[0, 2] = 1e12
         errors.append(make().fit_transform(table)[missing, 1] - mean - X[missing, 1])
-    np.testing.assert_allclose(*(np.sqrt(np.mean(e**2)) for e in errors), rtol=0.02)
+    near, far = (np.sqrt(np.mean(e**2)) for e in errors)
+    assert far < 1.15 * near  # clusters start elsewhere; by the mean it was 1.5 to 1.9 times
