@@ -236,11 +236,13 @@ class SupportVectorRegressor(
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         y = super()._check_targets(y, n_samples)
-        if np.abs(y).max(initial=0.0) > _LARGEST_TARGET:
+        largest = float(np.abs(y).max(initial=0.0))
+        if largest > _LARGEST_TARGET or 0 < largest < 1 / _LARGEST_TARGET:
             row = int(np.abs(y).argmax())
             raise ValueError(
-                f"y holds {y[row]:.6g} in row {row}, but the solver squares targets, which is "
-                f"possible up to {_LARGEST_TARGET:g}. Measure them in another unit."
+                f"y holds {y[row]:.6g} in row {row} (its largest), but the solver squares targets, "
+                f"which is possible from {1 / _LARGEST_TARGET:g} to {_LARGEST_TARGET:g}. Measure "
+                "them in another unit."
             )
         return y
 
