@@ -30,15 +30,17 @@ def test_one_gamma_per_column_is_a_diagonal_metric(make, family):
     np.testing.assert_allclose(make([0.4] * 3)(P), make(0.4)(P), rtol=1e-10)
 
 
-def test_the_polynomial_kernel_weighs_columns():
+@pytest.mark.parametrize("mean", [0.0, 50.0])
+def test_the_polynomial_kernel_weighs_columns(mean):
     P = example("mixture")
+    P = P.transform(np.eye(P.n_features), np.full(P.n_features, mean))
     scaled = P.transform(np.diag(np.sqrt(GAMMAS)))
     for degree in (2, 3):
-        np.testing.assert_allclose(
-            ExpectedPolynomial(degree, gamma=GAMMAS)(P),
-            ExpectedPolynomial(degree, gamma=1.0)(scaled),
-            rtol=1e-10,
-        )
+        expected = ExpectedPolynomial(degree, gamma=1.0)(scaled)
+        ExpectedRBF(GAMMAS)(P[:2], P)  # which keeps rows in its own units
+        kernel = ExpectedPolynomial(degree, gamma=GAMMAS)
+        np.testing.assert_allclose(kernel(P), expected, rtol=1e-10)
+        np.testing.assert_allclose(kernel(P[:3], P), expected[:3], rtol=1e-10)
 
 
 def test_variances_know_it_too():

@@ -122,7 +122,8 @@ class ExpectedPolynomial(Kernel):
     ) -> tuple[Beliefs, Beliefs | None, ExpectedPolynomial]:
         """Measure columns in units in which gamma is of order one, so that no power overflows."""
         smoothing = Smoothing.of(self.gamma, "euclidean", P.n_features)
-        P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e45)  # to the power of six
+        # To the power of six, and of inner products.
+        P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e45, of_differences=False)
         return P, Q, with_params(self, gamma=float(smoothing.gamma))
 
     def _parts(

@@ -172,14 +172,19 @@ def _is_conditioned(beliefs: Beliefs) -> bool:
 
 
 def in_kernel_units(
-    P: Beliefs, Q: Beliefs | None, smoothing: Smoothing, farthest: float = 1e140
+    P: Beliefs,
+    Q: Beliefs | None,
+    smoothing: Smoothing,
+    farthest: float = 1e140,
+    *,
+    of_differences: bool = True,
 ) -> tuple[Beliefs, Beliefs | None, Smoothing]:
     """Measure columns in units of the kernel's width, where their own are far from it.
 
-    Units that are no powers of two round, so that columns are counted from :func:`origin_of`: only
-    differences of rows matter where each column has a width. Refuses what is farther than
-    ``farthest`` widths from zero, or spreads as far; by default the square of that, summed over
-    columns, is still a number.
+    Units that are no powers of two round, so that columns are counted from :func:`origin_of`, for
+    kernels ``of_differences`` of rows (that of inner products has its zero). Refuses what is
+    farther than ``farthest`` widths from zero, or spreads as far; by default the square of that,
+    summed over columns, is still a number.
     """
     units = smoothing.units
     if units is not None:
@@ -187,11 +192,12 @@ def in_kernel_units(
         means = others.whole.means[:, 0]
         origin = (
             kept_for(others, smoothing, "origin", lambda: origin_of(means))
-            if smoothing.by_column
+            if smoothing.by_column and of_differences
             else 0.0
         )
         if Q is not None:
-            Q = kept_for(others, smoothing, "units", lambda: others.in_units(units, origin))
+            what = "units", of_differences
+            Q = kept_for(others, smoothing, what, lambda: others.in_units(units, origin))
         P, smoothing = P.in_units(units, origin), smoothing.in_units(units)
     for side in (P,) if Q is None else (P, Q):
         kept_for(side, smoothing, ("reach", farthest), partial(_check_reach, side, farthest))
