@@ -34,7 +34,7 @@ _SAMPLE = 512
 
 def centre_of(means: FloatArray) -> FloatArray:
     """Return the median of some of the rows: among the rows, wherever outliers are."""
-    centre: FloatArray = np.median(means[:: max(1, len(means) // _SAMPLE)], axis=0)
+    centre: FloatArray = np.median(_some(means), axis=0)
     return centre
 
 
@@ -44,12 +44,15 @@ def origin_of(means: FloatArray) -> FloatArray:
     ``(x - origin) / units`` keeps the digits in which rows differ, which ``x / units`` rounds where
     the column is far from zero. Zero for most columns.
     """
-    sample = means[:: max(1, len(means) // _SAMPLE)]
-    if not len(sample):
+    if not len(means):
         return np.zeros(means.shape[1])
-    centre = np.median(sample, axis=0)
+    centre = centre_of(means)
     # Half of the rows are within this distance, wherever the others are.
-    return round_near(centre, np.median(np.abs(sample - centre), axis=0))
+    return round_near(centre, np.median(np.abs(_some(means) - centre), axis=0))
+
+
+def _some(means: FloatArray) -> FloatArray:
+    return means[:: max(1, len(means) // _SAMPLE)]
 
 
 def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:

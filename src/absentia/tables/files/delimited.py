@@ -19,6 +19,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from absentia.engine.forking import hold_during_forks
+from absentia.hidden_warnings import hidden_warnings
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -79,19 +80,13 @@ def read_delimited(
     >>> read_delimited("sep=;\\na;b\\n1;2,5\\n".encode("utf-16"), "my.csv").to_dict("list")
     {'a': [1], 'b': ['2,5']}
     """
-    import pandas as pd
-
     text, separator = _text_of(content, source)
     frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
     if not len(frame):
         raise ValueError(f"{source} has a header and no rows.")
     if not frame.shape[1]:
         raise ValueError(f"{source} has separators only: no name, and no value.")
-    how: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "index_col": False}
-    header = pd.read_csv(
-        io.StringIO(text), header=None, nrows=1, dtype=str, keep_default_na=False, **how
-    )
-    note_repeated(header.iloc[0], frame, note)
+    note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
     frame.columns = column_names(frame)
     return frame
 
@@ -111,18 +106,18 @@ def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.
     import pandas as pd
 
     text, separator = _text_of(content, source)
-    with _recording, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
-        cells = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            index_col=False,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-        )
+    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
+        cells = _cells(text, separator)
     cells.columns = column_names(cells)
     return cells[list(columns)]
+
+
+def _cells(text: str, separator: str, **how: Any) -> pd.DataFrame:
+    """Return a delimited text with the text of each cell."""
+    import pandas as pd
+
+    how |= {"sep": separator, "skipinitialspace": True, "index_col": False}
+    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, **how)
 
 
 def _text_of(content: bytes, source: str) -> tuple[str, str]:
@@ -250,8 +245,7 @@ def _with_exact_integers(
         return frame
     if isinstance(file, io.StringIO):
         file.seek(0)
-    with _recording, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # separators at the end
+    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
         written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
     for name in rounded:
         if name in texts:
