@@ -13,6 +13,7 @@ from pathlib import Path
 if n_workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // n_workers)))
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -36,6 +37,15 @@ def data_folder() -> Path | None:
     named = os.environ.get("ABSENTIA_DATA")
     folder = Path(named) if named else PROJECT.parent / "shared" / "data"
     return folder if folder.is_dir() else None
+
+
+@pytest.fixture(autouse=True)
+def same_draws() -> None:
+    """Start each test from one state of NumPy's own generator, which ``random_state=None`` uses.
+
+    A test that forgets its seed fails every time, or never.
+    """
+    np.random.seed(0)
 
 
 @pytest.fixture(scope="module", params=["by size", "compiled"])

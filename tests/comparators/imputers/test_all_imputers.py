@@ -1,5 +1,7 @@
 """What all imputers share, and what defines each of the simple ones."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -223,7 +225,7 @@ def test_one_origin_for_all_columns_or_none(mean):
     assert errors[1] < 1.1 * errors[0]
 
 
-@pytest.mark.parametrize("make", [IncompleteCaseKNNImputer, KMeansImputer])
+@pytest.mark.parametrize("make", [IncompleteCaseKNNImputer, partial(KMeansImputer, random_state=0)])
 def test_a_gross_value_in_a_far_column_leaves_the_neighbours(make):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 3)) @ [[1.0, 0.8, 0.0], [0.0, 0.6, 0.5], [0.0, 0.0, 0.9]]
@@ -236,4 +238,4 @@ def test_a_gross_value_in_a_far_column_leaves_the_neighbours(make):
         table[0, 2] = 1e12
         errors.append(make().fit_transform(table)[missing, 1] - mean - X[missing, 1])
     near, far = (np.sqrt(np.mean(e**2)) for e in errors)
-    assert far < 1.15 * near  # clusters start elsewhere; by the mean it was 1.5 to 1.9 times
+    assert far < 1.01 * near  # counted from the mean it was 1.5 to 1.9 times
