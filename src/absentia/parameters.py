@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral, Real
@@ -43,6 +43,7 @@ __all__ = [
     "RandomState",
     "Rule",
     "check_parameters",
+    "bounds_of",
     "count_from",
     "declared",
     "finite",
@@ -238,6 +239,12 @@ def _is_bounds(value: Any) -> bool:
 
 
 BOUNDS = Rule(("two positive numbers, the smaller one first",), _is_bounds)
+
+
+def bounds_of(value: Iterable[Any]) -> tuple[float, float]:
+    """Return two bounds as floats: a ratio of those in half precision may have no number there."""
+    low, high = value
+    return float(low), float(high)
 
 
 def _is_n_jobs(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,8 +122,10 @@ def test_a_quantity_is_learned_in_its_own_units(tmp_path, capsys):
     table.loc[::7, "b"] = None
     table.to_csv(tmp_path / "t.csv", index=False, sep=";")
     model = str(tmp_path / "m")
-    command = ["train", str(tmp_path / "t.csv"), "-t", "price", "-o", model, "--quiet"]
+    command = ["train", str(tmp_path / "t.csv"), "-t", "price", "-o", model]
     assert main([*command, "--method", "genrbf"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"cross-validated R² 0\.\d+ \(the best of \d+ settings, so slightly too", said)
     assert main(["predict", model, str(tmp_path / "t.csv")]) == 0
     predicted = pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"]
     assert np.corrcoef(predicted, table["price"])[0, 1] > 0.95

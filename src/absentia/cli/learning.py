@@ -156,16 +156,19 @@ def training_summary(machine: BaseEstimator, table: LearningTable) -> tuple[str,
     measure = "accuracy" if table.task == "classification" else "R²"
     baseline, answer = table.baseline()
     if hasattr(machine, "members_"):
-        score, error = machine.score_, f" ± {machine.score_error_:.3f}"
+        score, error, best_of = machine.score_, f" ± {machine.score_error_:.3f}", ""
         lines = ["Members, with weights by how much more a row misses than the rows of this file:"]
         lines += [f"  {line}" for line in str(machine.members_).splitlines()]
     else:
         score, error = machine.best_score_, ""
+        n_settings = len(machine.cv_results_["params"])
+        best_of = f"the best of {n_settings} settings, so slightly too high; "
         chosen = (f"{name}={_short(value)}" for name, value in machine.best_params_.items())
         lines = [f"Chosen by cross-validation: {', '.join(chosen)}."]
     worse = "; it has learned nothing" if score <= baseline else ""
     return (
-        f"cross-validated {measure} {score:.3f}{error} ({answer} would have {baseline:.3f}{worse})",
+        f"cross-validated {measure} {score:.3f}{error} "
+        f"({best_of}{answer} would have {baseline:.3f}{worse})",
         lines,
     )
 

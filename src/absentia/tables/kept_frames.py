@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.tables.kept_cells import (
+    SPELLINGS,
+    key_of,
+    kind_of,
+    marker_of,
+    missing_markers,
+    read,
+    written,
+)
 from absentia.tables.reading import BoolArray, IntArray
 from absentia.tables.stored import Stored
 
@@ -190,7 +197,7 @@ class KeptObjects(KeptColumn):
     codes : ndarray of int
         Which of the different objects each row has; negative for the markers of missing values.
     kinds : tuple of str
-        The kinds of the parts, see ``_SPELLINGS``; ``"other"`` for what is kept as it is.
+        The kinds of the parts, see ``kept_cells.SPELLINGS``; ``"other"`` for what is kept as it is.
     parts : tuple of ndarray
         The different objects in the order of their codes: text, or objects.
     """
@@ -209,11 +216,11 @@ class KeptObjects(KeptColumn):
             raise ValueError("KeptObjects must have one kind per part.")
         for kind, part in zip(self.kinds, self.parts, strict=True):
             wanted = "O" if kind == "other" else "U"
-            if kind not in (*_SPELLINGS, "other") or getattr(part, "ndim", 0) != 1:
+            if kind not in (*SPELLINGS, "other") or getattr(part, "ndim", 0) != 1:
                 raise ValueError(f"KeptObjects of the kind {kind!r}.")
             if part.dtype.kind != wanted:
                 raise ValueError(f"KeptObjects of {part.dtype} for {kind}.")
-        _require_codes(self.codes, -len(_markers()), sum(map(len, self.parts)))
+        _require_codes(self.codes, -len(missing_markers()), sum(map(len, self.parts)))
 
     @classmethod
     def of(cls, column: pd.Series) -> KeptObjects:
@@ -227,17 +234,19 @@ class KeptObjects(KeptColumn):
         found: dict[str, dict[Any, tuple[int, Any]]] = {}
         kinds = []
         for row, cell in enumerate(cells):
-            codes[row] = marker = _marker(cell)
-            kind = "" if marker < 0 else _kind(cell)
+            codes[row] = marker = marker_of(cell)
+            kind = "" if marker < 0 else kind_of(cell)
             kinds.append(kind)
             if kind:
                 known = found.setdefault(kind, {})
-                codes[row] = known.setdefault(_key(cell), (len(known), cell))[0]
+                codes[row] = known.setdefault(key_of(cell), (len(known), cell))[0]
         start = 0
         for kind, known in found.items():
             codes[[own == kind for own in kinds]] += start
             start += len(known)
-        parts = [_part(kind, [cell for _, cell in known.values()]) for kind, known in found.items()]
+        parts = [
+            written(kind, [cell for _, cell in known.values()]) for kind, known in found.items()
+        ]
         return cls(dtype, codes, tuple(found), tuple(parts))
 
     def __len__(self) -> int:
@@ -251,11 +260,10 @@ class KeptObjects(KeptColumn):
 
     def cells(self) -> np.ndarray:
         """Return the objects, shape (n_rows,)."""
-        markers = _markers()
+        markers = missing_markers()
         cells: list[Any] = []
         for kind, part in zip(self.kinds, self.parts, strict=True):
-            read = _SPELLINGS[kind][2] if kind in _SPELLINGS else _as_it_is
-            cells += [read(cell) for cell in part.tolist()]
+            cells += read(kind, part)
         # Negative codes count from the end, where the markers stand.
         known = np.empty(len(cells) + len(markers), dtype=object)
         for at, cell in enumerate([*cells, *reversed(markers)]):
@@ -320,98 +328,3 @@ def _require_codes(codes: object, lowest: int, size: int) -> None:
         raise ValueError("Codes of a kept column must be whole numbers in one dimension.")
     if codes.size and not lowest <= codes.min() <= codes.max() < size:
         raise ValueError(f"Codes of a kept column must lie between {lowest} and {size - 1}.")
-
-
-def _markers() -> list[Any]:
-    """Return what marks missing values, for the codes -1, -2, ..."""
-    import pandas as pd
-
-    return [None, np.nan, pd.NA, pd.NaT]
-
-
-def _marker(cell: Any) -> int:
-    """Return the code of a marker of missing values, else 0."""
-    if isinstance(cell, float):  # np.float64 too
-        return -2 if cell != cell else 0
-    for code, marker in enumerate(_markers(), 1):
-        if cell is marker:
-            return -code
-    return 0
-
-
-def _as_it_is(cell: Any) -> Any:
-    return cell
-
-
-def _timestamp(text: str) -> pd.Timestamp:
-    import pandas as pd
-
-    return pd.Timestamp(text)
-
-
-def _write_interval(interval: Any) -> str:
-    return f"{interval.closed} {float(interval.left)!r} {float(interval.right)!r}"
-
-
-def _read_interval(text: str) -> pd.Interval:
-    import pandas as pd
-
-    closed, left, right = text.split()
-    return pd.Interval(float(left), float(right), closed=closed)
-
-
-def _write_period(period: Any) -> str:
-    return f"{period.ordinal} {period.freqstr}"
-
-
-def _read_period(text: str) -> pd.Period:
-    import pandas as pd
-
-    ordinal, frequency = text.split()
-    return pd.Period(ordinal=int(ordinal), freq=frequency)
-
-
-#: Kinds of cells that are kept as text: their type, how they are written and how they are read.
-_SPELLINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
-    "text": ("str", str, str),
-    "date": ("date", date.isoformat, date.fromisoformat),
-    "moment": ("datetime", datetime.isoformat, datetime.fromisoformat),
-    "timestamp": ("Timestamp", str, _timestamp),
-    "decimal": ("Decimal", str, Decimal),
-    "interval": ("Interval", _write_interval, _read_interval),
-    "period": ("Period", _write_period, _read_period),
-}
-
-
-def _kind(cell: Any) -> str:
-    """Return the kind of a cell; what its text would not bring back is of the kind "other"."""
-    name = type(cell).__name__
-    for kind, (wanted, write, read) in _SPELLINGS.items():
-        if name == wanted:
-            try:
-                again = read(write(cell))
-                exact = type(again) is type(cell) and again == cell
-                # NumPy drops zero bytes at the end of text, and zones lose their names.
-                exact &= not write(cell).endswith("\0") and getattr(cell, "tzinfo", None) is None
-            except (TypeError, ValueError, ArithmeticError):
-                exact = False
-            return kind if exact else "other"
-    return "other"
-
-
-def _key(cell: Any) -> Any:
-    """Return what two cells that count as one have in common: 1, 1.0 and True are three."""
-    try:
-        hash(cell)
-    except TypeError:
-        return id(cell)
-    return type(cell), cell, str(cell)
-
-
-def _part(kind: str, cells: list[Any]) -> np.ndarray:
-    if kind in _SPELLINGS:
-        return np.array([_SPELLINGS[kind][1](cell) for cell in cells], dtype=np.str_)
-    part = np.empty(len(cells), dtype=object)
-    for at, cell in enumerate(cells):  # a cell may be a list
-        part[at] = cell
-    return part

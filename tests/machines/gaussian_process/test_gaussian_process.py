@@ -149,6 +149,16 @@ def test_settled_levels_keep_to_their_bounds():
             assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
 
 
+def test_bounds_in_half_precision_are_the_numbers_they_say():
+    X, y = incomplete(40)
+    bounds = {"noise_bounds": np.float16([1e-4, 10]), "scale_bounds": np.float16([1e-3, 6e4])}
+    plain = {name: tuple(map(float, pair)) for name, pair in bounds.items()}
+    found, expected = (
+        GaussianProcessRegressor(gamma=0.3, **params).fit(X, y) for params in (bounds, plain)
+    )
+    assert (found.scale_, found.noise_) == (expected.scale_, expected.noise_)
+
+
 def test_gradients_of_the_evidence_are_those_of_differences():
     X, y = incomplete(40)
     model = GaussianProcessRegressor(mask_weight="optimize").fit(X, y)
@@ -244,6 +254,7 @@ def test_wrong_parameters_of_processes_get_a_sentence():
     for params in (
         {"noise": 0},
         {"scale": "auto"},
+        {"scale": 1e308},
         {"n_restarts_optimizer": -1},
         {"gamma_bounds": (2.0, 1.0)},
         {"noise_bounds": 3.0},

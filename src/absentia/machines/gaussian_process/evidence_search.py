@@ -24,9 +24,10 @@ from absentia.parameters import (
     COUNT_OR_ZERO,
     GAMMA,
     GAMMAS,
-    POSITIVE,
+    PENALTY,
     RandomState,
     Rule,
+    bounds_of,
     declared,
     numbers,
     words,
@@ -65,7 +66,7 @@ class GaussianProcess(KernelMachine):
         "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),
         "category_weight": CATEGORY_WEIGHT | words("scale", "optimize"),
         "width_prior": WIDTH_PRIOR,
-        "scale": POSITIVE | words("optimize"),
+        "scale": PENALTY | words("optimize"),
         "n_restarts_optimizer": COUNT_OR_ZERO,
         "gamma_bounds": BOUNDS,
         "scale_bounds": BOUNDS,
@@ -94,7 +95,7 @@ class GaussianProcess(KernelMachine):
             free_gamma=is_free(self.gamma) or is_by_column(self.gamma),
             free_mask_weight=is_free(self.mask_weight),
             free_category_weight=is_free(self.category_weight),
-            gamma_bounds=self.gamma_bounds,
+            gamma_bounds=bounds_of(self.gamma_bounds),
         )
 
     def _resolved_width_prior(self, rows: MemoryRows, y: np.ndarray) -> float:

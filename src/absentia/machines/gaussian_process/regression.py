@@ -20,7 +20,7 @@ from absentia.machines.gaussian_process.regression_search import RegressionSearc
 from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, declared, words
+from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, bounds_of, declared, words
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
@@ -154,8 +154,8 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             targets,
             scale=None if is_free(self.scale) else float(self.scale),
             noise=None if is_free(self.noise) else float(self.noise),
-            scale_bounds=self.scale_bounds,
-            noise_bounds=self.noise_bounds,
+            scale_bounds=bounds_of(self.scale_bounds),
+            noise_bounds=bounds_of(self.noise_bounds),
             n_jobs=self.n_jobs,
         )
         best = search.best(family, deviation)
