@@ -19,13 +19,20 @@ from hypothesis import HealthCheck, settings
 
 from absentia.engine.small import always_compiled
 
-# The deadline is off because the first example pays for compilation. On CI the same examples are
-# tried every time, so that a failure there is a failure of the change and not of the dice.
+# The deadline is off because the first example pays for compilation. `make test` tries the same
+# examples every time, so that a failure is one of the change and not of the dice; `make fuzz` tries
+# others, and more of them.
 settings.register_profile(
-    "absentia", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+    "same",
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("ci", parent=settings.get_profile("absentia"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "absentia")
+settings.register_profile(
+    "others", parent=settings.get_profile("same"), derandomize=False, max_examples=300
+)
+settings.load_profile("others" if os.environ.get("ABSENTIA_FUZZ") else "same")
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn, not shown
 
