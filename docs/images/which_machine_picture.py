@@ -23,13 +23,15 @@ BOXES = {
     "unsupervised": (3.2, 3.6, "KernelPCA, OneClassSVM\nSpectralClustering\nKernelKMeans", True),
     "rows": (6.4, 5.0, "More than some\n10 000 rows?", False),
     "large": (6.4, 3.6, "LargeScaleRidge\nLargeScaleSVC\nLargeScaleLogisticRegression", True),
-    "kind": (9.6, 5.0, "Numbers or\nclasses?", False),
-    "regression": (8.4, 2.0, "Are error bars\nneeded?", False),
-    "classes": (11.6, 2.0, "Are probabilities\nneeded?", False),
-    "ridge": (6.9, 0.5, "KernelRidge\nSVR", True),
-    "process": (9.3, 0.5, "GaussianProcess-\nRegressor", True),
-    "logistic": (11.6, 0.5, "LogisticRegression\nGaussianProcess-\nClassifier", True),
-    "svc": (13.9, 0.5, "SVC, NuSVC\nRobustSVC", True),
+    "one": (9.7, 5.0, "One model that can\nbe explained?", False),
+    "automatic": (9.7, 3.6, "AutoClassifier\nAutoRegressor", True),
+    "kind": (12.8, 5.0, "Numbers or\nclasses?", False),
+    "regression": (11.0, 2.0, "Are error bars\nneeded?", False),
+    "classes": (14.2, 2.0, "Are probabilities\nneeded?", False),
+    "ridge": (9.5, 0.5, "KernelRidge\nSVR", True),
+    "process": (11.9, 0.5, "GaussianProcess-\nRegressor", True),
+    "logistic": (14.2, 0.5, "LogisticRegression\nGaussianProcess-\nClassifier", True),
+    "svc": (16.5, 0.5, "SVC, NuSVC\nRobustSVC", True),
 }
 ARROWS = (
     ("model", "marginal", "yes"),
@@ -37,7 +39,9 @@ ARROWS = (
     ("target", "unsupervised", "no"),
     ("target", "rows", "yes"),
     ("rows", "large", "yes"),
-    ("rows", "kind", "no"),
+    ("rows", "one", "no"),
+    ("one", "automatic", "no"),
+    ("one", "kind", "yes"),
     ("kind", "regression", "numbers"),
     ("kind", "classes", "classes"),
     ("regression", "ridge", "no"),
@@ -49,7 +53,7 @@ ARROWS = (
 
 def main() -> None:
     """Draw questions in frames, answers filled, and arrows with the reply on them."""
-    figure, axes = plt.subplots(figsize=(12.5, 5.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(14.0, 5.2), layout="constrained")
     placed = {}
     for name, (x, y, text, answer) in BOXES.items():
         style = {"boxstyle": "round,pad=0.5", "ec": KNOWN, "fc": KNOWN if answer else "white"}
@@ -81,7 +85,7 @@ def main() -> None:
             bbox={"fc": "white", "ec": FAINT, "boxstyle": "round,pad=0.15"},
             zorder=4,
         )
-    axes.set(xlim=(-1.6, 15.2), ylim=(-0.3, 5.7))
+    axes.set(xlim=(-1.6, 17.8), ylim=(-0.3, 5.7))
     axes.set_axis_off()
     target = Path(__file__).with_name("which_machine.png")
     figure.savefig(target, dpi=90, pil_kwargs={"optimize": True})
