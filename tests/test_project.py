@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import inspect
 import re
 import runpy
 import tomllib
@@ -78,6 +79,8 @@ def imported_modules(path: Path):
             continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names = [str(given.value) for given in node.args if isinstance(given, ast.Constant)]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             module = node.module or ""
             # A submodule may be what is imported from a package; a name of it is not a module.
@@ -89,9 +92,22 @@ def imported_modules(path: Path):
             pytest.fail(f"{path}:{node.lineno} imports relatively; write absentia.<stage>")
         else:
             continue
+        if isinstance(node, ast.ImportFrom) and node.module == "absentia":
+            names = [
+                name if name in MODULES else defined_in(alias.name)
+                for name, alias in zip(names, node.names, strict=True)
+            ]
+        if "absentia" in names:  # all that it exports
+            names += map(defined_in, absentia.__all__)
         for name in names:
             if name.startswith("absentia."):
                 yield name, node.lineno
+
+
+def defined_in(public: str) -> str:
+    """Return the module of a name that absentia exports; an empty one for what has none."""
+    found = getattr(absentia, public)
+    return str(getattr(found, "__module__", getattr(found, "__name__", "")))
 
 
 MODULES = {module_of(path): path for path in modules()}
@@ -125,10 +141,32 @@ def test_imports_inside_a_package_go_one_way_too():
     TopologicalSorter(graph).prepare()
 
 
-def test_the_engine_knows_arrays_only():
-    for path in modules():
-        if stage_of(path) == "engine":
-            assert {stage for stage, _ in imported_stages(path)} <= {"engine"}
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from absentia import SVC",
+        "import absentia",
+        "from importlib import import_module\n\nimport_module('absentia.machines.base')",
+        "def f():\n    from absentia.machines.base import KernelMachine",
+    ],
+)
+def test_no_spelling_of_an_import_escapes(line, tmp_path):
+    (tmp_path / "rows.py").write_text(line)
+    assert "machines" in {stage for stage, _ in imported_stages(tmp_path / "rows.py")}
+
+
+@pytest.mark.parametrize("name", absentia.__all__)
+def test_defaults_in_docstrings_are_those_of_the_signature(name):
+    public = getattr(absentia, name)
+    if not callable(public):
+        return
+    written = re.findall(r"^(\w+) : .*default=(.+)$", inspect.getdoc(public) or "", re.MULTILINE)
+    parameters = inspect.signature(public).parameters
+    for parameter, default in written:
+        # Attributes have none, and long ones are abbreviated.
+        if parameter in parameters and "..." not in default:
+            found = parameters[parameter].default
+            assert default in (repr(found), f'"{found}"') or ast.literal_eval(default) == found
 
 
 def test_oracles_import_nothing_from_absentia():

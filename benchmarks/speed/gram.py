@@ -48,7 +48,7 @@ def beliefs_of(
 
 
 def rows() -> Iterator[Row]:
-    """Time the rows of the table in docs/speed.md."""
+    """Time the rows of the tables in docs/engine.md."""
     kernel = GenRBF(GAMMA)
     for name, n, d, rate, n_patterns, bar, aim in (
         ("n=2000, d=34, 30 % missing, all patterns differ", 2000, 34, 0.3, None, 4, 2),

@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 order = rng.permutation(len(table))
 train, test = order[:250], order[250:310]
 holes = table.iloc[train].mask(rng.random((250, table.shape[1])) < 0.3)
-machine = LogisticRegression(C=10.0, kernel="expected_rbf").fit(holes, data.target.iloc[train])
+machine = LogisticRegression(C=10.0, kernel="expected-rbf").fit(holes, data.target.iloc[train])
 
 # %%
 # One patient. Columns whose name contains "concav" cost five times as much as the others.

@@ -28,7 +28,7 @@ def main() -> None:
     order = rng.permutation(len(table))
     train, test = order[:300], order[300:380]
     holes = table.iloc[train].mask(rng.random((300, table.shape[1])) < 0.3)
-    machine = LogisticRegression(C=10.0, kernel="expected_rbf").fit(holes, data.target.iloc[train])
+    machine = LogisticRegression(C=10.0, kernel="expected-rbf").fit(holes, data.target.iloc[train])
     truth = table.iloc[test].reset_index(drop=True)
     labels = data.target.iloc[test].to_numpy()
 

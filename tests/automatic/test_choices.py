@@ -131,6 +131,17 @@ def test_losses_of_rows_are_those_behind_the_scores_of_a_search(n_classes, weigh
     assert np.corrcoef(choices.nested[0][0, splits[1][1]], own)[0, 1] > 0.9
 
 
+def test_folds_that_hold_a_whole_class_are_not_left_out_together():
+    X, y = np.random.default_rng(3).normal(size=(40, 2)), np.repeat([0, 1], [38, 2])
+    rows = LearningRows(X, y, None, 2)
+    assert rows.has_all_classes(np.arange(39))
+    assert not rows.has_all_classes(np.arange(38))
+    assert not replace(rows, weights=(y == 0).astype(float)).has_all_classes(np.arange(40))
+    (plan,) = plan_members(["beliefs"], rows, {"seed": 0, "n_jobs": None, "density": "gaussian"})
+    splits = make_splits(rows, 2, None, 0) * 2
+    assert len(plan.tuned(rows, splits[:2])[0].nested) == 0
+
+
 @pytest.mark.parametrize("kind", [AutoClassifier, AutoRegressor])
 def test_targets_of_a_fold_change_no_choice_for_it(kind):
     rng = np.random.default_rng(2)

@@ -8,7 +8,11 @@ import polars as pl
 import pytest
 from scipy.special import ndtr, ndtri
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 
 import absentia
@@ -344,8 +348,11 @@ def test_bad_input(machine):
     with pytest.raises(ValueError, match=r"SVC has no predict_proba.*CalibratedClassifierCV"):
         measure_next(SVC(density=QUICK).fit(X, signal > 0), ROWS)
     boosted = HistGradientBoostingClassifier(max_iter=2).fit(X, signal > 0)
-    with pytest.raises(ValueError, match="has no density"):
+    with pytest.raises(ValueError, match="HistGradientBoostingClassifier has no density"):
         measure_next(boosted, ROWS)
+    forest = RandomForestClassifier(2).fit(X, signal > 0)
+    with pytest.raises(ValueError, match="RandomForestClassifier has no density"):
+        measure_next(forest, ROWS)
     with pytest.raises(ValueError, match="X has 3 columns, but the density has 4"):
         measure_next(machine, ROWS[:, :3])
     with pytest.raises(ValueError, match="must have the shape of X"):

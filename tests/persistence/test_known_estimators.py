@@ -16,6 +16,7 @@ from absentia.persistence.kinds import fits
 from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR
 from absentia.persistence.known_parts import PARTS
 from absentia.persistence.trust import known_attributes, parameter_names, trusted_types
+from absentia.tables.stored import Stored
 from persistence.fitted_variants import fitted
 
 #: Words of the table that are wider than any single fit, and kinds that other paths leave behind.
@@ -177,4 +178,4 @@ def test_an_object_that_looks_like_an_array_is_none():
 
 def test_trusted_estimators_are_estimators_or_known_by_their_attributes():
     for kind in trusted_types():
-        assert issubclass(kind, BaseEstimator) or known_attributes(kind) is not None
+        assert issubclass(kind, BaseEstimator | Stored) or known_attributes(kind), kind

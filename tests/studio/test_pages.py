@@ -12,7 +12,7 @@ from absentia.cli import main
 from absentia.studio import pages
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.row_model import TrainedModel
-from absentia.studio.workspaces import Workspace, Workspaces
+from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from studio.live_server import TOKEN, running_studio
 from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
 
@@ -212,8 +212,20 @@ def test_old_workspaces_make_room_for_new_ones():
     spaces[names[0]].name = "used again"
     spaces.add(Workspace())
     assert spaces[names[0]].name == "used again"
-    with pytest.raises(KeyError):
+    with pytest.raises(Gone):
         spaces[names[1]]
+
+
+def test_an_error_of_the_studio_itself_is_no_fault_of_the_page(client, monkeypatch, capfd):
+    def broken(self):
+        raise KeyError("a slip")
+
+    found = opened(client, mixed_table())
+    monkeypatch.setattr(Workspace, "progress", broken)
+    response = client.get(f"api/{found['workspace']}/work")
+    assert response.status == 500
+    assert "the terminal where it was started says why" in response.json()["error"]
+    assert "KeyError: 'a slip'" in capfd.readouterr().err
 
 
 def test_words_that_a_spreadsheet_would_run_are_guarded():

@@ -116,6 +116,13 @@ class LearningRows:
         centre = float(np.average(self.y, weights=self.weights))
         return replace(self, y=self.y - centre), centre
 
+    def has_all_classes(self, rows: IntArray) -> bool:
+        """Return whether every class has one of these rows, of a weight that counts."""
+        if self.n_classes is None:
+            return True
+        counted = rows if self.weights is None else rows[self.weights[rows] > 0]
+        return len(np.unique(self.y[counted])) == self.n_classes
+
     @property
     def task(self) -> Task:
         """What is to be learned."""
@@ -334,15 +341,12 @@ class SearchPlan(MemberPlan):
             )
             for group in groups
         ]
-        if not groups:
+        if not groups or not all(rows.has_all_classes(train) for train, _ in together):
             return []
         # A density knows no targets: that of all rows spares a fit for each group.
         frozen = FrozenEstimator(pipeline[-1].density_)
         again = clone(pipeline).set_params(machine__refit=False, machine__density=frozen)
-        try:
-            _, found = _searched(again, rows, together, self.takes_limits)
-        except ValueError:  # a group has all rows of a class
-            return []
+        _, found = _searched(again, rows, together, self.takes_limits)
         return nested_losses(splits, groups, found)
 
 

@@ -218,13 +218,12 @@ def find_density(model: BaseEstimator) -> BaseEstimator:
     >>> find_density(FrozenEstimator(machine)) is machine.density_
     True
     """
-    innermost = model
-    for innermost in _layers(model):
-        density = getattr(innermost, "density_", None)
+    for layer in _layers(model):
+        density = getattr(layer, "density_", None)
         if density is not None:
             return getattr(density, "estimator", density)  # a FrozenEstimator holds it
     raise ValueError(
-        f"{type(innermost).__name__} has no density of the missing values. "
+        f"{type(model).__name__} has no density of the missing values. "
         "Give one: measure_next(..., density=GaussianDensity().fit(X_train)), or wrap the model in "
         "MarginalClassifier or MarginalRegressor."
     )

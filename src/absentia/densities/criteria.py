@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.fitted_by_em import FittedByEM
 from absentia.tables import TableLike
@@ -55,4 +56,5 @@ class HasCriteria(FittedByEM):
         float
             ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
         """
+        check_is_fitted(self)
         return 2 * self._n_parameters() - 2 * float(self.score_samples(X).sum())

@@ -56,6 +56,7 @@ def make_density(density: DensityLike, random_state: RandomState = None) -> Dens
     ``sklearn.frozen.FrozenEstimator(density)``.
     """
     if isinstance(density, str):
+        density = density.replace("_", "-")  # as in the names of kernels
         if density not in _DENSITIES:
             known = ", ".join(repr(name) for name in _DENSITIES)
             raise ValueError(

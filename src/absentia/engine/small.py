@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import update_wrapper
 from typing import Any
 
@@ -17,23 +18,22 @@ __all__ = ["TwoRoads", "always_compiled", "is_small", "two_roads"]
 # Numbers that a NumPy road may touch in one call: about a tenth of a millisecond.
 _SMALL = 2**14
 
-_allowed = True
+_allowed = ContextVar("allowed", default=True)
 
 
 def is_small(work: float, limit: float = _SMALL) -> bool:
     """Tell whether a problem takes the NumPy road."""
-    return _allowed and work <= limit
+    return _allowed.get() and work <= limit
 
 
 @contextmanager
 def always_compiled() -> Iterator[None]:
     """Send problems of every size down the compiled road inside a ``with`` block."""
-    global _allowed
-    before, _allowed = _allowed, False
+    before = _allowed.set(False)
     try:
         yield
     finally:
-        _allowed = before
+        _allowed.reset(before)
 
 
 class TwoRoads:

@@ -6,6 +6,7 @@ or one of the parameters of the SVM solver.
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 __all__ = ["documented"]
@@ -59,7 +60,7 @@ verbose : bool, default=False
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used where rows come as :class:`~absentia.Beliefs`.
-kernel : str or Kernel, default="expected_rbf"
+kernel : str or Kernel, default="expected-rbf"
     The covariance of beliefs, by name or as an object. The name ``"expected-rbf"`` stands for
     ``ExpectedRBF(diagonal="same")`` here. An object brings its own ``gamma``: with
     ``gamma="optimize"`` the place where the search starts, with ``gamma="scale"`` kept as it is.
@@ -243,5 +244,9 @@ def documented(cls: _Class) -> _Class:
             lines += [f"{indent}{text}".rstrip() for text in _TEXTS[name].splitlines()]
         else:
             lines.append(line)
-    cls.__doc__ = "\n".join(lines)
+    text = "\n".join(lines)
+    kernel = getattr(cls, "kernel", None)
+    if isinstance(kernel, str):  # the default of a field
+        text = re.sub(r'(kernel : str or Kernel, default=)"[^"]*"', rf'\1"{kernel}"', text)
+    cls.__doc__ = text
     return cls

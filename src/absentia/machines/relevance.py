@@ -52,7 +52,7 @@ class RelevantColumns:
             raise AttributeError(
                 f"This {type(self).__name__} has one width for all columns, so that no column is "
                 "more relevant than another. Fit it with gamma='loo-ard' (Gaussian processes: "
-                "gamma='ard'), or with one gamma per column."
+                "gamma='ard') and a width_prior above zero, or with one gamma per column."
             )
         return found
 

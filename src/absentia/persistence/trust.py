@@ -73,7 +73,7 @@ def trusted_types() -> list[type]:
 @cache
 def model_types() -> dict[type, None]:
     """Return the estimators that may stand wherever a file needs one, in order."""
-    import absentia  # here, because absentia itself imports this module
+    import absentia  # here, because it imports this module when it is asked for `load`
 
     kernels = import_module("absentia.kernels")
     public = [getattr(absentia, name) for name in absentia.__all__]

@@ -29,7 +29,7 @@ from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.kept_frames import KeptFrame
 from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
@@ -89,6 +89,11 @@ class HidingTable(Stored, Rows):
                     "give rows with known targets that it was not trained on."
                 )
             return cls(X, X, X.isna().to_numpy())
+        if is_frame(X) and has_columns_of_words(X):
+            raise ValueError(
+                "A conformal predictor takes frames with columns of words from pandas only: pass "
+                "X.to_pandas(), or put absentia.TableEncoder before the model."
+            )
         values = as_table(X)
         return cls(X if is_frame(X) else None, values, np.isnan(values))
 

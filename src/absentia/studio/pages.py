@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from absentia.reports.safe_text import printable
 from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.guard import Guard
 from absentia.studio.row_answers import FieldValue, Json
-from absentia.studio.workspaces import Workspace, Workspaces
+from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from absentia.tables.files.delimited import read_delimited
 
 if TYPE_CHECKING:
@@ -190,11 +191,14 @@ def _answering(
             found = await handler(request)
         except _TooLarge as error:
             return JSONResponse({"error": str(error)}, status_code=413)
-        except KeyError:
-            gone = "This page was left alone for too long: open the table again."
-            return JSONResponse({"error": gone}, status_code=404)
-        except (ValueError, TypeError, OverflowError, ImportError, AttributeError) as error:
+        except Gone as error:
+            return JSONResponse({"error": str(error)}, status_code=404)
+        except (ValueError, OverflowError, ImportError) as error:
             return JSONResponse({"error": printable(str(error))}, status_code=400)
+        except Exception:
+            traceback.print_exc()
+            inside = "The studio could not do that; the terminal where it was started says why."
+            return JSONResponse({"error": inside}, status_code=500)
         return found if isinstance(found, Response) else JSONResponse(found)
 
     return answer

@@ -133,17 +133,17 @@ class Workspace:
             return {"state": "none"}
         with self._lock:  # two requests of a page may ask at once
             state = job.look()
-        found = {"state": state, "share": job.share, "text": job.text, "seconds": job.seconds}
-        if state == "done" and isinstance(job.result, TrainedModel):
-            if self.trained is not job.result:
-                self.trained, self.answers = job.result, RowAnswers(job.result.pipeline)
-                self._batch = None
-            found["model"] = self.model_card()
-        elif state == "done" and isinstance(job.result, list):
-            found["comparison"] = job.result
-        elif state == "done":
-            found["batch"] = self._take_batch(job.result)
-        return found
+            found = {"state": state, "share": job.share, "text": job.text, "seconds": job.seconds}
+            if state == "done" and isinstance(job.result, TrainedModel):
+                if self.trained is not job.result:
+                    self.trained, self.answers = job.result, RowAnswers(job.result.pipeline)
+                    self._batch = None
+                found["model"] = self.model_card()
+            elif state == "done" and isinstance(job.result, list):
+                found["comparison"] = job.result
+            elif state == "done":
+                found["batch"] = self._take_batch(job.result)
+            return found
 
     def stop(self) -> None:
         """End the work that runs, if any."""
@@ -248,6 +248,10 @@ class Workspace:
         return self.answers
 
 
+class Gone(Exception):
+    """There is no longer a workspace of this name."""
+
+
 class Workspaces:
     """The workspaces of all tabs by a random name; the one unused for longest goes first."""
 
@@ -268,7 +272,7 @@ class Workspaces:
     def __getitem__(self, name: str) -> Workspace:
         with self._lock:
             if name not in self._by_name:
-                raise KeyError(name)
+                raise Gone("This page was left alone for too long: open the table again.")
             self._by_name.move_to_end(name)
             return self._by_name[name]
 

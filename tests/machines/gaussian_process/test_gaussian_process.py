@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn.gaussian_process as theirs
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
@@ -147,6 +147,14 @@ def test_settled_levels_keep_to_their_bounds():
         scale, noise = spectrum.settle(None, None, *bounds)
         for value, (low, high) in zip((scale, noise), bounds, strict=True):
             assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("machine", [GaussianProcessRegressor(), GaussianProcessClassifier()])
+def test_processes_that_are_not_fitted_say_so(machine):
+    with pytest.raises(NotFittedError):
+        machine.log_marginal_likelihood()
+    with pytest.raises(NotFittedError):
+        machine.predict_uncertainty(np.zeros((2, 2)))
 
 
 def test_bounds_in_half_precision_are_the_numbers_they_say():

@@ -207,7 +207,7 @@ def _train(key: _Key) -> _Trained:
     X = np.where(rng.uniform(size=X.shape) < rates, np.nan, X)
     penalties = (1.0,) if context.size == "smoke" else (0.1, 1.0, 10.0, 100.0)
     machine = LogisticRegressionCV(
-        kernel="expected_rbf", Cs=penalties, cv=3, scoring="neg_log_loss"
+        kernel="expected-rbf", Cs=penalties, cv=3, scoring="neg_log_loss"
     )
     with hidden_warnings():
         machine.fit(X, data.y[train])

@@ -249,6 +249,7 @@ class GaussianProcessClassifier(
             Averages over 64 draws of the missing values. The model part is the mutual information
             of the class and the process: what more training rows could remove.
         """
+        check_is_fitted(self)
         return machine_uncertainty(self, X, by_column=by_column)
 
     def _proba_and_noise(self, X: TableLike) -> tuple[FloatArray, FloatArray]:

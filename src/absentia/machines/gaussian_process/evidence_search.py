@@ -50,7 +50,7 @@ class GaussianProcess(KernelMachine):
     scale_bounds: Bounds = (1e-3, 1e5)
     random_state: RandomState = None
     verbose: bool = False
-    kernel: KernelLike = "expected_rbf"
+    kernel: KernelLike = "expected-rbf"
     gamma: Widths = "optimize"
     width_prior: float | str = 0.3
     mask_weight: MaskWeight = None

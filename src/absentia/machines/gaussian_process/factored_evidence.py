@@ -15,7 +15,11 @@ from scipy.linalg.lapack import dpotri
 
 from absentia.tables import FloatArray
 
-__all__ = ["FactoredEvidence"]
+__all__ = ["FactoredEvidence", "NotPositiveDefinite"]
+
+
+class NotPositiveDefinite(ValueError):
+    """The covariance of the targets has no Cholesky factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,7 @@ class FactoredEvidence:
             # Symmetric, so the transpose is the same matrix in the order that LAPACK wants.
             root = cholesky(S.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError as error:
-            raise ValueError(
+            raise NotPositiveDefinite(
                 f"The covariance of the targets, {scale:.3g} * K + {noise:.3g} * I, is not "
                 "positive definite. Raise noise (or the lower one of noise_bounds), or use a "
                 "kernel whose positive_definite attribute is True, such as GenRBF."

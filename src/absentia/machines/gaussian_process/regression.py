@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
@@ -242,6 +243,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         -------
         Uncertainty
         """
+        check_is_fitted(self)
         return process_uncertainty(self, X, by_column=by_column)
 
     def sample_y(
@@ -293,6 +295,7 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
         value : float
         gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
         """
+        check_is_fitted(self)
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
         theta = self._checked_theta(theta)

@@ -17,7 +17,10 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
 from absentia.machines.gaussian_process.evidence import Bounds, Spectrum
-from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
+from absentia.machines.gaussian_process.factored_evidence import (
+    FactoredEvidence,
+    NotPositiveDefinite,
+)
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.tables import FloatArray
 
@@ -167,7 +170,7 @@ class RegressionSearch:
         def evidence(theta: FloatArray) -> tuple[float, FloatArray]:
             try:
                 K, found = at(theta)
-            except ValueError:  # not positive definite: rounding, where there is no noise
+            except NotPositiveDefinite:  # by rounding, where there is no noise
                 return -np.inf, np.zeros(len(theta))
             value, by_kernel = family.log_prior(theta[:m])
             weights = found.kernel_weights()
