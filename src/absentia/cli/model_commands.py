@@ -241,4 +241,8 @@ def _model_and_rows(
     if new:
         more = f" and in {len(new) - 5} more columns" * (len(new) > 5)
         say(f"Not known from training, so missing: {', '.join(new[:5])}{more}.")
+    signs = encoder.other_signs(frame)
+    if signs:
+        more = f"; and in {len(signs) - 5} more columns" * (len(signs) > 5)
+        say(f"Numbers are written otherwise than in training: {'; '.join(signs[:5])}{more}.")
     return fitted, frame, cells

@@ -38,7 +38,9 @@ _FEWEST_IDS = 20
 _KEY_NAME = re.compile(r"(?i:[ _.-](id|code)$)|[a-z](I[dD]|Code)$")
 
 
-def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading:
+def read_column(
+    column: pd.Series, *, max_categories: int = 30, decimal_commas: bool = False
+) -> ColumnReading:
     """Find out how a column is to be read.
 
     Parameters
@@ -46,6 +48,8 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
     column : pandas.Series
     max_categories : int, default=30
         The largest number of different words that are read as categories.
+    decimal_commas : bool, default=False
+        Whether commas of which the column does not tell what they are ("1,234") are decimal ones.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
     """
     if column.dtype.kind in "iufbmM":
         return _read_typed(column, max_categories)
-    words = Words(column)
+    words = Words(column, decimal_commas=decimal_commas)
     n_empty = len(column) - int(words.counts.sum())
     said = _read_as_order(column, words, n_empty)
     if said is None and hasattr(column.dtype, "categories"):
@@ -89,7 +93,9 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
     return found
 
 
-def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReading:
+def read_as(
+    column: Any, kind: str, *, max_categories: int = 30, decimal_commas: bool = False
+) -> ColumnReading:
     """Read a column as its owner says.
 
     Parameters
@@ -99,6 +105,8 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
         Numbers are taken as they are, also such as -999. A cyclic date has the time of year, of
         the week and of the day beside its days, a date has not.
     max_categories : int, default=30
+    decimal_commas : bool, default=False
+        As for :func:`read_column`.
 
     Examples
     --------
@@ -107,7 +115,7 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
     >>> read_as(pd.Series([1, 2, 3, 2]), "category").categories
     ('1', '2', '3')
     """
-    words = Words(column)
+    words = Words(column, decimal_commas=decimal_commas)
     n_empty = len(column) - int(words.counts.sum())
     if kind == "left out":
         counts = CellCounts(len(column) - n_empty, n_empty)

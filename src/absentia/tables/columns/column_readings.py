@@ -75,6 +75,11 @@ class ColumnReading(Stored):
         Cyclic parts of a date that are columns of their own, as sine and cosine.
     decimal : {".", ","}
         What separates the decimals of numbers that are written as text.
+    shown : {"", ".", ","}
+        Which decimal sign the values themselves show; numbers that are typed as fractions show a
+        point.
+    grouped : bool
+        Whether numbers that are written as text have thousands separated.
     sentinels : tuple of float
         Numbers that stand for a missing value, such as -999.
     is_id : bool
@@ -94,6 +99,12 @@ class ColumnReading(Stored):
     sentinels: tuple[float, ...] = ()
     is_id: bool = False
     left_out: bool = False
+    shown: str = ""
+    grouped: bool = False
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Set the fields; of readings that were kept before they had the last ones, those too."""
+        super().__setstate__({"shown": "", "grouped": True} | state)
 
     def validate(self) -> None:
         """Raise ValueError unless the kind is known and categories are different words."""
@@ -112,6 +123,14 @@ class ColumnReading(Stored):
             raise ValueError("ColumnReading.cycles and decimal must be known ones.")
         if not all(isinstance(code, float) for code in self.sentinels):
             raise ValueError("ColumnReading.sentinels must be numbers.")
+        self._require_type("grouped", bool)
+        if self.shown not in ("", ".", ","):
+            raise ValueError("ColumnReading.shown must be a decimal sign.")
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether commas are read as thousands that the rest of a table may show to be decimal."""
+        return self.grouped and self.decimal == "." and not self.shown
 
     @property
     def width(self) -> int:

@@ -15,6 +15,7 @@ from absentia.tables.columns.cell_counts import (
     unreadable_note,
 )
 from absentia.tables.columns.column_readings import CellCounts, ColumnReading, numbers_of
+from absentia.tables.columns.number_words import example
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.columns.words import Words, first_two_words
 from absentia.tables.phrases import count_as_missing, counted, infinite_note
@@ -53,7 +54,10 @@ def _coded(
     n_lost = n_infinite + int(np.isin(values, sentinels).sum())
     counts = CellCounts(len(values) - n_empty - n_lost, n_empty, unreadable=n_lost)
     is_id = _numbers_the_rows(values, name)
-    return ColumnReading("number", "; ".join(notes), counts, sentinels=sentinels, is_id=is_id)
+    shown = "." if (values % 1.0 > 0).any() else ""
+    return ColumnReading(
+        "number", "; ".join(notes), counts, sentinels=sentinels, is_id=is_id, shown=shown
+    )
 
 
 def number_notes(values: FloatArray, sentinels: tuple[float, ...], n_infinite: int) -> list[str]:
@@ -97,11 +101,11 @@ def numbers_of_words(
     is_code = is_number & np.isin(lower, sentinels)
     counts = counts_of(words, is_number & ~is_code, n_empty, is_bound)
     decimal = words.decimal_sign
-    notes = ["numbers written as text" + ", with decimal commas" * (decimal == ",")]
+    notes = ["numbers written as text" + _comma_note(words)]
     notes += _mark_notes(words.marks())
     if counts.bounds:
-        example = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
-        such = f"{counted(counts.bounds, 'value')} such as {example!r}"
+        limit = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
+        such = f"{counted(counts.bounds, 'value')} such as {limit!r}"
         notes.append(f"{such} {count_as_missing(counts.bounds)}")
     if sentinels:
         notes.append(sentinel_note(values, sentinels))
@@ -110,12 +114,29 @@ def numbers_of_words(
         notes.append(unreadable_note(words, ~is_number & ~is_bound, n_unreadable))
     is_id = bool(name) and _numbers_the_rows(values, name)
     reading = ColumnReading(
-        "number", "; ".join(notes), counts, decimal=decimal, sentinels=sentinels, is_id=is_id
+        "number",
+        "; ".join(notes),
+        counts,
+        decimal=decimal,
+        sentinels=sentinels,
+        is_id=is_id,
+        shown=words.shown_sign,
+        grouped=words.has_thousands,
     )
     used = is_number & ~is_code
     return unless_useless(
         reading, [word for word, read in zip(words.distinct, used, strict=True) if read]
     )
+
+
+def _comma_note(words: Words) -> str:
+    """Return what the commas of a column are taken for, with an example where that is a guess."""
+    decimal, doubtful = words.decimal_sign, words.in_doubt
+    if not doubtful:
+        return ", with decimal commas" * (decimal == ",")
+    if decimal == ",":
+        return f", with decimal commas as the rest of the table has: {example(doubtful, decimal)}"
+    return f"; commas taken as thousands: {example(doubtful, decimal)}"
 
 
 #: Signs that stand for one currency alone; "$" and "¥" do not, and "kr" is none of its codes.

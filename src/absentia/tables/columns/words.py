@@ -18,7 +18,14 @@ import numpy as np
 
 from absentia.engine.computed_once import computed_once
 from absentia.engine.forking import hold_during_forks
-from absentia.tables.columns.number_words import decimal_sign, limits_of_word, mark_of, number_of
+from absentia.tables.columns.number_words import (
+    groups_thousands,
+    in_doubt,
+    limits_of_word,
+    mark_of,
+    number_of,
+    shown_sign,
+)
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -68,6 +75,13 @@ _NOTHING_KNOWN = frozenset({
 class Words:
     """A column as text: its different words, in the order they appear, and which each row holds.
 
+    Parameters
+    ----------
+    column : pandas.Series
+    decimal_commas : bool, default=False
+        Whether commas that may be decimal ones or separate thousands ("1,234") are decimal ones:
+        what the rest of the table says.
+
     Attributes
     ----------
     distinct : list of str
@@ -87,7 +101,8 @@ class Words:
     array([2. , 1.5, nan, 1.5])
     """
 
-    def __init__(self, column: pd.Series):
+    def __init__(self, column: pd.Series, *, decimal_commas: bool = False):
+        self._decimal_commas = decimal_commas
         cells = _equal_cells(column)
         if cells is None:
             spelled = list(_spelled(column))
@@ -111,7 +126,22 @@ class Words:
     @computed_once
     def decimal_sign(self) -> str:
         """What separates decimals in this column, ``"."`` or ``","``."""
-        return decimal_sign(self.distinct)
+        return self.shown_sign or ("," if self._decimal_commas and self.in_doubt else ".")
+
+    @computed_once
+    def shown_sign(self) -> str:
+        """The decimal sign that the words themselves show, empty where they show none."""
+        return shown_sign(self.distinct)
+
+    @computed_once
+    def in_doubt(self) -> str:
+        """A word whose comma may be either sign, where no word of the column decides."""
+        return in_doubt(self.distinct)
+
+    @computed_once
+    def has_thousands(self) -> bool:
+        """Whether a word has groups of thousands."""
+        return any(groups_thousands(word, self.decimal_sign) for word in self.distinct)
 
     def numbers(self, decimal: str = ".") -> FloatArray:
         """Read the different words as numbers, NaN where one is none."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from absentia.engine.forking import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
+from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def read_delimited(
     Returns
     -------
     pandas.DataFrame
-        Names of columns have no blanks around them.
+        Names of columns have no blanks around them. ``attrs["separator"]`` is what separates the
+        values: a semicolon says that commas are decimal ones, where columns do not say it.
 
     Examples
     --------
@@ -88,6 +90,7 @@ def read_delimited(
         raise ValueError(f"{source} has separators only: no name, and no value.")
     note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
     frame.columns = column_names(frame)
+    frame.attrs[SEPARATOR] = separator
     return frame
 
 
