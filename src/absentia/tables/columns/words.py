@@ -9,7 +9,7 @@ which is not what pandas takes for equal (:func:`_equal_cells` says where the tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from absentia.engine.computed_once import computed_once
 from absentia.engine.forking import hold_during_forks
+from absentia.tables.columns.date_formats import DAY_FIRST, possible_formats
 from absentia.tables.columns.number_words import (
     groups_thousands,
     in_doubt,
@@ -37,30 +38,6 @@ __all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words", "pars
 _parsing = RLock()
 hold_during_forks(_parsing)
 
-#: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
-#: date that both fit are read day first.
-_DATE_FORMATS = (
-    "ISO8601",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d.%m.%Y",
-    "%d-%m-%Y",
-    "%d.%m.%y",
-    "%Y/%m/%d",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d.%m.%Y %H:%M",
-    "%Y/%m/%d %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%d %b %Y",
-    "%d-%b-%Y",
-    "%d %B %Y",
-    "%b %d, %Y",
-    "%B %d, %Y",
-    "%b %d %Y",
-)
 SECONDS_A_DAY = 86_400.0
 #: What people write for an unknown value, in lower case. In a column of numbers or dates these
 #: are missing values; in a column of words they are words: "-" may be a result, and "none" too.
@@ -198,29 +175,34 @@ class Words:
     def date_formats(self) -> tuple[tuple[str, ...], int]:
         """Return how dates are spelled, the commonest format first, and how many rows are dates.
 
-        A column that was put together from several sources has several spellings. Of formats that
-        differ in the order of day and month alone only the better one is used: a word that does not
-        fit it is not read the other way round.
+        A column that was put together from several sources has several spellings: after the one
+        that reads the most rows comes the one that reads the most of the others, and so on. Of
+        day-first and month-first formats those are used that read more rows (in a tie, day-first
+        ones): a word that does not fit them is not read the other way round.
         """
-        best, most = "", 0
+        formats = possible_formats(self.distinct)
+        read: dict[str, BoolArray] = {}
         n_present = int(self.counts.sum())
-        for date_format in _DATE_FORMATS:
-            n_read = self.n_rows_read(self.days([date_format]))
-            if n_read > most:
-                best, most = date_format, n_read
-            if most == n_present:
-                break
-        if not best or most == n_present:
-            return ((best,) if best else ()), most
-        chosen = [best]
-        for date_format in _DATE_FORMATS:
-            if any(_same_but_for_order(date_format, known) for known in chosen):
-                continue
-            n_read = self.n_rows_read(self.days([*chosen, date_format]))
-            if n_read > most:
-                chosen.append(date_format)
-                most = n_read
-        return tuple(chosen), most
+        for date_format in formats:
+            read[date_format] = np.isfinite(self.days([date_format]))
+            if n_present and read[date_format].all():  # day-first formats come first
+                return (date_format,), n_present
+
+        def n_rows(which: Iterable[str]) -> int:
+            known = [read[date_format] for date_format in which if date_format in read]
+            return int(self.counts[np.any(known, axis=0)].sum()) if known else 0
+
+        day_first = n_rows(DAY_FIRST) >= n_rows(DAY_FIRST.values())
+        barred = set(DAY_FIRST.values() if day_first else DAY_FIRST)
+        chosen: list[str] = []
+        left = self.counts.copy()
+        while True:
+            gains = {form: int(left[known].sum()) for form, known in read.items()}
+            best = max((form for form in gains if form not in barred), key=gains.get, default="")  # type: ignore[arg-type]
+            if not best or not gains[best]:
+                return tuple(chosen), n_present - int(left.sum())
+            chosen.append(best)
+            left[read[best]] = 0
 
     def by_row(self, of_words: FloatArray) -> FloatArray:
         """Give each row the entry of its word along the first axis, NaN where it is missing."""
@@ -228,11 +210,6 @@ class Words:
         # The code -1 of a missing word takes the last entry.
         taken: FloatArray = np.concatenate([of_words, missing])[self.codes]
         return taken
-
-
-def _same_but_for_order(one: str, other: str) -> bool:
-    """Return whether two formats have the same signs, as day/month and month/day have."""
-    return sorted(one) == sorted(other)
 
 
 def first_two_words(column: pd.Series) -> list[str]:
