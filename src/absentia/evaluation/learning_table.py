@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
 from absentia.tables import BoolArray
+from absentia.tables.columns.column_guesses import case_note
 from absentia.tables.columns.table_columns import read_in_table
 from absentia.tables.phrases import counted
 
@@ -134,6 +135,8 @@ def split_target(
     if not features.shape[1]:
         raise ValueError(f"There is no column but {target!r}: nothing to predict it from.")
     if chosen == "classification":
+        alike = case_note(np.unique(values).tolist()) if values.dtype.kind == "U" else ""
+        notes += [f"{target}: {alike}."] if alike else []
         keep, note = _common_classes(values, target)
         notes += note
         values, features = values[keep], features.loc[keep]

@@ -27,6 +27,7 @@ from absentia.tables.columns.number_words import (
     number_of,
     shown_sign,
 )
+from absentia.tables.columns.units import without_unit
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -120,6 +121,16 @@ class Words:
         """Whether a word has groups of thousands."""
         return any(groups_thousands(word, self.decimal_sign) for word in self.distinct)
 
+    def without_unit(self, unit: str) -> Words:
+        """Return the same rows with "12.5" for "12.5 kg"; two of the words may then be alike."""
+        if not unit:
+            return self
+        other = Words.__new__(Words)
+        other._decimal_commas, other._ends = self._decimal_commas, {}
+        other.codes, other.counts = self.codes, self.counts
+        other.distinct = [without_unit(word, unit) for word in self.distinct]
+        return other
+
     def numbers(self, decimal: str = ".") -> FloatArray:
         """Read the different words as numbers, NaN where one is none."""
         return np.array([number_of(word, decimal) for word in self.distinct], dtype=np.float64)
@@ -168,10 +179,6 @@ class Words:
             days[left] = days_since_1970(dates)
         return days
 
-    def n_rows_read(self, of_words: FloatArray) -> int:
-        """Return how many rows have a word that was read as something."""
-        return int(self.counts[np.isfinite(of_words)].sum())
-
     def date_formats(self) -> tuple[tuple[str, ...], int]:
         """Return how dates are spelled, the commonest format first, and how many rows are dates.
 
@@ -198,7 +205,11 @@ class Words:
         left = self.counts.copy()
         while True:
             gains = {form: int(left[known].sum()) for form, known in read.items()}
-            best = max((form for form in gains if form not in barred), key=gains.get, default="")  # type: ignore[arg-type]
+            best = max(
+                (form for form in gains if form not in barred),
+                key=lambda form: gains[form],
+                default="",
+            )
             if not best or not gains[best]:
                 return tuple(chosen), n_present - int(left.sum())
             chosen.append(best)

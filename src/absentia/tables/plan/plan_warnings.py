@@ -48,7 +48,7 @@ def new_words(
         if reading.categories:
             new = [word for word in words.distinct if word not in reading.categories]
         elif reading.kind == "number" and not reading.counts.unreadable:
-            lower, upper = words.bounds(reading.decimal)
+            lower, upper = words.without_unit(reading.unit).bounds(reading.decimal)
             unread = ~np.isfinite(lower) & ~np.isfinite(upper) & ~words.says_nothing()
             new = [word for word, other in zip(words.distinct, unread, strict=True) if other]
         else:
@@ -72,7 +72,7 @@ def other_signs(
         unused = reading.left_out or name in absent or reading.kind != "number"
         if unused or frame[name].dtype.kind in "iufbmM":
             continue
-        words = Words(frame[name])
+        words = reading.words_of(frame[name])
         sign, known = reading.decimal, reading.shown or reading.decimal == ","
         other = [bool(known) and shown_sign([word]) not in ("", sign) for word in words.distinct]
         grouped = [
