@@ -148,15 +148,16 @@ def _frame_as_numbers(
         for reading, column in zip(readings, columns, strict=True)
     ]
     tested = np.array([reading.kind != "category" for reading in readings])
-    notes = [
-        f"{name}: {reading.note}."
-        for name, reading in zip(frame.columns, readings, strict=True)
-        if reading.note and reading.kind in ("number", "ordered", "date") and not reading.left_out
-    ]
-    said = [
-        (name, case_note(r.categories)) for name, r in zip(frame.columns, readings, strict=True)
-    ]
-    notes += [f"{name}: {note}." for name, note in said if note]
+    notes = []
+    for name, reading in zip(frame.columns, readings, strict=True):
+        said = reading.note
+        if reading.left_out:
+            said = said if kinds.get(name) not in (None, "left out") else ""
+        elif reading.kind == "category":
+            said = case_note(reading.categories)
+        elif reading.kind == "duration":
+            said = ""
+        notes += [f"{name}: {said}."] if said else []
     words = list(frame.columns[~tested])
     if words:
         shown = ", ".join(words[:5]) + f" and {len(words) - 5} more" * (len(words) > 5)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import TableEncoder
+from absentia import TableEncoder, describe_missingness
 from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.date_formats import DATE_FORMATS, possible_formats
 
@@ -79,6 +79,7 @@ def test_dates_that_are_asked_for_and_none():
     assert "such as '17'" in read_as(pd.Series([17, 18, 19]), "date").note
     frame = pd.DataFrame({"when": words, "x": range(15)})
     assert f"when: {said}" in TableEncoder(kinds={"when": "date"}).fit(frame).notes_
+    assert f"when: {said}." in describe_missingness(frame, kinds={"when": "date"}).notes
     assert read_as(pd.Series([None, None], dtype=object), "date").note.endswith("no value at all")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.tables.columns.number_words import decimal_sign, limits_of_word, mark_of, number_of
+from absentia.tables.columns.number_words import limits_of_word, mark_of, number_of, shown_sign
 
 NAN, INF = np.nan, np.inf
 
@@ -53,7 +53,7 @@ def test_numbers_with_points_and_commas(word, point, comma):
 @pytest.mark.parametrize(
     ("words", "sign"),
     [
-        (["1,234", "12,345"], "."),
+        (["1,234", "12,345"], ""),
         (["1,234", "0,5"], ","),
         (["1.234", "1.200,50 €"], ","),
         (["1,5", "0.25"], "."),
@@ -62,11 +62,11 @@ def test_numbers_with_points_and_commas(word, point, comma):
         (["1'234.567", "0,5"], "."),
         (["1,234,567", "0,5"], "."),
         (["0,415", "1,234"], ","),
-        (["1", "2", "x"], "."),
+        (["1", "2", "x"], ""),
     ],
 )
 def test_a_column_decides_what_its_commas_mean(words, sign):
-    assert decimal_sign(words) == sign
+    assert shown_sign(words) == sign
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,16 @@ def test_another_sign_at_predict_is_said(trained, later, said, read):
     assert bool(TableEncoder().fit(frame).other_signs(new)) == bool(said)
 
 
+def test_points_in_a_file_are_said_too():
+    encoder = TableEncoder().fit(pd.DataFrame({"x": ONE}))
+    points = read_delimited(b"x,n\n2.500,1\n1.250,2\n", "my.csv")
+    assert encoder.other_signs(points) == [
+        "in 'x' numbers have a decimal point, where training has a decimal comma"
+    ]
+    assert encoder.other_signs(read_delimited(b"x,n\n2,1\n1,2\n", "my.csv")) == []
+    assert encoder.other_signs(pd.DataFrame({"x": [2.5, 1.25]})) == []  # typed, not written
+
+
 def test_a_reading_of_before_is_read(tmp_path):
     encoder = TableEncoder().fit(pd.DataFrame({"x": ONE}))
     save(encoder, tmp_path / "e.abs")

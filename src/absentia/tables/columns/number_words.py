@@ -1,7 +1,7 @@
 """Numbers as people write them: decimal commas, thousands, money, percentages, limits, ranges.
 
 ``"1.200,50 €"`` is a number, ``"<0.5"`` says where one lies, and ``"V57"`` is neither. What a comma
-or a point means is decided for a column as a whole (:func:`decimal_sign`): ``"1,234"`` alone is
+or a point means is decided for a column as a whole (:func:`shown_sign`): ``"1,234"`` alone is
 one thousand two hundred and thirty-four, beside ``"0,5"`` it is 1.234. No thousands begin with a
 zero: ``"0,415"`` and ``"0.415"`` are 0.415 in any column.
 """
@@ -15,7 +15,6 @@ from math import isfinite
 import numpy as np
 
 __all__ = [
-    "decimal_sign",
     "example",
     "groups_thousands",
     "in_doubt",
@@ -120,19 +119,6 @@ def _plain(body: str, decimal: str) -> float:
     except ValueError:
         return np.nan
     return value if isfinite(value) else np.nan
-
-
-def decimal_sign(words: Iterable[str]) -> str:
-    """Return what separates the decimals of a column: a comma where only a comma can.
-
-    Examples
-    --------
-    >>> decimal_sign(["1,234", "2,500"]), decimal_sign(["1,234", "0,5"])
-    ('.', ',')
-    >>> decimal_sign(["1,5", "0.5"])
-    '.'
-    """
-    return shown_sign(words) or "."
 
 
 def shown_sign(words: Iterable[str]) -> str:

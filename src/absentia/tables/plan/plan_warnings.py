@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.column_readings import ColumnReading, numbers_of
 from absentia.tables.columns.number_words import example, groups_thousands, shown_sign
+from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.columns.words import Words
 from absentia.tables.phrases import counted
 
@@ -69,8 +70,13 @@ def other_signs(
     """
     found = []
     for name, reading in readings.items():
-        unused = reading.left_out or name in absent or reading.kind != "number"
-        if unused or frame[name].dtype.kind in "iufbmM":
+        if reading.left_out or name in absent or reading.kind != "number":
+            continue
+        if frame[name].dtype.kind in "iufbmM":
+            # Of a file it is known that they were written with a point.
+            if reading.decimal == "," and SEPARATOR in frame.attrs and _has_fractions(frame[name]):
+                said = "numbers have a decimal point, where training has a decimal comma"
+                found.append(f"in {name!r} {said}")
             continue
         words = reading.words_of(frame[name])
         sign, known = reading.decimal, reading.shown or reading.decimal == ","
@@ -90,6 +96,10 @@ def other_signs(
                     shown += f" ({counted(number, 'value')} like it)"
                 found.append(f"in {name!r} {shown}")
     return found
+
+
+def _has_fractions(column: pd.Series) -> bool:
+    return column.dtype.kind == "f" and bool((numbers_of(column) % 1.0 > 0).any())
 
 
 def warn_of_new_words(
