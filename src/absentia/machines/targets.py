@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import Tags, assert_all_finite, check_array, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
@@ -22,6 +22,7 @@ __all__ = [
     "LogProbabilities",
     "MostProbableClass",
     "RegressorTargets",
+    "SeveralTargets",
     "balanced_weights",
     "centre_of_targets",
     "checked_labels",
@@ -110,6 +111,18 @@ class RegressorTargets:
 
     def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_numbers(y)
+
+
+class SeveralTargets(RegressorTargets):
+    """A base for regressors that learn several targets at once, each a column of ``y``."""
+
+    _multi_output = True
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that ``y`` may have several columns."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = True
+        return tags
 
 
 def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:

@@ -19,12 +19,13 @@ from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.targets import LogProbabilities
 from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
 
 
 @declared
-class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
+class _MultipleImputation(MetaEstimatorMixin, TakesMissing):
     """Complete the training rows ``n_draws`` times, and fit a copy of the estimator to each."""
 
     estimator: BaseEstimator | None = field(default=None, kw_only=False)
@@ -79,7 +80,6 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.non_deterministic = self.random_state is None
         return tags
 
