@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC, SVR
-from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -25,6 +24,7 @@ from sklearn.utils.validation import (
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 from absentia.tables.row_weights import huge_weights_refused
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
 
@@ -80,7 +80,7 @@ def _self_similarity(X: FloatArray, g: int) -> FloatArray:
 
 
 @declared
-class _KarmaMachine(BaseEstimator):
+class _KarmaMachine(TakesMissing):
     """The Gram matrix of karma, alone or inside an RBF, for scikit-learn's machines."""
 
     C: float = field(default=1.0, kw_only=False)
@@ -149,11 +149,6 @@ class _KarmaMachine(BaseEstimator):
         K = self._gram_of_new(X)
         predicted: np.ndarray = self.machine_.predict(K)
         return predicted
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 @declared

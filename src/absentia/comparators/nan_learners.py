@@ -15,12 +15,12 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets
+from absentia.machines.targets import ClassifierTargets, MostProbableClass
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
 
@@ -85,7 +85,7 @@ def make_nan_learner(name: str, task: Task, random_state: RandomState = None) ->
     return learner if second else EncodedLabelsClassifier(learner)
 
 
-class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator):
+class EncodedLabelsClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, TakesMissing):
     """Let a classifier that expects the labels 0, 1, 2, ... take any labels.
 
     Boosting packages differ in the labels and tables that they accept; behind this one they all
@@ -121,14 +121,3 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
         check_is_fitted(self)
         probabilities = self.estimator_.predict_proba(Table.of(X).checked(self).array)
         return np.asarray(probabilities, dtype=np.float64)
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row, shape (n_samples,)."""
-        most_probable = np.argmax(self.predict_proba(X), axis=1)
-        predicted: np.ndarray = self.classes_[most_probable]
-        return predicted
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

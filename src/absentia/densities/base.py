@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
@@ -36,6 +36,7 @@ from absentia.tables.margins import Margins
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.stored import vouched
 from absentia.tables.streams import Stream
+from absentia.tables.takes_missing import TakesMissing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Density"]
 
 
-class Density(DensityMixin, ShowsColumns):
+class Density(DensityMixin, TakesMissing, ShowsColumns):
     """The methods that a fitted density derives from its ``prior_`` and ``columns_``.
 
     A density supplies ``fit``, which sets those two, and inherits the rest.
@@ -254,12 +255,6 @@ class Density(DensityMixin, ShowsColumns):
         check_is_fitted(self)
         names = self._names() or [f"x{j}" for j in self.columns_]
         return draw_prior(self.prior_, names, max_columns)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Declare to scikit-learn that NaN is accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _open(self, X: TableLike) -> Table | Stream:
         """Return what a user gave, its columns checked."""

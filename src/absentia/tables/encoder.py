@@ -27,11 +27,12 @@ from absentia.tables.plan.frame_readings import fill_columns, plan_readings
 from absentia.tables.plan.frames import as_frame
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.plan.plan_warnings import new_words
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["TableEncoder"]
 
 
-class TableEncoder(TransformerMixin, ShowsColumns):
+class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     """Turn a table of numbers, dates and words into numbers that a machine accepts.
 
     Each column of the training table gets one of these readings, and later tables are read the
@@ -220,7 +221,6 @@ class TableEncoder(TransformerMixin, ShowsColumns):
     def __sklearn_tags__(self) -> Tags:
         """Declare that text and missing values are accepted."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.engine.optional_imports import optional_import
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.reporting.significance import Comparison
 from absentia.pictures import FAINT, INK, KNOWN, MISSING, tidy
@@ -253,11 +254,8 @@ def calibration(cells: pd.DataFrame, methods: Sequence[str] | None = None) -> Fi
 
 
 def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("Pictures need matplotlib: pip install 'absentia[plot]'.") from None
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = optional_import("matplotlib.figure", "plot", "A picture")
+    return figure.Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 def _panels(
