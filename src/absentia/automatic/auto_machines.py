@@ -183,6 +183,8 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         R² of ``out_of_fold_`` and its standard error.
     baseline_ : float
         R² of always answering the mean: 0.
+    target_mean_, target_scale_ : float
+        Mean and unit of the targets, in which members learn them.
     errors_ : ndarray of shape (n_levels, 201)
         Quantiles of the absolute errors of such predictions, at each level of hidden cells.
     out_of_fold_ : ndarray of shape (n_samples,)
