@@ -26,7 +26,7 @@ from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 from absentia.tables.row_weights import huge_weights_refused
 from absentia.tables.takes_missing import TakesMissing
 
-__all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
+__all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel", "self_similarity"]
 
 
 def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> FloatArray:
@@ -71,7 +71,8 @@ def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> Flo
     return weight * inner
 
 
-def _self_similarity(X: FloatArray, g: int) -> FloatArray:
+def self_similarity(X: FloatArray, g: int) -> FloatArray:
+    """Return the karma kernel of each row with itself, shape (n_samples,)."""
     m = (~np.isnan(X)).sum(axis=1).astype(float)
     weight = np.zeros_like(m)
     for _ in range(g):
@@ -100,7 +101,7 @@ class _KarmaMachine(TakesMissing):
                 raise ValueError(
                     f"gamma must be None, 'scale' or a positive number, found {self.gamma!r}."
                 )
-            typical = float(np.average(_self_similarity(table, self.g), weights=weights))
+            typical = float(np.average(self_similarity(table, self.g), weights=weights))
             return 1.0 / typical if typical > 0 else 1.0
         if not (np.isfinite(self.gamma) and self.gamma > 0):
             raise ValueError(
@@ -113,7 +114,7 @@ class _KarmaMachine(TakesMissing):
         if gamma is None:
             return K
         squared = (
-            _self_similarity(table, self.g)[:, None] + _self_similarity(training, self.g) - 2 * K
+            self_similarity(table, self.g)[:, None] + self_similarity(training, self.g) - 2 * K
         )
         return np.exp(-gamma * np.maximum(squared, 0.0))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +15,14 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets, MostProbableClass
+from absentia.engine.optional_imports import optional_import
+from absentia.machines.targets import ClassifierTargets, MostProbableClass, Task
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
 
-Task = Literal["classification", "regression"]
 
 _QUIET: dict[str, dict[str, Any]] = {
     "lightgbm": {"verbosity": -1},
@@ -73,13 +71,9 @@ def make_nan_learner(name: str, task: Task, random_state: RandomState = None) ->
     if name not in _CLASSES:
         known = ", ".join(repr(k) for k in ("hist_gradient_boosting", "random_forest", *_CLASSES))
         raise ValueError(f"name must be one of {known}, found {name!r}.")
-    if find_spec(name) is None:
-        raise ImportError(
-            f"{name} is not installed. Install it, or all boosters with the extra: "
-            "pip install 'absentia[boosters]'."
-        )
+    package = optional_import(name, "boosters", f"The learner {name!r}")
     threads = "thread_count" if name == "catboost" else "n_jobs"
-    learner = getattr(import_module(name), _CLASSES[name][second])(
+    learner = getattr(package, _CLASSES[name][second])(
         random_state=random_state, **{threads: 1}, **_QUIET[name]
     )
     return learner if second else EncodedLabelsClassifier(learner)

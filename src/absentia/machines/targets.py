@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ __all__ = [
     "MostProbableClass",
     "RegressorTargets",
     "SeveralTargets",
+    "Task",
     "balanced_weights",
     "centre_of_targets",
     "checked_labels",
@@ -31,6 +32,10 @@ __all__ = [
     "spread_of_targets",
     "weights_of_present",
 ]
+
+
+#: What is learned: classes or numbers.
+Task = Literal["classification", "regression"]
 
 
 class ClassifierTargets:
