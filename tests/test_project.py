@@ -22,6 +22,7 @@ SOURCE = PROJECT / "src" / "absentia"
 STAGES = [
     "engine",
     "hidden_warnings",
+    "optional_imports",
     "parameters",
     "progress",
     "pictures",

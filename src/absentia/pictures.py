@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,6 @@ from absentia.automatic.member_plans import (
     StagedPlan,
 )
 from absentia.densities import MixtureDensity
-from absentia.engine.optional_imports import optional_import
 from absentia.engine.threads import n_threads
 from absentia.machines import (
     GaussianProcessClassifier,
@@ -37,6 +36,7 @@ from absentia.machines import (
     LargeScaleRidge,
     LogisticRegressionCV,
 )
+from absentia.optional_imports import optional_import
 from absentia.tables import FloatArray
 from absentia.tables.limited_steps import KeepsLimits
 

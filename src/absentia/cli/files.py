@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import (

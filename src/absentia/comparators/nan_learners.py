@@ -15,8 +15,8 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.engine.optional_imports import optional_import
 from absentia.machines.targets import ClassifierTargets, MostProbableClass, Task
+from absentia.optional_imports import optional_import
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.takes_missing import TakesMissing

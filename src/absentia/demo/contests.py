@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 from absentia.automatic import AutoClassifier
 from absentia.demo.production import answer_incomplete_rows
 from absentia.densities import GaussianDensity
-from absentia.engine.optional_imports import optional_import
 from absentia.machines import SVC
 from absentia.missingness.amputation import mcar
+from absentia.optional_imports import optional_import
 from absentia.pictures import COLOURS, INK, MISSING, grid_of_panels, label_ends
 from absentia.progress import Bar, progress_bar
 from absentia.tables import FloatArray

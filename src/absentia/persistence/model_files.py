@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from sklearn.base import BaseEstimator
 
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 from absentia.persistence.archive import clean_copy
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries

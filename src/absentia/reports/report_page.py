@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 
 if TYPE_CHECKING:
     import pandas as pd

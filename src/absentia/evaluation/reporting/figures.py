@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.engine.optional_imports import optional_import
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.reporting.significance import Comparison
+from absentia.optional_imports import optional_import
 from absentia.pictures import FAINT, INK, KNOWN, MISSING, tidy
 
 if TYPE_CHECKING:

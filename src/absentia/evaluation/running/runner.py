@@ -10,10 +10,10 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from absentia.engine.optional_imports import optional_import
 from absentia.evaluation.running.cells import Cell, CellResult, Context, Protocol
 from absentia.evaluation.running.store import VERIFIED, Results
 from absentia.evaluation.running.workers import attempt, run_in_processes
+from absentia.optional_imports import optional_import
 from absentia.progress import duration, progress_bar
 
 __all__ = ["RunSummary", "run", "self_contained"]

@@ -21,8 +21,8 @@ import numpy as np
 from scipy import sparse
 
 from absentia.engine.ending import Ending
-from absentia.engine.optional_imports import optional_import
 from absentia.machines.robust.interior_point import InteriorPoint, lower_bound, solve_interior
+from absentia.optional_imports import optional_import
 from absentia.progress import report
 from absentia.tables import FloatArray
 

@@ -19,8 +19,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from absentia.engine.forking import hold_during_forks
-from absentia.engine.optional_imports import optional_import
 from absentia.hidden_warnings import hidden_warnings
+from absentia.optional_imports import optional_import
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:

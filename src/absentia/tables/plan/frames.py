@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 from absentia.tables.reading import BoolArray, TableLike
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 from absentia.tables.reading import FloatArray, TableLike, column_names
 from absentia.tables.streams.base import Chunk, Outcome, Stream, pairwise_sum
 

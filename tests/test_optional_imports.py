@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from absentia import Chunks
-from absentia.engine.optional_imports import optional_import
+from absentia.optional_imports import optional_import
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[1]
 
 
 def test_an_absent_package_is_named_with_its_extra(monkeypatch):

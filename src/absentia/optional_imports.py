@@ -1,7 +1,4 @@
-"""Packages that only some of the library needs: imported when they are, or named with their extra.
-
-The engine is the one room that every other may import from.
-"""
+"""Packages that only some of the library needs: imported when they are, or named with their extra."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def optional_import(module: str, extra: str, what_for: str, otherwise: str = "")
 
     Examples
     --------
-    >>> from absentia.engine.optional_imports import optional_import
+    >>> from absentia.optional_imports import optional_import
     >>> optional_import("numpy.linalg", "tables", "an example").__name__
     'numpy.linalg'
     >>> optional_import("no_such_package", "tables", "an example")
