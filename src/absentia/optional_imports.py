@@ -1,4 +1,4 @@
-"""Packages that only some of the library needs: imported when they are, or named with their extra."""
+"""Packages that only some of the library needs: imported then, or named with their extra."""
 
 from __future__ import annotations
 

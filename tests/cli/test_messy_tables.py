@@ -272,3 +272,44 @@ def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):
     notes = []
     assert list(read_table(str(tmp_path / "t.xlsx"), notes.append).columns) == ["a", "a "]
     assert notes == ["The name 'a' comes 2 times: the later ones are 'a '."]
+
+
+def test_a_sheet_is_chosen_by_its_name(capsys):
+    table = numbers(40)
+    table["y"] = table["a"] - table["b"]
+    with pd.ExcelWriter("t.xlsx") as book:
+        pd.DataFrame({"Readme": ["see the next sheet"]}).to_excel(book, sheet_name="Info")
+        table.to_excel(book, sheet_name="Data", index=False)
+    train = ["train", "t.xlsx", "-t", "y", "-o", "m", "--method", "genrbf"]
+    assert main(train) == 1
+    assert "--sheet reads another: 'Data'" in capsys.readouterr().err
+    assert main([*train, "--sheet", "Data"]) == 0
+    assert "sheets was read" not in capsys.readouterr().err
+    assert main(["describe", "t.xlsx", "--sheet", "Data", "--no-test"]) == 0
+    assert main(["predict", "m", "t.xlsx", "--sheet", "Data", "--keep", "-o", "p.csv"]) == 0
+    kept = pd.read_csv("p.csv")
+    assert list(kept.columns) == [*table.columns, "prediction"]
+    assert np.corrcoef(kept["prediction"], table["y"])[0, 1] > 0.9
+    assert main(["ask", "m", "t.xlsx", "--sheet", "Data"]) == 0
+    capsys.readouterr()
+    assert main(["describe", "t.xlsx", "--sheet", "Daten"]) == 1
+    assert "t.xlsx has no sheet 'Daten'; there are 'Info', 'Data'" in capsys.readouterr().err
+    table.to_csv("t.csv", index=False)
+    assert main(["describe", "t.csv", "--sheet", "Data"]) == 1
+    assert "t.csv has no sheets: --sheet is for Excel files" in capsys.readouterr().err
+    assert main(["studio", "--sheet", "Data", "--no-browser"]) == 1
+
+
+def test_a_row_that_may_be_a_title_is_said(capsys):
+    table = numbers(40)
+    table.to_excel("t.xlsx", index=False, startrow=2)
+    pd.DataFrame({"a": [1.0, 2.0]}).to_excel("plain.xlsx")  # the names of rows have none
+    book = pd.read_excel("t.xlsx", header=None)
+    book.iloc[0, 0] = "Sensor report 2024"
+    book.to_excel("t.xlsx", index=False, header=False)
+    said = "The first row has one cell only, 'Sensor report 2024': if it is a title, remove it."
+    notes = []
+    read_table("t.xlsx", notes.append)
+    assert notes == [said]
+    read_table("plain.xlsx", notes.append)
+    assert notes == [said]

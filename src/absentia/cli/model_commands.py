@@ -18,6 +18,7 @@ from absentia.cli.terminal import (
     KeepIdsOption,
     NumbersOption,
     QuietOption,
+    SheetOption,
     TargetOption,
     TaskOption,
     kinds_of,
@@ -61,6 +62,7 @@ def train(
         float,
         typer.Option(metavar="SHARE", help="Keep this share of the rows for predict --coverage."),
     ] = 0.0,
+    sheet: SheetOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -87,7 +89,7 @@ def train(
 
     check_output(output, inputs=[file], force=force, endings=())
     kinds = kinds_of(categories, numbers, dates)
-    frame = read_table(file, say)
+    frame = read_table(file, say, sheet=sheet)
     table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
     table, held = table.held_out(calibrate)
     progress = not quiet and sys.stderr.isatty()
@@ -148,6 +150,7 @@ def predict(
             "each missing pattern; needs a model of `train --calibrate`.",
         ),
     ] = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Predict the target of each row of a table, with a model that was trained before.
@@ -161,7 +164,7 @@ def predict(
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
-    fitted, frame, cells = _model_and_rows(model, file)
+    fitted, frame, cells = _model_and_rows(model, file, sheet)
     shown = probabilities or (uncertainty and hasattr(fitted, "predict_proba"))
     found = predictions(fitted, frame, probabilities=shown)
     if uncertainty:
@@ -194,6 +197,7 @@ def ask(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
     ] = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say which missing value of each row is most worth measuring next.
@@ -207,7 +211,7 @@ def ask(
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model, costs or file], force=force)
     prices = {} if costs is None else costs_from(read_table(costs, say), costs)
-    fitted, frame, _ = _model_and_rows(model, file)
+    fitted, frame, _ = _model_and_rows(model, file, sheet)
     found = next_measurements(fitted, frame, prices, top)
     if output is not None:
         write_table(found, output)
@@ -220,7 +224,7 @@ def ask(
 
 
 def _model_and_rows(
-    model: Path, file: str
+    model: Path, file: str, sheet: str | None
 ) -> tuple[BaseEstimator, pd.DataFrame, Callable[[], pd.DataFrame]]:
     """Load a model and the rows to ask it about, with a note about columns that are not there.
 
@@ -230,7 +234,7 @@ def _model_and_rows(
     from absentia.cli.learning import check_reach, load_model, pipeline_of
 
     fitted = load_model(model, say)
-    frame, cells = read_table_and_cells(file, say)
+    frame, cells = read_table_and_cells(file, say, sheet=sheet)
     pipeline = pipeline_of(fitted)
     check_reach(pipeline, frame)
     encoder = pipeline.named_steps["encode"]
@@ -241,4 +245,8 @@ def _model_and_rows(
     if new:
         more = f" and in {len(new) - 5} more columns" * (len(new) > 5)
         say(f"Not known from training, so missing: {', '.join(new[:5])}{more}.")
+    signs = encoder.other_signs(frame)
+    if signs:
+        more = f"; and in {len(signs) - 5} more columns" * (len(signs) > 5)
+        say(f"Numbers are written otherwise than in training: {'; '.join(signs[:5])}{more}.")
     return fitted, frame, cells

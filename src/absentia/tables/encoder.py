@@ -26,7 +26,7 @@ from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.plan.frame_readings import fill_columns, plan_readings
 from absentia.tables.plan.frames import as_frame
 from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.plan.plan_warnings import new_words
+from absentia.tables.plan.plan_warnings import new_words, other_signs
 from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["TableEncoder"]
@@ -195,6 +195,12 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         check_is_fitted(self)
         frame = as_frame(X)
         return new_words(frame, self._readings(), self.absent_columns(frame))
+
+    def other_signs(self, X: Any) -> list[str]:
+        """Return which numbers of a table have another decimal sign than those of training."""
+        check_is_fitted(self)
+        frame = as_frame(X)
+        return other_signs(frame, self._readings(), self.absent_columns(frame))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""

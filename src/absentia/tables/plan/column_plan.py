@@ -326,7 +326,9 @@ optional
             if reading.left_out:
                 lines.append((name, "left out", reading.note.removeprefix("left out, ")))
             elif self.codes and reading.kind == "category":
-                lines.append((name, "category", f"{len(reading.categories)} categories"))
+                _, semicolon, more = reading.note.partition(";")  # what is said beside indicators
+                note = f"{len(reading.categories)} categories{semicolon}{more}"
+                lines.append((name, "category", note))
             else:
                 lines.append((name, str(reading.kind), reading.note))
         return lines
