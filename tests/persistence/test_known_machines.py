@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import absentia
-from absentia.kernels import Kernel
 from absentia.cli.row_notes import keep_ranges
+from absentia.kernels import Kernel
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.known_estimators import EVERY_ESTIMATOR
 from absentia.persistence.known_machines import LEARNED

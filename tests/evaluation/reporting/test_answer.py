@@ -43,7 +43,7 @@ def test_the_terminal_and_the_page_have_one_order(outcome, data):
     scores = list(outcome.verdict.means.values())
     assert scores == sorted(scores, reverse=True)
     text = comparison_text(outcome, data, "my target", "my file.csv")
-    assert re.findall(r"^(mean|zero|genrbf)\b", text, re.MULTILINE) == order
+    assert re.findall(r"^(mean|zero|genrbf) +[*0-9]", text, re.MULTILINE) == order
     first_table = outcome.page.read_text().split("<table", 2)[1]
     assert re.findall(r"<td[^>]*>(mean|zero|genrbf)</td>", first_table) == order
 
