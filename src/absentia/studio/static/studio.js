@@ -98,7 +98,7 @@ function drawMissing(found) {
 
 async function readColumns() {
   const found = await ask(within("read"), {body: {target: $("target").value, kinds: state.kinds, task: $("task").value}});
-  $("task-found").textContent = found.task === "classification" ? "→ classes" : "→ a quantity";
+  $("task-found").textContent = found.problem || (found.task === "classification" ? "→ classes" : "→ a quantity");
   const rows = found.columns.filter(column => column.name !== found.target).map(column => {
     const select = el("select", {"aria-label": `How to read ${column.name}`, onchange: guarded(async event => {
       if (event.target.value) state.kinds[column.name] = event.target.value; else delete state.kinds[column.name];
