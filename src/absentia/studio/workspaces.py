@@ -99,6 +99,7 @@ class Workspace:
             asked = kinds.get(name)
             reading = read_as(frame[name], asked) if asked else read_column(frame[name])
             left_out = reading.left_out or (reading.is_id and not asked)
+            note = note_on_limits(reading, LIMITS)
             columns.append(
                 {
                     "name": str(name),
