@@ -104,8 +104,7 @@ class Workspace:
                 {
                     "name": str(name),
                     "kind": "left out" if left_out else reading.kind,
-                    "note": note_on_limits(reading, LIMITS)
-                    or ("it only names the rows" if left_out else ""),
+                    "note": note or ("it only names the rows" if left_out else ""),
                     "asked": asked or "",
                 }
             )
