@@ -63,7 +63,7 @@ def doubts(model: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     if doubt.unit == "entropy":
         own = entropy(model.predict_proba(frame))
         return {"doubt": own, "due_to_missing": doubt.missing_share}
-    variance = doubt.total + (0.0 if doubt.noise.any() else _error_variance(model))
+    variance = _variance(model, doubt)
     scale = _scale(model)
     spread = scale * np.sqrt(variance)
     if isinstance(pipeline_of(model)[-1], ConformalRegressor):
@@ -108,18 +108,32 @@ def next_measurements(
     """Return the missing columns of each row by expected gain per cost, as a pandas frame.
 
     Columns ``row`` (from 1), ``column``, ``gain``, ``cost`` and ``gain_per_cost``: the entropy in
-    nats or, for quantities, the variance that knowing the value is expected to remove. Of a column
-    of words, the most informative word counts.
+    nats or, for quantities, the share of the variance of the row that knowing the value is expected
+    to remove, since a variance is in squared units. Quantities have ``doubt`` and ``doubt_after``
+    too, the standard deviation of the prediction now and as expected once the value is known. Of a
+    column of words, the most informative word counts.
     """
     import pandas as pd
 
     pipeline = pipeline_of(model)
     rows = _rows_with_limits(pipeline, frame)
     sources = pipeline.named_steps["encode"].source_columns()
-    gains = measure_next(pipeline[-1], rows).gain * _scale(model) ** 2
+    gains = measure_next(pipeline[-1], rows).gain
+    doubt = _uncertainty(model, rows)
+    quantity = doubt.unit != "entropy"
+    if quantity:
+        variance = _variance(model, doubt)
+        # A row whose prediction is certain has nothing to gain.
+        gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
     ranked = rank_source_columns(gains, list(sources), costs)
     entries = [(row, *c) for row, best in enumerate(ranked, start=1) for c in best[:top]]
-    return pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
+    found = pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
+    if quantity:
+        now = _scale(model) * np.sqrt(variance)[found["row"].to_numpy(dtype=np.intp) - 1]
+        after = now * np.sqrt(np.clip(1.0 - found["gain"].to_numpy(dtype=np.float64), 0.0, 1.0))
+        found.insert(2, "doubt", now)
+        found.insert(3, "doubt_after", after)
+    return found
 
 
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
@@ -157,6 +171,11 @@ def _uncertainty(model: BaseEstimator, rows: FloatArray | Table) -> Uncertainty:
     knows = hasattr(inner, "predict_uncertainty") or hasattr(inner, "best_estimator_")
     density = None if knows else find_density(inner)
     return predict_uncertainty(inner, rows, density=density, by_column=False)
+
+
+def _variance(model: BaseEstimator, doubt: Uncertainty) -> FloatArray:
+    """Return the variance of each prediction, in units of the machine."""
+    return doubt.total + (0.0 if doubt.noise.any() else _error_variance(model))
 
 
 def _error_variance(model: BaseEstimator) -> float:

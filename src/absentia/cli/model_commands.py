@@ -202,7 +202,8 @@ def ask(
     """Say which missing value of each row is most worth measuring next.
 
     Prints a table, the missing columns of each row by expected gain per cost: the entropy in nats
-    or, for quantities, the variance that knowing the value would remove on average.
+    or, for quantities, the share of the variance that knowing the value would remove on average,
+    with the standard deviation of the prediction before (doubt) and after it (doubt_after).
     """
     from absentia.cli.asking import costs_from, next_measurements
     from absentia.cli.files import check_output, read_table, write_table

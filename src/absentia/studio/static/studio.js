@@ -248,17 +248,22 @@ function drawAnswer(found) {
   const fields = found.n_unknown === 1 ? "1 unknown field" : `${found.n_unknown} unknown fields`;
   parts.push(el("h3", {}, "Where the doubt comes from"), share(found.missing_share, "Share of the doubt due to unknown fields", Math.min(340, width - 8)),
     el("p", {id: "doubt"}, found.n_unknown
-      ? `${percent(found.missing_share)} of it is due to ${fields}; measuring them cannot remove the rest.`
+      ? `${percent(found.missing_share)} of it is due to ${fields}; measuring ${found.n_unknown === 1 ? "it" : "them"} cannot remove the rest.`
       : "Every field is known: nothing is left to measure."));
   if (found.next.length) {
-    parts.push(el("h3", {}, "Measure this next"), el("div", {class: "scroll"}, table(["Field", "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
-      el("td", {class: "name"}, entry.name), shown(entry.gain),
+    const quantity = !model.classes.length;
+    parts.push(el("h3", {}, "Measure this next"),
+      ...(quantity ? [el("p", {id: "doubt-now"}, `Now the answer is ± ${shown(found.next[0].doubt)}.`)] : []),
+      el("div", {class: "scroll"}, table(["Field", quantity ? "Then" : "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
+      el("td", {class: "name"}, entry.name), quantity ? `± ${shown(entry.doubt_after)}` : shown(entry.gain),
       el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
         onchange: event => {
           const cost = Number(event.target.value);
           if (cost > 0) { state.costs[entry.name] = cost; answer(); } else say("A cost is a positive number.");
-        }})), shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
-    el("p", {class: "soft"}, model.classes.length ? "Worth: expected drop of the entropy, in nats." : "Worth: expected drop of the variance."));
+        }})), quantity && entry.per_cost !== null ? percent(entry.per_cost) : shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
+    el("p", {class: "soft"}, quantity
+      ? "Then: the standard deviation that is expected once the field is known. Per cost: the share of the variance that this removes, by the cost."
+      : "Worth: expected drop of the entropy, in nats."));
   }
   $("answer").replaceChildren(...parts);
 }
