@@ -212,7 +212,8 @@ class MarginalModel(ShowsColumns):
             by_column=by_column,
             n_jobs=self.n_jobs,
         )
-        return one_output_flat(doubt, unit == "variance" and getattr(self, "_single", False))
+        flat = unit == "variance" and getattr(self, "_single", False)
+        return one_output_flat(doubt, flat).of_model(self)
 
     def _unfitted_density(self, X: TableLike) -> BaseEstimator:
         """Return the density to fit; "auto" knows categories where a frame has words."""
