@@ -195,3 +195,10 @@ def test_a_column_that_is_not_there_can_be_measured(capsys, folder):
 
 def test_costs_may_have_any_two_headers():
     assert costs_from(pd.DataFrame({"a": ["x", "y"], "b": [1, 2.5]}), "t") == {"x": 1.0, "y": 2.5}
+
+
+def test_costs_may_have_decimal_commas():
+    frame = pd.DataFrame({"name": ["x", "y", "z"], "cost": ["2,5", "1.200,00", "3 €"]})
+    assert costs_from(frame, "t") == {"x": 2.5, "y": 1200.0, "z": 3.0}
+    with pytest.raises(ValueError, match="gives 'much' as the cost of 'z'; expected a number"):
+        costs_from(frame.assign(cost=["2,5", "1", "much"]), "t")

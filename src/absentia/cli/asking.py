@@ -23,6 +23,8 @@ from absentia.decisions.ranking import rank_source_columns
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
 from absentia.tables import FloatArray, Table
+from absentia.tables.columns.column_readings import numbers_of
+from absentia.tables.columns.words import Words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,15 +139,20 @@ def next_measurements(
 
 
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
-    """Return the costs in a table of two columns: the name of a column, and what it costs."""
+    """Return the costs in a table of two columns: the name of a column, and what it costs.
+
+    Numbers are read as in any table: "2,5" where decimals have a comma.
+    """
     if frame.shape[1] != 2:
         raise ValueError(
             f"{source} has {frame.shape[1]} columns; expected two: the name of a column, its cost."
         )
     costs: dict[str, float] = {}
-    for name, cost in zip(frame.iloc[:, 0], frame.iloc[:, 1], strict=True):
+    column = frame.iloc[:, 1]
+    numbers = numbers_of(column, Words(column).decimal_sign)
+    for name, cost, number in zip(frame.iloc[:, 0], column, numbers.tolist(), strict=True):
         try:
-            costs[str(name)] = float(cost)
+            costs[str(name)] = float(cost) if np.isnan(number) else number
         except ValueError:
             raise ValueError(
                 f"{source} gives {cost!r} as the cost of {name!r}; expected a number."
