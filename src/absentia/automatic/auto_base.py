@@ -207,7 +207,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
             by_column=by_column,
             n_jobs=self.n_jobs,
         )
-        return one_output_flat(doubt, isinstance(self, RegressorMixin))
+        return one_output_flat(doubt, isinstance(self, RegressorMixin)).of_model(self)
 
     def _table(self, X: TableLike) -> Table:
         check_is_fitted(self)

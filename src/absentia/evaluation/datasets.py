@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from absentia.evaluation.date_targets import check_no_dates
 from absentia.machines.targets import Task
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
@@ -258,13 +259,14 @@ def guess_task(target: Any) -> Task:
 
 def target_values(target: Any, task: Task) -> np.ndarray:
     """Return a target column as float64, or as the classes it holds (whole numbers or text)."""
+    check_no_dates(target, classes=task == "classification")
     if task == "regression":
         try:
             return target.to_numpy(dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(
                 f"The target {target.name!r} holds text, so it cannot be predicted as a number: "
-                "choose classification."
+                "write it as numbers or, for a few different words, choose classification."
             ) from None
     if target.dtype.kind == "f":
         values = target.to_numpy(dtype=np.float64)

@@ -55,7 +55,8 @@ class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, 
     Parameters
     ----------
     estimator : classifier
-        Unfitted, or fitted already as ``FrozenEstimator(model)``; then all rows calibrate it.
+        Fitted already as ``FrozenEstimator(model)``: then all rows calibrate it. Any other, fitted
+        or not, is cloned and trained on a part of the rows.
     method : {"nested*", "nested", "exact", "split", "cross"}, default="nested*"
     conformity_score : {"lac", "aps"}, default="lac"
         One minus the probability of the class (least ambiguous sets, the smallest on average), or

@@ -34,7 +34,8 @@ class MarginalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, M
     estimator : classifier with ``predict_proba``
         ``FrozenEstimator(model)`` for one that is fitted already (scikit-learn's, a pipeline,
         XGBoost, LightGBM, CatBoost, anything with ``predict_proba``): then ``fit(X)`` fits the
-        density alone. Any other is cloned and trained on draws of the training rows.
+        density alone. Any other, fitted or not, is cloned and trained on draws of the training
+        rows, as scikit-learn's meta-estimators do: a fit from before does not count.
     density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
         What the missing values could be. ``"auto"`` is ``"mixed"`` for frames with columns of words
         and ``"gaussian"`` for numbers. ``FrozenEstimator(density)`` keeps a fitted one.
