@@ -116,7 +116,7 @@ def test_limits_narrow_doubts_and_what_is_worth_measuring(tmp_path, monkeypatch,
             continue  # nothing to learn there; it must only run with a calibrated classifier
         narrow, below, unknown = found["due_to_missing"]
         assert narrow < 0.2 < below < unknown
-        assert gains[1] < 0.05 * gains[3]
+        assert gains[1] < 0.2 * gains[3]  # shares of the variance
         assert gains[2] < gains[3]
     capsys.readouterr()
 
