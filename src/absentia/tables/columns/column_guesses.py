@@ -29,7 +29,6 @@ from absentia.tables.columns.number_guesses import (
     read_with_unit,
     typed_numbers,
     unit_of,
-    units_of,
     with_unit,
 )
 from absentia.tables.columns.words import Words, first_two_words
@@ -268,7 +267,7 @@ def case_note(words: Iterable[str]) -> str:
 
 def _units_note(words: Words) -> str:
     """Return a note on numbers with several units, of which none is converted."""
-    units = units_of(words)
+    units = words.units
     n_words = int(words.counts[~words.says_nothing()].sum())
     if len(units) < 2 or sum(units.values()) < READABLE * n_words or len(units) > _MOST_UNITS:
         return ""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["DATE_FORMATS", "DAY_FIRST", "possible_formats"]
+__all__ = ["DATE_FORMATS", "DAY_FIRST", "LONGEST_DATE", "possible_formats"]
+
+#: No date has more letters: comments are not parsed.
+LONGEST_DATE = 50
 
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 #: Tried in this order; of those that read as many values the first wins, so a day-first and a
@@ -61,8 +64,7 @@ def possible_formats(words: Sequence[str]) -> list[str]:
     >>> possible_formats(["red", "green"])
     []
     """
-    text = "".join(words)
-    signs = set(text)
+    signs = set("".join(word for word in words if len(word) <= LONGEST_DATE))
     if not any(sign.isdigit() for sign in signs):
         return []
     return [form for form in DATE_FORMATS if _LITERALS.get(form, signs) <= signs]

@@ -19,7 +19,6 @@ from absentia.tables.columns.cell_counts import (
 from absentia.tables.columns.column_readings import CellCounts, ColumnReading, numbers_of
 from absentia.tables.columns.number_words import example
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
-from absentia.tables.columns.units import split_unit
 from absentia.tables.columns.words import Words, first_two_words
 from absentia.tables.phrases import count_as_missing, counted, infinite_note
 from absentia.tables.reading import FloatArray
@@ -34,7 +33,6 @@ __all__ = [
     "read_with_unit",
     "typed_numbers",
     "unit_of",
-    "units_of",
     "with_unit",
 ]
 
@@ -167,21 +165,11 @@ def with_unit(reading: ColumnReading, words: Words, unit: str) -> ColumnReading:
 
 def unit_of(words: Words) -> str:
     """Return the unit that nearly all cells of a column have, empty where a cell has another."""
-    units = units_of(words)
+    units = words.units
     n_words = int(words.counts[~words.says_nothing()].sum())
     if len(units) != 1 or sum(units.values()) < READABLE * n_words:
         return ""
     return next(iter(units))
-
-
-def units_of(words: Words) -> dict[str, int]:
-    """Return in how many rows numbers have a unit behind them, by the unit."""
-    found: dict[str, int] = {}
-    for word, count in zip(words.distinct, words.counts.tolist(), strict=True):
-        unit = split_unit(word)[1]
-        if unit:
-            found[unit] = found.get(unit, 0) + count
-    return found
 
 
 def _comma_note(words: Words) -> str:

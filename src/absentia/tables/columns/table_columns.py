@@ -8,7 +8,7 @@ semicolons, which programs write where the comma is the decimal sign.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.column_readings import ColumnReading
@@ -51,10 +51,8 @@ def read_columns(
 
     def read(j: int, *, decimal_commas: bool = False) -> ColumnReading:
         column, name = frame.iloc[:, j], frame.columns[j]
-        how = {"max_categories": max_categories, "decimal_commas": decimal_commas}
-        if name in asked:
-            return read_as(column, asked[name], **how)
-        return read_column(column, **how)
+        how: dict[str, Any] = {"max_categories": max_categories, "decimal_commas": decimal_commas}
+        return read_as(column, asked[name], **how) if name in asked else read_column(column, **how)
 
     readings = [read(j) for j in range(frame.shape[1])]
     doubtful = [j for j, reading in enumerate(readings) if reading.in_doubt]

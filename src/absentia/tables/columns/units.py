@@ -12,7 +12,7 @@ __all__ = ["split_unit", "without_unit"]
 
 #: A number, and one word of letters such as kg, mg/dl, km/h, m² or °C.
 _WITH_UNIT = re.compile(
-    r"^(?P<number>.*[\d.+])(?P<blank>\s*)"
+    r"^(?P<number>[-+−–—<>=≤≥\d.,'’\s]*[\d.+])(?P<blank>\s*)"
     r"(?P<unit>(?:°|[^\W\d_])[^\W_]*(?:[/·*][^\W_]+)*\.?)$"
 )
 #: No number with its unit has more letters; a search through long texts would take long.

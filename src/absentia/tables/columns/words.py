@@ -18,7 +18,7 @@ import numpy as np
 
 from absentia.engine.computed_once import computed_once
 from absentia.engine.forking import hold_during_forks
-from absentia.tables.columns.date_formats import DAY_FIRST, possible_formats
+from absentia.tables.columns.date_formats import DAY_FIRST, LONGEST_DATE, possible_formats
 from absentia.tables.columns.number_words import (
     groups_thousands,
     in_doubt,
@@ -27,7 +27,7 @@ from absentia.tables.columns.number_words import (
     number_of,
     shown_sign,
 )
-from absentia.tables.columns.units import without_unit
+from absentia.tables.columns.units import split_unit, without_unit
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -121,6 +121,16 @@ class Words:
         """Whether a word has groups of thousands."""
         return any(groups_thousands(word, self.decimal_sign) for word in self.distinct)
 
+    @computed_once
+    def units(self) -> dict[str, int]:
+        """In how many rows numbers have a unit behind them, by the unit."""
+        found: dict[str, int] = {}
+        for word, count in zip(self.distinct, self.counts.tolist(), strict=True):
+            unit = split_unit(word)[1]
+            if unit:
+                found[unit] = found.get(unit, 0) + count
+        return found
+
     def without_unit(self, unit: str) -> Words:
         """Return the same rows with "12.5" for "12.5 kg"; two of the words may then be alike."""
         if not unit:
@@ -171,8 +181,9 @@ class Words:
 
         words = pd.Series(self.distinct, dtype=object)
         days = np.full(len(words), np.nan)
+        short = np.array([len(word) <= LONGEST_DATE for word in self.distinct], dtype=bool)
         for date_format in date_formats:
-            left = np.isnan(days)
+            left = np.isnan(days) & short
             if not left.any():
                 break
             dates = parsed_dates(words[left], format=date_format, errors="coerce", utc=True)

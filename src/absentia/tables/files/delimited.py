@@ -200,7 +200,8 @@ def title_of(rows: Sequence[Sequence[str]]) -> str:
     ''
     """
     places = [[k for k, cell in enumerate(row) if cell.strip()] for row in rows]
-    above, below, *_ = [*filter(None, places), [], []]
+    nothing: list[int] = []
+    above, below, *_ = [*(place for place in places if place), nothing, nothing]
     if len(above) != 1 or len(below) < 2 or (above[0] > 0 and len(below) == 2):
         return ""
     return next(cell.strip() for row in rows for cell in row if cell.strip())
