@@ -45,6 +45,7 @@ from absentia.tables import (
 )
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.plan.plan_warnings import warn_of_codes
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.row_weights import row_weights
 from absentia.tables.takes_missing import TakesMissing
@@ -256,6 +257,8 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True).fit(X)
+        # The encoder keeps it for its notes; who fits a machine to a frame reads none.
+        warn_of_codes(dict(zip(encoder.plan_.names, encoder.plan_.readings, strict=True)))
         return encoder, encoder.transform(X)
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):

@@ -108,7 +108,15 @@ class RegressorTargets:
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
         _check_given(self, y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        y = check_array(
+            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite="allow-nan"
+        )
+        absent = np.flatnonzero(np.isnan(y.reshape(len(y), -1)).any(axis=1))
+        if len(absent):
+            raise ValueError(
+                f"Input y contains NaN, first in row {absent[0]}: a row without a target cannot be "
+                "learned from. Drop such rows."
+            )
         if not (self._multi_output and y.ndim == 2):
             y = column_or_1d(y, warn=True)
         check_consistent_length(np.empty(n_samples), y)
@@ -135,15 +143,17 @@ def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray
     _check_given(machine, y)
     y = column_or_1d(y, warn=True)
     check_consistent_length(np.empty(n_samples), y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
     objects = enumerate(y) if y.dtype.kind == "O" else ()
     absent = [row for row, label in objects if is_absent(label) or label != label]
+    if y.dtype.kind == "f":
+        absent = np.flatnonzero(np.isnan(y)).tolist()
     if absent:
         raise ValueError(
             f"Input y contains NaN or None, first in row {absent[0]}: a row without a label cannot "
             "be learned from. Drop such rows, or spread labels to them with LabelSpreading."
         )
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y
 
