@@ -85,7 +85,6 @@ def train(
         training_summary,
         with_probabilities,
     )
-    from absentia.cli.row_notes import keep_ranges
     from absentia.evaluation.learning_table import split_target
 
     check_output(output, inputs=[file], force=force, endings=())
@@ -103,7 +102,6 @@ def train(
         time_budget=time_budget,
     )
     fit(model, table)
-    keep_ranges(pipeline_of(model).named_steps["encode"], table.features)
     machine = machine_of(model)
     if table.task == "classification" and not hasattr(machine, "predict_proba"):
         model = with_probabilities(model, table.features, table.target)
