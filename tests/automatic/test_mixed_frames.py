@@ -112,3 +112,12 @@ def test_all_default_members_can_be_saved(tmp_path):
     save(model, tmp_path / "model.skops")
     again = load(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
+
+
+@pytest.mark.parametrize("machine", [AutoClassifier, AutoRegressor])
+def test_codes_for_missing_values_are_warned_of(machine):
+    frame = FRAME.copy()
+    frame.loc[:9, "age"] = -999.0
+    model = machine(**SETTINGS | {"members": ("linear",), "n_splits": 2})
+    with pytest.warns(UserWarning, match="Codes for missing values: 'age' has 10 values of -999"):
+        model.fit(frame, CLASSES if machine is AutoClassifier else TARGET)

@@ -115,12 +115,21 @@ def test_ask_ranks_what_to_measure(capsys, folder, model):
     place = folder / f"{model}.csv"
     assert run(capsys, "ask", folder / model, folder / "new.csv", "-o", place)[0] == 0
     found = pd.read_csv(place)
-    assert list(found.columns) == ["row", "column", "gain", "cost", "gain_per_cost"]
+    doubts = ["doubt", "doubt_after"] if model in QUANTITIES else []
+    assert list(found.columns) == ["row", "column", *doubts, "gain", "cost", "gain_per_cost"]
     assert found[found["row"] == 2]["column"].tolist()[0] == "dose"
     assert 1 not in set(found["row"])
     assert (found["gain"] > -1e-9).all()
-    if model.startswith("price"):  # in units of the price, whose spread is about 30
-        assert found[found["row"] == 2]["gain"].iloc[0] > 100
+    if model in QUANTITIES:  # in units of the price, whose spread is about 30
+        best = found[found["row"] == 2].iloc[0]
+        assert 20 < best["doubt"] < 50
+        assert best["doubt_after"] < 0.8 * best["doubt"]
+        left = 1 - found["gain"].clip(0, 1)
+        np.testing.assert_allclose(found["doubt_after"] ** 2, left * found["doubt"] ** 2)
+        place = folder / f"{model}-doubts.csv"
+        command = ["predict", folder / model, folder / "new.csv", "--uncertainty", "-o", place]
+        assert run(capsys, *command)[0] == 0
+        assert best["doubt"] == pytest.approx(pd.read_csv(place)["doubt"][1])
 
 
 def test_costs_and_top_change_the_list(capsys, folder):
@@ -186,3 +195,10 @@ def test_a_column_that_is_not_there_can_be_measured(capsys, folder):
 
 def test_costs_may_have_any_two_headers():
     assert costs_from(pd.DataFrame({"a": ["x", "y"], "b": [1, 2.5]}), "t") == {"x": 1.0, "y": 2.5}
+
+
+def test_costs_may_have_decimal_commas():
+    frame = pd.DataFrame({"name": ["x", "y", "z"], "cost": ["2,5", "1.200,00", "3 €"]})
+    assert costs_from(frame, "t") == {"x": 2.5, "y": 1200.0, "z": 3.0}
+    with pytest.raises(ValueError, match="gives 'much' as the cost of 'z'; expected a number"):
+        costs_from(frame.assign(cost=["2,5", "1", "much"]), "t")

@@ -3,7 +3,6 @@
 import io
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -48,7 +47,8 @@ def test_a_score_stands_beside_that_of_a_constant_answer(capsys):
     table["y"] = ["rare"] * 6 + ["common"] * 54
     table.to_csv("t.csv", index=False)
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
-    assert "(always 'common' would have 0.900; it has learned nothing)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "always 'common' would have 0.900; it has learned nothing)" in said
 
 
 def test_rare_classes_are_counted_and_named(capsys):
@@ -116,7 +116,8 @@ def test_bounds_and_dashes_are_missing_numbers(capsys):
     out = capsys.readouterr().out
     assert "35 of 400 values missing" in out
     assert "chi-square" in out
-    assert "a: numbers written as text; 10 values such as '<0.5' count as missing." in out
+    limits = "10 values such as '<0.5' count as missing here, and are limits to a model."
+    assert f"a: numbers written as text; {limits}" in out
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "b: numbers written as text; 25 unreadable values ('-') count as missing" in notes
@@ -177,7 +178,6 @@ def test_columns_of_any_unit():
 
 def test_version_help_and_module():
     for arguments, said in ((["--version"], absentia.__version__), (["--help"], "compare")):
-        started = time.perf_counter()
         command = [sys.executable, "-X", "importtime", "-m", "absentia", *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0
@@ -185,7 +185,6 @@ def test_version_help_and_module():
         # What takes seconds to import is not imported.
         for slow in ("numba", "sklearn", "pandas", "scipy"):
             assert f" {slow}\n" not in done.stderr
-        assert time.perf_counter() - started < 30
 
 
 @pytest.mark.parametrize("command", ["train", "compare"])

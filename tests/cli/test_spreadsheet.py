@@ -71,7 +71,8 @@ def test_train_predict_and_ask(files, capsys):
     assert main(["predict", "model", "new.csv", "--uncertainty", "-o", "out.csv"]) == 0
     said = capsys.readouterr().err
     assert "missing in every row: BP" in said
-    assert "Not known from training, so missing: 'East' in 'Ward', '12 apples' in 'Bill'" in said
+    assert "Not known from training, so missing: 'East' in 'Ward'." in said
+    assert "Bill: 1 value cannot be read as a number, such as '12 apples' in row 1" in said
     assert pd.read_csv("out.csv")["prediction"].tolist() == ["well", "relapse"]
     assert main(["ask", "model", "new.csv"]) == 0
     assert "Bill" in capsys.readouterr().out
@@ -115,7 +116,7 @@ def test_limits_narrow_doubts_and_what_is_worth_measuring(tmp_path, monkeypatch,
             continue  # nothing to learn there; it must only run with a calibrated classifier
         narrow, below, unknown = found["due_to_missing"]
         assert narrow < 0.2 < below < unknown
-        assert gains[1] < 0.05 * gains[3]
+        assert gains[1] < 0.2 * gains[3]  # shares of the variance
         assert gains[2] < gains[3]
     capsys.readouterr()
 

@@ -152,7 +152,7 @@ def test_rows_with_nothing_to_measure(machine):
     assert found.best == ["stop", "stop"]
     assert found.to_frame().empty
     assert measure_next(machine, np.zeros((2, 4)), lookahead=2).best == ["stop", "stop"]
-    assert "2 of them better left" in repr(found)
+    assert "columns, 2 rows with nothing worth measuring" in repr(found)
 
 
 def test_rows_do_not_depend_on_their_company(machine):

@@ -77,3 +77,22 @@ def test_classes_that_floating_point_has_merged_already_are_refused():
     with pytest.raises(ValueError, match=r"'y' holds whole numbers beyond 2\^53 as floating point"):
         split_target(table, "y", "classification")
     assert split_target(table.assign(y=codes * np.arange(20)), "y", "regression").target[1] > 1e16
+
+
+@pytest.mark.parametrize("task", [None, "classification", "regression"])
+@pytest.mark.parametrize("kind", ["text", "dates", "durations"])
+def test_dates_as_a_target_get_one_sentence(task, kind):
+    dates = pd.Series(pd.date_range("2020-01-01", periods=60))
+    target = {
+        "text": dates.dt.strftime("%d.%m.%Y"),
+        "dates": dates,
+        "durations": dates - dates[0],
+    }[kind]
+    frame = pd.DataFrame({"x": np.arange(60.0), "day": target})
+    what = "durations" if kind == "durations" else "dates"
+    with pytest.raises(ValueError, match=f"'day' holds {what}, which are not supported as targets"):
+        split_target(frame, "day", task)
+    # A few that come again and again are classes.
+    frame["day"] = target.to_numpy()[np.arange(60) % 3]
+    if task != "regression":
+        assert len(np.unique(split_target(frame, "day", task).target)) == 3

@@ -55,7 +55,8 @@ def specimens():
     )
     yield absentia.FourierFeatures(n_components=6, mask_weight=0.1, gamma=0.3).fit(X)
     yield absentia.LargeScaleRidge(n_components=8).fit(X, y.astype(float))
-    yield absentia.TableEncoder().fit(frame)
+    encoder = absentia.TableEncoder().fit(frame)
+    yield encoder
     yield KeepsLimits(absentia.FourierFeatures(n_components=4)).fit(X)
 
 

@@ -17,7 +17,9 @@ from absentia import (
     SVC,
     SVR,
     SVRCV,
+    AutoClassifier,
     GaussianDensity,
+    GaussianProcessClassifier,
     KernelRidge,
     LargeScaleRidge,
     LogisticRegression,
@@ -182,3 +184,22 @@ def test_the_value_is_frozen_and_says_what_it_is():
     assert len(doubt.plot().axes) == 1
     bars = doubt.plot(2).axes[0]
     assert {label.get_text() for label in bars.get_yticklabels()} <= set("abcde")
+
+
+@pytest.mark.parametrize("kind", ["machine", "process", "marginal", "automatic"])
+def test_probabilities_have_the_names_of_the_classes(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    words = np.where(X[:, 0] > 0, "ill", "well")
+    model = {
+        "machine": LogisticRegression(),
+        "process": GaussianProcessClassifier(),
+        "marginal": MarginalClassifier(PlainLogistic(), n_draws=4),
+        "automatic": AutoClassifier(members=("beliefs",), n_splits=2),
+    }[kind].fit(X, words)
+    doubt = predict_uncertainty(model, [[np.nan, 1.0]], by_column=False)
+    assert doubt.classes == ("ill", "well")
+    assert list(doubt.to_frame().columns[:3]) == ["probability_ill", "probability_well", "total"]
+    # Classes with one spelling keep their numbers.
+    alike = dataclasses.replace(doubt, classes=("1", "1")).to_frame()
+    assert list(alike.columns[:2]) == ["probability_0", "probability_1"]

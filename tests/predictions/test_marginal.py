@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -226,3 +228,12 @@ def test_a_column_that_no_row_has_is_left_out_of_training():
         wrapper.fit(pd.DataFrame(holes).add_prefix("c"), X[:, 0])
     assert wrapper.estimator_.n_features_in_ == 4
     assert np.isfinite(wrapper.predict(pd.DataFrame(X).add_prefix("c"))).all()
+
+
+@pytest.mark.parametrize("kind", [MarginalClassifier, MarginalRegressor])
+def test_fit_without_targets_names_the_way_for_fitted_models(kind):
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    model = LinearRegression() if kind is MarginalRegressor else LogisticRegression()
+    message = re.escape(f"write {kind.__name__}(FrozenEstimator(model)).fit(X)")
+    with pytest.raises(ValueError, match="fit needs y to train the model.*" + message):
+        kind(model.fit(X, y)).fit(X)

@@ -108,10 +108,19 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     find(browser, "#missing [data-go=columns]").click()
     assert target in find(browser, "#target").text
     assert nothing_sticks_out(browser)
+    # Notes wrap: none is beyond the edge, where nobody scrolls to.
+    notes = browser.find_elements("css selector", "#readings td.long")
+    shown = [note for note in notes if note.text]
+    assert shown
+    assert all(note.rect["x"] + note.rect["width"] <= width for note in shown)
     find(browser, "#columns [data-go=train]").click()
     find(browser, "#start-train").click()
     waited(lambda: find(browser, "#after-training").is_displayed())
     assert nothing_sticks_out(browser)
+    said = find(browser, "#trained").text
+    assert "± is one standard error, the line two to either side" in said
+    measure = "accuracy" if target == "kind" else "R²"
+    assert measure in find(browser, "#model-scores svg").text  # the name of the axis
 
     find(browser, "#after-training [data-go=row]").click()
     waited(lambda: browser.find_elements("id", "prediction"))
@@ -122,6 +131,9 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     # Typing a value makes it known, and the answer follows.
     field(browser, "a").find_element("css selector", "input").send_keys("2")
     waited(lambda: "3 unknown fields" in find(browser, "#doubt").text)
+    if target == "value":
+        assert "Now the answer is ± " in find(browser, "#doubt-now").text
+        assert "± " in find(browser, "#answer tbody td.number").text
     assert nothing_sticks_out(browser)
     browser.execute_script(
         "const cost = document.querySelector(\"[aria-label='Cost of word']\");"
@@ -129,6 +141,9 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     )
     rows = "#answer tbody tr"
     waited(lambda: browser.find_elements("css selector", rows)[-1].text.startswith("word"))
+    for name in ("noise", HOSTILE):
+        field(browser, name).find_element("css selector", "input").send_keys("0")
+    waited(lambda: "due to 1 unknown field; measuring it" in find(browser, "#doubt").text)
 
     find(browser, "nav [data-go=batch]").click()
     find(browser, "#batch-own").click()
@@ -140,6 +155,30 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     found = pd.read_csv(exported)
     assert len(found) == len(table)
     assert found["doubt"].is_monotonic_decreasing
+
+
+def test_the_comparison_has_the_errors_and_the_scale_of_the_model(client, browser, tmp_path):
+    file = tmp_path / "mine.csv"
+    mixed_table().drop(columns="kind").to_csv(file, index=False)
+    browser.get(f"{client.origin}/{TOKEN}/")
+    waited(lambda: browser.find_elements("css selector", "[data-example]"))
+    find(browser, "#file").send_keys(str(file))
+    waited(lambda: find(browser, "#missing").is_displayed())
+    find(browser, "nav [data-go=train]").click()
+    for start in ("#start-compare", "#start-train"):
+        waited(lambda start=start: find(browser, start).is_enabled())
+        find(browser, start).click()
+        waited(lambda: find(browser, "#working").is_displayed())
+        waited(lambda: not find(browser, "#working").is_displayed())
+    for part in ("#trained", "#comparison"):
+        assert "± is one standard error, the line two to either side" in find(browser, part).text
+    model, methods = (
+        [(text.text, round(text.rect["x"])) for text in find(browser, f"{part} svg").find_elements(
+            "css selector", "text[text-anchor=middle]")]
+        for part in ("#model-scores", "#method-scores")
+    )  # fmt: skip
+    assert len(model) > 2
+    assert model == methods
 
 
 def test_work_can_be_stopped_and_another_tab_goes_on(client, browser):

@@ -58,6 +58,24 @@ def test_whoever_lacks_the_token_or_comes_from_elsewhere_gets_403(client, path, 
     assert client.send("GET", path, **headers).status == 403
 
 
+def test_the_page_says_the_task_that_training_finds_and_that_limits_are_used():
+    n = 40
+    frame = pd.DataFrame(
+        {
+            "crp": ["<0,5", "<0,5", *[f"{k},{k % 10}" for k in range(n - 2)]],
+            "cost": [f"{k + 1}.{100 + 7 * k},24 EUR" for k in range(n)],
+            "word": [f"word {k}" for k in range(n - 1)] + ["word 0"],
+        }
+    )
+    workspace = Workspace(frame, "mine")
+    found = workspace.read("cost", {}, None)
+    assert (found["task"], found["problem"]) == ("regression", "")
+    crp = next(column for column in found["columns"] if column["name"] == "crp")
+    assert "2 values such as '<0,5' taken as limits" in crp["note"]
+    # What training would refuse is said where the target is chosen.
+    assert "fewer than two classes" in workspace.read("word", {}, None)["problem"]
+
+
 def test_the_own_origin_is_welcome(client):
     found = client.get("api/start", origin=client.origin, sec_fetch_site="same-origin")
     assert found.json()["examples"]

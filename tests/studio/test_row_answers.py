@@ -8,6 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from absentia.predictions import predict_uncertainty
 from absentia.studio.row_answers import FieldValue, RowAnswers
 from absentia.studio.row_model import train_model
 from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
@@ -64,6 +65,21 @@ def test_text_that_cannot_be_read_is_named_and_counts_as_unknown(answers):
     assert found["n_unknown"] == 1
     assert answers.answer({**KNOWN, "a": FieldValue("at most", "tall")})["unread"] == ["a"]
     assert answers.answer({"no such field": FieldValue("value", "1")})["n_unknown"] == 4
+
+
+def test_what_measuring_is_worth_is_in_units_that_are_read(answers):
+    (entry,) = answers.answer({**KNOWN, "a": FieldValue()})["next"]
+    if answers.classifies:
+        assert "doubt" not in entry
+        return
+    now = float(np.sqrt(predict_uncertainty(answers._model, row_without_a(answers)).total[0]))
+    assert entry["doubt"] == pytest.approx(now)
+    assert 0 <= entry["gain"] <= 1
+    assert entry["doubt_after"] == pytest.approx(now * np.sqrt(1 - entry["gain"]))
+
+
+def row_without_a(answers):
+    return answers._encoded({name: value.text for name, value in KNOWN.items() if name != "a"})
 
 
 def test_a_bound_lies_between_a_value_and_nothing(answers):

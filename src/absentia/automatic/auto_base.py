@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.automatic.assembly import Assembled, Plan, assemble
@@ -45,8 +45,10 @@ from absentia.tables import (
 )
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.plan.plan_warnings import warn_of_codes
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.row_weights import row_weights
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["AutoMachine"]
 
@@ -64,7 +66,7 @@ def _is_shares(value: Any) -> bool:
 
 
 @declared
-class AutoMachine(ShowsColumns):
+class AutoMachine(TakesMissing, ShowsColumns):
     """What both automatic machines share: reading, assembling, answering."""
 
     committee_: Committee = field(init=False)
@@ -206,7 +208,7 @@ class AutoMachine(ShowsColumns):
             by_column=by_column,
             n_jobs=self.n_jobs,
         )
-        return one_output_flat(doubt, isinstance(self, RegressorMixin))
+        return one_output_flat(doubt, isinstance(self, RegressorMixin)).of_model(self)
 
     def _table(self, X: TableLike) -> Table:
         check_is_fitted(self)
@@ -245,11 +247,6 @@ class AutoMachine(ShowsColumns):
         """Return scores from the out-of-fold answers, by name of the fitted attribute."""
         raise TypeError(f"{type(self).__name__} does not say how it is judged.")
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 def _numbers_with_limits(rows: Table) -> Table:
     """Return numbers and their limits alone, for members that each read them in their own way."""
@@ -260,6 +257,8 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True).fit(X)
+        # The encoder keeps it for its notes; who fits a machine to a frame reads none.
+        warn_of_codes(dict(zip(encoder.plan_.names, encoder.plan_.readings, strict=True)))
         return encoder, encoder.transform(X)
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):

@@ -23,6 +23,8 @@ from absentia.decisions.ranking import rank_source_columns
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
 from absentia.tables import FloatArray, Table
+from absentia.tables.columns.column_readings import numbers_of
+from absentia.tables.columns.words import Words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +65,7 @@ def doubts(model: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     if doubt.unit == "entropy":
         own = entropy(model.predict_proba(frame))
         return {"doubt": own, "due_to_missing": doubt.missing_share}
-    variance = doubt.total + (0.0 if doubt.noise.any() else _error_variance(model))
+    variance = _variance(model, doubt)
     scale = _scale(model)
     spread = scale * np.sqrt(variance)
     if isinstance(pipeline_of(model)[-1], ConformalRegressor):
@@ -108,30 +110,49 @@ def next_measurements(
     """Return the missing columns of each row by expected gain per cost, as a pandas frame.
 
     Columns ``row`` (from 1), ``column``, ``gain``, ``cost`` and ``gain_per_cost``: the entropy in
-    nats or, for quantities, the variance that knowing the value is expected to remove. Of a column
-    of words, the most informative word counts.
+    nats or, for quantities, the share of the variance of the row that knowing the value is expected
+    to remove, since a variance is in squared units. Quantities have ``doubt`` and ``doubt_after``
+    too, the standard deviation of the prediction now and as expected once the value is known. Of a
+    column of words, the most informative word counts.
     """
     import pandas as pd
 
     pipeline = pipeline_of(model)
     rows = _rows_with_limits(pipeline, frame)
     sources = pipeline.named_steps["encode"].source_columns()
-    gains = measure_next(pipeline[-1], rows).gain * _scale(model) ** 2
+    gains = measure_next(pipeline[-1], rows).gain
+    doubt = _uncertainty(model, rows)
+    quantity = doubt.unit != "entropy"
+    if quantity:
+        variance = _variance(model, doubt)
+        # A row whose prediction is certain has nothing to gain.
+        gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
     ranked = rank_source_columns(gains, list(sources), costs)
     entries = [(row, *c) for row, best in enumerate(ranked, start=1) for c in best[:top]]
-    return pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
+    found = pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
+    if quantity:
+        now = _scale(model) * np.sqrt(variance)[found["row"].to_numpy(dtype=np.intp) - 1]
+        after = now * np.sqrt(np.clip(1.0 - found["gain"].to_numpy(dtype=np.float64), 0.0, 1.0))
+        found.insert(2, "doubt", now)
+        found.insert(3, "doubt_after", after)
+    return found
 
 
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
-    """Return the costs in a table of two columns: the name of a column, and what it costs."""
+    """Return the costs in a table of two columns: the name of a column, and what it costs.
+
+    Numbers are read as in any table: "2,5" where decimals have a comma.
+    """
     if frame.shape[1] != 2:
         raise ValueError(
             f"{source} has {frame.shape[1]} columns; expected two: the name of a column, its cost."
         )
     costs: dict[str, float] = {}
-    for name, cost in zip(frame.iloc[:, 0], frame.iloc[:, 1], strict=True):
+    column = frame.iloc[:, 1]
+    numbers = numbers_of(column, Words(column).decimal_sign)
+    for name, cost, number in zip(frame.iloc[:, 0], column, numbers.tolist(), strict=True):
         try:
-            costs[str(name)] = float(cost)
+            costs[str(name)] = float(cost) if np.isnan(number) else number
         except ValueError:
             raise ValueError(
                 f"{source} gives {cost!r} as the cost of {name!r}; expected a number."
@@ -157,6 +178,11 @@ def _uncertainty(model: BaseEstimator, rows: FloatArray | Table) -> Uncertainty:
     knows = hasattr(inner, "predict_uncertainty") or hasattr(inner, "best_estimator_")
     density = None if knows else find_density(inner)
     return predict_uncertainty(inner, rows, density=density, by_column=False)
+
+
+def _variance(model: BaseEstimator, doubt: Uncertainty) -> FloatArray:
+    """Return the variance of each prediction, in units of the machine."""
+    return doubt.total + (0.0 if doubt.noise.any() else _error_variance(model))
 
 
 def _error_variance(model: BaseEstimator) -> float:

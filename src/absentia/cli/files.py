@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from absentia.optional_imports import optional_import
 from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import (
@@ -225,7 +226,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'absentia[tables]'.") from None
+        optional_import("pyarrow", "tables", "A Parquet file")
+        raise  # that package is there: it is something else
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: {error}.") from error
 
@@ -241,9 +243,8 @@ def _read_excel(path: Path, note: Callable[[str], None], sheet: str | None) -> p
                 frame = pd.read_excel(book, sheet_name=read, na_values=["?"])
                 rows = pd.read_excel(book, sheet_name=read, header=None, nrows=_TOP_ROWS)
     except ImportError:
-        raise ImportError(
-            "Excel files need openpyxl: pip install 'absentia[excel]', or save the table as CSV."
-        ) from None
+        optional_import("openpyxl", "excel", "An Excel file", "save the table as CSV")
+        raise  # that package is there: it is something else
     except Exception as error:  # openpyxl raises what the parts of a broken archive raise
         raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
     if read not in names:

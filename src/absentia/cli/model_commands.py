@@ -156,7 +156,8 @@ def predict(
     """Predict the target of each row of a table, with a model that was trained before.
 
     Columns are found by name. Missing values, also where training had none, columns that are not
-    there and words that training never saw are uncertain, not errors.
+    there, cells that cannot be read and words that training never saw are uncertain, not errors:
+    notes say what was not used, and which values lie far beyond those of training.
     """
     from absentia.cli.asking import doubts, regions
     from absentia.cli.files import check_output, is_parquet, place_now, write_table
@@ -203,7 +204,8 @@ def ask(
     """Say which missing value of each row is most worth measuring next.
 
     Prints a table, the missing columns of each row by expected gain per cost: the entropy in nats
-    or, for quantities, the variance that knowing the value would remove on average.
+    or, for quantities, the share of the variance that knowing the value would remove on average,
+    with the standard deviation of the prediction before (doubt) and after it (doubt_after).
     """
     from absentia.cli.asking import costs_from, next_measurements
     from absentia.cli.files import check_output, read_table, write_table
@@ -226,27 +228,18 @@ def ask(
 def _model_and_rows(
     model: Path, file: str, sheet: str | None
 ) -> tuple[BaseEstimator, pd.DataFrame, Callable[[], pd.DataFrame]]:
-    """Load a model and the rows to ask it about, with a note about columns that are not there.
+    """Load a model and the rows to ask it about, with notes on what it cannot use of them.
 
     The function returns the cells of those rows as the file has them.
     """
     from absentia.cli.files import read_table_and_cells
     from absentia.cli.learning import check_reach, load_model, pipeline_of
+    from absentia.cli.row_notes import row_notes
 
     fitted = load_model(model, say)
     frame, cells = read_table_and_cells(file, say, sheet=sheet)
     pipeline = pipeline_of(fitted)
     check_reach(pipeline, frame)
-    encoder = pipeline.named_steps["encode"]
-    absent = encoder.absent_columns(frame)
-    if absent:
-        say(f"Not in {file}, so missing in every row: {', '.join(absent)}.")
-    new = encoder.new_words(frame)
-    if new:
-        more = f" and in {len(new) - 5} more columns" * (len(new) > 5)
-        say(f"Not known from training, so missing: {', '.join(new[:5])}{more}.")
-    signs = encoder.other_signs(frame)
-    if signs:
-        more = f"; and in {len(signs) - 5} more columns" * (len(signs) > 5)
-        say(f"Numbers are written otherwise than in training: {'; '.join(signs[:5])}{more}.")
+    for note in row_notes(pipeline.named_steps["encode"], frame, file):
+        say(note)
     return fitted, frame, cells

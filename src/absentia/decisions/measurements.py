@@ -89,7 +89,7 @@ class Measurements:
         stopped = int((self.best_column < 0).sum())
         return (
             f"Measurements for {len(self)} row{'s' * (len(self) != 1)} of {len(self.columns)} "
-            f"columns, {stopped} of them better left as they are"
+            f"columns, {stopped} row{'s' * (stopped != 1)} with nothing worth measuring"
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
+from absentia.evaluation.datasets import best_constant, guess_task, target_values
+from absentia.machines.targets import Task
 from absentia.tables import BoolArray
 from absentia.tables.columns.column_guesses import case_note
 from absentia.tables.columns.table_columns import read_in_table

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import Tags, assert_all_finite, check_array, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
@@ -18,8 +19,11 @@ from absentia.tables.constant_columns import is_constant
 
 __all__ = [
     "ClassifierTargets",
+    "LogProbabilities",
     "MostProbableClass",
     "RegressorTargets",
+    "SeveralTargets",
+    "Task",
     "balanced_weights",
     "centre_of_targets",
     "checked_labels",
@@ -28,6 +32,10 @@ __all__ = [
     "spread_of_targets",
     "weights_of_present",
 ]
+
+
+#: What is learned: classes or numbers.
+Task = Literal["classification", "regression"]
 
 
 class ClassifierTargets:
@@ -46,21 +54,42 @@ class ClassifierTargets:
         return codes_of_classes(y)
 
 
-class MostProbableClass:
-    """A base for classifiers that decide by their probabilities."""
-
-    classes_: np.ndarray
+class LogProbabilities:
+    """A base for classifiers with ``predict_proba``: the logarithms of what it returns."""
 
     @abstractmethod
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, in the order of ``classes_``."""
+
+    # A wrapper has probabilities only where the estimator in it has them.
+    @available_if(lambda self: hasattr(self, "predict_proba"))
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
+        """Return the logarithms of :meth:`predict_proba`, minus infinity for a zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or what else :meth:`predict_proba` takes
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(probabilities)
+
+
+class MostProbableClass(LogProbabilities):
+    """A base for classifiers that decide by their probabilities."""
+
+    classes_: np.ndarray
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
+        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
 
         Returns
         -------
@@ -79,7 +108,15 @@ class RegressorTargets:
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
         _check_given(self, y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        y = check_array(
+            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite="allow-nan"
+        )
+        absent = np.flatnonzero(np.isnan(y.reshape(len(y), -1)).any(axis=1))
+        if len(absent):
+            raise ValueError(
+                f"Input y contains NaN, first in row {absent[0]}: a row without a target cannot be "
+                "learned from. Drop such rows."
+            )
         if not (self._multi_output and y.ndim == 2):
             y = column_or_1d(y, warn=True)
         check_consistent_length(np.empty(n_samples), y)
@@ -89,20 +126,34 @@ class RegressorTargets:
         return codes_of_numbers(y)
 
 
+class SeveralTargets(RegressorTargets):
+    """A base for regressors that learn several targets at once, each a column of ``y``."""
+
+    _multi_output = True
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that ``y`` may have several columns."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = True
+        return tags
+
+
 def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:
     """Return ``y`` as a one-dimensional array of class labels, however many there are."""
     _check_given(machine, y)
     y = column_or_1d(y, warn=True)
     check_consistent_length(np.empty(n_samples), y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
     objects = enumerate(y) if y.dtype.kind == "O" else ()
     absent = [row for row, label in objects if is_absent(label) or label != label]
+    if y.dtype.kind == "f":
+        absent = np.flatnonzero(np.isnan(y)).tolist()
     if absent:
         raise ValueError(
             f"Input y contains NaN or None, first in row {absent[0]}: a row without a label cannot "
             "be learned from. Drop such rows, or spread labels to them with LabelSpreading."
         )
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y
 

@@ -101,6 +101,7 @@ LEARNED: dict[str, str] = {
     "patterns_": "bools[2]",
     "plan_": "Stored",
     "prior_": "Stored",
+    "ranges_": "floats[2]",
     "relative_gap_": "floats[1]",
     "residual_": "float",
     "rest_exponent_": "float",

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets, checked_labels
+from absentia.machines.targets import ClassifierTargets, LogProbabilities, checked_labels
 from absentia.parameters import (
     Rule,
     check_parameters,
@@ -38,7 +38,7 @@ _ROUNDING = 1e-12
 
 
 @declared
-class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor):
+class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, ConformalPredictor):
     """Sets of classes that contain the true one with the requested probability, per pattern.
 
     Any classifier with ``predict_proba`` that takes NaN. A class is in the set of a row unless its
@@ -55,7 +55,8 @@ class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor
     Parameters
     ----------
     estimator : classifier
-        Unfitted, or fitted already as ``FrozenEstimator(model)``; then all rows calibrate it.
+        Fitted already as ``FrozenEstimator(model)``: then all rows calibrate it. Any other, fitted
+        or not, is cloned and trained on a part of the rows.
     method : {"nested*", "nested", "exact", "split", "cross"}, default="nested*"
     conformity_score : {"lac", "aps"}, default="lac"
         One minus the probability of the class (least ambiguous sets, the smallest on average), or

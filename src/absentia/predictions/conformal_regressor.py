@@ -60,9 +60,9 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
     Parameters
     ----------
     estimator : regressor
-        Unfitted, it is trained on a part of the rows. As ``FrozenEstimator(model)`` it is fitted
-        already, and all rows given to ``fit`` calibrate it. ``conformity_score="quantile"`` also
-        takes a pair ``(lower, upper)``.
+        It is cloned and trained on a part of the rows, also where it is fitted. As
+        ``FrozenEstimator(model)`` it stays as it is, and all rows given to ``fit`` calibrate it.
+        ``conformity_score="quantile"`` also takes a pair ``(lower, upper)``.
     method : {"nested*", "nested", "exact", "split", "cross"}, default="nested*"
         ``"exact"`` compares with the calibration rows whose missing columns the test row misses
         too, coverage guaranteed; ``"nested"`` with all, guaranteed is ``1 - 2 (1 - coverage)``, in

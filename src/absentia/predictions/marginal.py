@@ -48,12 +48,13 @@ from absentia.tables import (
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.row_weights import row_weights
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 
 
 @declared
-class MarginalModel(ShowsColumns):
+class MarginalModel(TakesMissing, ShowsColumns):
     """What both wrappers share: fit a density, predict draws with a model, average.
 
     Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),
@@ -93,8 +94,8 @@ class MarginalModel(ShowsColumns):
         X : array-like of shape (n_samples, n_features)
             Rows with or without NaN, in the kind of table that the model takes.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Targets, for an estimator that is to be trained; ignored where it comes as
-            :class:`~sklearn.frozen.FrozenEstimator`.
+            Targets, for an estimator that is to be trained (again, where it is fitted already);
+            ignored where it comes as :class:`~sklearn.frozen.FrozenEstimator`.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight two counts as two rows, in the density and in the estimator.
 
@@ -114,6 +115,14 @@ class MarginalModel(ShowsColumns):
                 "rows themselves, NaN where a value is missing."
             )
         frozen = isinstance(self.estimator, FrozenEstimator)
+        if y is None and not frozen:
+            name = type(self).__name__
+            # scikit-learn's own words first, which its checks of estimators look for.
+            raise ValueError(
+                f"{name} requires y to be passed, but the target y is None: fit needs y to train "
+                "the model. For a model that is fitted already write "
+                f"{name}(FrozenEstimator(model)).fit(X), with FrozenEstimator of sklearn.frozen."
+            )
         targets = None if frozen else self._check_targets(y, len(rows))
         weights = row_weights(sample_weight, len(rows))
         density = fit_density(density, rows, weights)
@@ -204,7 +213,8 @@ class MarginalModel(ShowsColumns):
             by_column=by_column,
             n_jobs=self.n_jobs,
         )
-        return one_output_flat(doubt, unit == "variance" and getattr(self, "_single", False))
+        flat = unit == "variance" and getattr(self, "_single", False)
+        return one_output_flat(doubt, flat).of_model(self)
 
     def _unfitted_density(self, X: TableLike) -> BaseEstimator:
         """Return the density to fit; "auto" knows categories where a frame has words."""
@@ -313,7 +323,6 @@ class MarginalModel(ShowsColumns):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         inner = tags_of(self.estimator)
         if inner is not None:
             tags.target_tags = inner.target_tags

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from absentia.machines.targets import RegressorTargets
@@ -28,7 +26,8 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
     ----------
     estimator : regressor
         ``FrozenEstimator(model)`` for one that is fitted already: then ``fit(X)`` fits the
-        density alone. Any other is cloned and trained on draws of the training rows.
+        density alone. Any other, fitted or not, is cloned and trained on draws of the training
+        rows, as scikit-learn's meta-estimators do: a fit from before does not count.
     density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
         What the missing values could be. ``"auto"`` is ``"mixed"`` for frames with columns of words
         and ``"gaussian"`` for numbers. ``FrozenEstimator(density)`` keeps a fitted one.
@@ -89,9 +88,6 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
         """
         answers = self._average(X)
         return answers[:, 0] if self._single else answers
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        return RegressorTargets._check_targets(self, y, n_samples)
 
     def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
         return {"_single": answer.ndim == 1}

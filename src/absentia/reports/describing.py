@@ -9,6 +9,7 @@ import numpy as np
 
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
+from absentia.reports.limit_notes import LIMITS_OF_MODELS, note_on_limits
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, TableLike, as_table, column_names
@@ -34,7 +35,8 @@ def describe_missingness(
     X : array-like or frame of shape (n_samples, n_features)
         NaN, ``None`` or ``pd.NA`` where a value is missing. Frames may hold words and dates. In
         columns of numbers and dates what cannot be read ("-", "<0.5", an infinity) and codes such
-        as -999 far outside the rest count as missing, and ``notes`` says so.
+        as -999 far outside the rest count as missing, and ``notes`` says so; machines learn from
+        "<0.5" as a limit.
     mcar_test : {"auto", True, False}, default="auto"
         Whether to run Little's test of "missing completely at random", which fits a Gaussian by
         EM. "auto" runs it unless the table is so wide and ragged that it would take minutes.
@@ -150,7 +152,7 @@ def _frame_as_numbers(
     tested = np.array([reading.kind != "category" for reading in readings])
     notes = []
     for name, reading in zip(frame.columns, readings, strict=True):
-        said = reading.note
+        said = note_on_limits(reading, LIMITS_OF_MODELS)
         if reading.left_out:
             said = said if kinds.get(name) not in (None, "left out") else ""
         elif reading.kind == "category":

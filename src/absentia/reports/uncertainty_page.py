@@ -65,7 +65,7 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
     parts = {name: getattr(doubt, name)[some] for name in ("model", "noise", "missing")}
     first = Uncertainty(
         doubt.prediction[some], doubt.total[some], parts["model"], parts["noise"],
-        parts["missing"], doubt.by_column[some], doubt.columns, doubt.unit,
+        parts["missing"], doubt.by_column[some], doubt.columns, doubt.unit, doubt.classes,
     )  # fmt: skip
     figure = first.plot()
     figure.axes[0].set_xlabel("rank by doubt")

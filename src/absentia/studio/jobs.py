@@ -154,7 +154,7 @@ def compare_methods(
     Returns
     -------
     list of dict
-        ``method``, ``measure``, ``score``, ``spread`` (over folds) and ``seconds``.
+        ``method``, ``measure``, ``score``, ``spread`` (its standard error) and ``seconds``.
     """
     step(0.05, "reading the columns")
     table = split_target(frame, target, task).shuffled()

@@ -138,7 +138,8 @@ class RowAnswers:
         dict
             ``prediction``; ``probabilities`` or ``lower`` and ``upper``; ``missing_share``, the
             share of the doubt that is due to unknown fields; ``next``, the unknown fields by gain
-            per cost; ``unread``, fields whose text could not be read; ``note``.
+            per cost (a share of the variance for quantities, with the standard deviation before
+            and after); ``unread``, fields whose text could not be read; ``note``.
         """
         known = {n: v.text for n, v in values.items() if v.state == "value" and v.text.strip()}
         row = self._encoded(known)
@@ -311,11 +312,19 @@ class RowAnswers:
             POSITIVE.check(f"The cost of {name}", cost)
         known = {name: cost for name, cost in costs.items() if name in self._widths}
         gains = measure_next(self._model, row).gain
+        variance = 1.0
+        if not self.classifies:
+            variance = float(predict_uncertainty(self._model, row, by_column=False).total[0])
+            gains = gains / (variance or 1.0)
         ranked = rank_source_columns(gains, list(self._encoder.source_columns()), known)[0]
-        return [
+        found: list[Json] = [
             {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": _finite(c.gain_per_cost)}
             for c in ranked
         ]
+        for entry in () if self.classifies else found:
+            left = min(max(1.0 - entry["gain"], 0.0), 1.0)
+            entry |= {"doubt": variance**0.5, "doubt_after": (left * variance) ** 0.5}
+        return found
 
 
 def _unknown(rows: FloatArray | Table) -> BoolArray:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.evaluation.datasets import guess_task
+from absentia.evaluation.learning_table import split_target
 from absentia.persistence import load, save
 from absentia.reports.describing import describe_missingness
+from absentia.reports.limit_notes import LIMITS, note_on_limits
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
@@ -99,17 +101,18 @@ class Workspace:
         ):
             asked = kinds.get(name)
             left_out = reading.left_out or (reading.is_id and not asked)
+            note = note_on_limits(reading, LIMITS)
             columns.append(
                 {
                     "name": str(name),
                     "kind": "left out" if left_out else reading.kind,
-                    "note": reading.note or ("it only names the rows" if left_out else ""),
+                    "note": note or ("it only names the rows" if left_out else ""),
                     "asked": asked or "",
                 }
             )
         self.target, self.kinds, self.task = target, kinds, task
         self.kinds.pop(target, None)
-        return {"target": target, "task": task or guess_task(frame[target]), "columns": columns}
+        return {"target": target, "columns": columns} | _what_to_learn(frame, target, task)
 
     def start(self, what: str) -> dict[str, object]:
         """Train, or compare methods, in a worker."""
@@ -284,6 +287,14 @@ class Workspaces:
             for workspace in self._by_name.values():
                 workspace.stop()
             self._by_name.clear()
+
+
+def _what_to_learn(frame: pd.DataFrame, target: str, task: str | None) -> Json:
+    """Return the task as training will find it, and why it will refuse the target, if it will."""
+    try:
+        return {"task": split_target(frame, target, task).task, "problem": ""}
+    except ValueError as error:
+        return {"task": task or guess_task(frame[target]), "problem": str(error)}
 
 
 def _cell(value: object) -> str:

@@ -8,11 +8,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from absentia.evaluation import compare_table, comparison, comparison_text
 from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.reporting.answer import Answer
 from absentia.evaluation.reporting.figures import dots
+from absentia.evaluation.reporting.verdict import Verdict
 from absentia.evaluation.running.runner import run
 from absentia.evaluation.running.store import Results
 from absentia.missingness.amputation import mcar
@@ -40,7 +43,7 @@ def test_the_terminal_and_the_page_have_one_order(outcome, data):
     scores = list(outcome.verdict.means.values())
     assert scores == sorted(scores, reverse=True)
     text = comparison_text(outcome, data, "my target", "my file.csv")
-    assert re.findall(r"^(mean|zero|genrbf)\b", text, re.MULTILINE) == order
+    assert re.findall(r"^(mean|zero|genrbf) +[*0-9]", text, re.MULTILINE) == order
     first_table = outcome.page.read_text().split("<table", 2)[1]
     assert re.findall(r"<td[^>]*>(mean|zero|genrbf)</td>", first_table) == order
 
@@ -53,6 +56,37 @@ def test_the_page_has_the_command_the_file_the_columns_and_the_baseline(outcome)
     assert "missing, %" in page
     # Ranks and tests come after the answer.
     assert page.index("All methods</h2>") < page.index("Ranks and tests</h2>")
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"genrbf": 0.9, "knn": 0.8}, "Train genrbf: absentia train f.csv -t y -o model.skops "),
+        (
+            {"knn": 0.9, "mean": 0.85, "genrbf-mixture": 0.7, "genrbf": 0.6},
+            "knn cannot be trained from the command line. The best that can be is genrbf-mixture "
+            "(accuracy 0.700 ± 0.010, which is worse): absentia train f.csv -t y -o model.skops "
+            "--method genrbf-mixture",
+        ),
+        (
+            {"knn": 0.9, "genrbf": 0.89},
+            "knn cannot be trained from the command line. The best that can be is genrbf "
+            "(accuracy 0.890 ± 0.010, no significant difference): absentia train",
+        ),
+        (
+            {"knn": 0.9, "mean": 0.85},
+            "knn cannot be trained from the command line, nor can the others. What can be is an "
+            "average of different models, which was not compared: absentia train f.csv -t y -o "
+            "model.skops",
+        ),
+    ],
+)
+def test_the_command_trains_what_is_recommended_or_says_that_it_cannot(data, scores, said):
+    best = max(scores, key=scores.get)
+    as_good = tuple(n for n in scores if n != best and scores[best] - scores[n] < 0.02)
+    verdict = Verdict(best, as_good, scores, dict.fromkeys(scores, 0.01), f"Use {best}.")
+    command = Answer(verdict, pd.DataFrame(index=list(scores)), data, "y", "f.csv").command()
+    assert command.startswith(said)
 
 
 def test_a_comparison_that_was_stopped_says_that_it_continues(data, tmp_path):

@@ -189,11 +189,20 @@ def test_parameters_of_the_solver_are_checked_before_anything_is_computed():
         (np.zeros(29), "inconsistent numbers"),
         (["yes", None, "no"] * 10, "NaN or None, first in row 1"),
         (pd.Series(["yes", "no", pd.NA] * 10, dtype="string"), "NaN or None, first in row 2"),
+        ([0.0, 1.0, np.nan] * 10, "NaN or None, first in row 2"),
     ],
 )
 def test_wrong_targets_get_a_sentence(y, sentence):
     with pytest.raises(ValueError, match=sentence):
         SVC().fit(table(), y)
+
+
+@pytest.mark.parametrize("y", [[0.5, np.nan, 1.0] * 10, [0.5, None, 1.0] * 10])
+def test_a_number_that_is_missing_gets_a_sentence_too(y):
+    with pytest.raises(ValueError, match=r"contains NaN, first in row 1: .* Drop such rows"):
+        SVR().fit(table(), y)
+    with pytest.raises(ValueError, match="infinity"):
+        SVR().fit(table(), [0.5, np.inf, 1.0] * 10)
 
 
 def test_wrong_weights_get_a_sentence():

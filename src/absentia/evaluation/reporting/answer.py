@@ -75,13 +75,30 @@ class Answer:
         ]
 
     def command(self) -> str:
-        """Return the command that trains the best method, or the best of those it can train."""
+        """Return the command that trains what the verdict recommends.
+
+        Where ``absentia train`` cannot make that, this is said, and the best of the methods that it
+        can make is named with its score; where it can make none of them, the average of models that
+        it makes by default.
+        """
         able = [name for name in registry("regression", own=True) if name in METHODS]
         verdict = self.verdict
-        name = next((n for n in (verdict.best, *verdict.as_good) if n in able), "automatic")
-        method = "" if name == "automatic" else f" --method {name}"
+        name = next((method for method in verdict.means if method in able), None)
+        method = "" if name in (None, "automatic") else f" --method {name}"
         train = f"absentia train {quote(self.file)} -t {quote(self.target)} -o model.skops{method}"
-        return f"Train {name}: {train}"
+        if name == verdict.best:
+            return f"Train {name}: {train}"
+        cannot = f"{verdict.best} cannot be trained from the command line"
+        if name is None:
+            return (
+                f"{cannot}, nor can the others. What can be is an average of different models, "
+                f"which was not compared: {train}"
+            )
+        behind = ", no significant difference" if name in verdict.as_good else ", which is worse"
+        return (
+            f"{cannot}. The best that can be is {name} ({measure_of(self.data)} "
+            f"{verdict.means[name]:.3f} ± {verdict.errors[name]:.3f}{behind}): {train}"
+        )
 
     def missing(self) -> pd.DataFrame:
         """Return the columns that miss most, with the share of their values that is missing."""

@@ -66,7 +66,7 @@ def machine_uncertainty(
             by_column=by_column,
         ),
         method == "predict" and np.ndim(ask(unknowns.believe(table[:1]))) == 1,
-    )
+    ).of_model(machine)
 
 
 def one_output_flat(doubt: Uncertainty, flat: bool) -> Uncertainty:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from absentia.tables import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Uncertainty", "entropy"]
 
@@ -54,6 +55,9 @@ class Uncertainty:
     columns : tuple of str
         The names of the columns.
     unit : {"variance", "entropy"}
+    classes : tuple of str
+        The names of the classes, in the order of the probabilities; empty for numbers, and where
+        they are not known.
 
     Examples
     --------
@@ -75,6 +79,7 @@ class Uncertainty:
     by_column: FloatArray
     columns: tuple[str, ...]
     unit: Literal["variance", "entropy"]
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("prediction", "total", "model", "noise", "missing", "by_column"):
@@ -100,6 +105,12 @@ class Uncertainty:
         total = model + noise + missing
         return cls(prediction, total, model, noise, missing, shares, columns, unit)
 
+    def of_model(self, model: BaseEstimator) -> Uncertainty:
+        """Return the same with the names of the classes that a fitted classifier predicts."""
+        if self.unit == "variance" or not hasattr(model, "classes_"):
+            return self
+        return replace(self, classes=tuple(str(label) for label in model.classes_))
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.prediction)
@@ -121,13 +132,18 @@ class Uncertainty:
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one line per row.
 
-        Columns ``prediction`` (``probability_<k>`` for the k-th class, ``prediction_<k>`` for
+        Columns ``prediction`` (``probability_<class>`` for each class, ``prediction_<k>`` for
         several outputs), the parts, and ``by_<column>``; several outputs have a number appended.
         """
         import pandas as pd
 
         word = "prediction" if self.unit == "variance" else "probability"
         data = dict(_numbered(word, self.prediction))
+        # Different classes may have one spelling: 1 and "1".
+        if len(set(self.classes)) == len(data):
+            data = dict(
+                zip((f"{word}_{label}" for label in self.classes), data.values(), strict=True)
+            )
         for name in ("total", "model", "noise", "missing"):
             data |= dict(_numbered(name, getattr(self, name)))
         for j, column in enumerate(self.columns):

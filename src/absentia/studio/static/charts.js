@@ -44,13 +44,31 @@ function frame(width, height, label) {
   return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label});
 }
 
+// Round numbers from one end of a scale to the other, about as many as asked for.
+export function ticks(from, to, about = 5) {
+  const rough = (to - from) / about, unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * ([1, 2, 5].find(factor => factor * unit >= rough) ?? 10);
+  const found = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(Number((k * step).toPrecision(10)));
+  return found;
+}
+
 // One dot on a line per item, with an interval where it has one: [{label, value, low, high, text}].
-export function dots(items, {from = 0, to = 1, label, width = 420, space = 150, end = 62} = {}) {
+// Charts with the same names and the same ends have the same scale, one below the other.
+export function dots(items, {from = 0, to = 1, label, width = 420, space = 150, end = 62, axis = "",
+  names = items.map(item => item.label)} = {}) {
   // As much room as the longest name takes, and at most what leaves half of the width to the dots.
-  const longest = Math.max(...items.map(item => textWidth(item.label)));
+  const longest = Math.max(...names.map(textWidth));
   space = Math.min(Math.max(longest + 16, 8), space, width / 2);
-  const height = 26 * items.length + 6, chart = frame(width, height, label);
+  const bottom = 26 * items.length + 6, height = bottom + (axis ? 40 : 0), chart = frame(width, height, label);
   const place = value => space + (Math.min(Math.max(value, from), to) - from) / (to - from || 1) * (width - space - end);
+  if (axis) {
+    for (const value of to > from ? ticks(from, to) : []) {
+      chart.append(svg("line", {x1: place(value), x2: place(value), y1: 4, y2: bottom, class: "rule"}),
+        svg("text", {x: place(value), y: bottom + 14, "text-anchor": "middle", class: "soft"}, String(value)));
+    }
+    chart.append(svg("text", {x: (space + width - end) / 2, y: bottom + 32, "text-anchor": "middle", class: "soft"}, axis));
+  }
   items.forEach((item, k) => {
     const y = 26 * k + 16;
     const name = svg("text", {x: space - 12, y: y + 4, "text-anchor": "end"}, fitted(item.label, space - 12));

@@ -4,7 +4,7 @@ import {dots, patternMatrix, percent, share, short, shown} from "./charts.js";
 
 const STEPS = [["open", "Table"], ["missing", "Missing"], ["columns", "Columns"], ["train", "Train"],
   ["row", "One row"], ["batch", "Batch"]];
-const state = {workspace: "", table: null, model: null, kinds: {}, costs: {}, batch: null, sort: null};
+const state = {workspace: "", table: null, model: null, comparison: null, kinds: {}, costs: {}, batch: null, sort: null};
 const $ = id => document.getElementById(id);
 
 function el(tag, attributes = {}, ...children) {
@@ -67,7 +67,7 @@ function table(heads, rows, {numbers = new Set()} = {}) {
 async function openTable(query, file) {
   const found = await ask(`open${query}`, file ? {file} : {body: {}});
   state.workspace = found.workspace;
-  Object.assign(state, {table: found, model: null, kinds: {}, costs: {}, batch: null});
+  Object.assign(state, {table: found, model: null, comparison: null, kinds: {}, costs: {}, batch: null});
   $("trained").replaceChildren();
   $("comparison").replaceChildren();
   $("after-training").hidden = true;
@@ -98,7 +98,7 @@ function drawMissing(found) {
 
 async function readColumns() {
   const found = await ask(within("read"), {body: {target: $("target").value, kinds: state.kinds, task: $("task").value}});
-  $("task-found").textContent = found.task === "classification" ? "→ classes" : "→ a quantity";
+  $("task-found").textContent = found.problem || (found.task === "classification" ? "→ classes" : "→ a quantity");
   const rows = found.columns.filter(column => column.name !== found.target).map(column => {
     const select = el("select", {"aria-label": `How to read ${column.name}`, onchange: guarded(async event => {
       if (event.target.value) state.kinds[column.name] = event.target.value; else delete state.kinds[column.name];
@@ -141,14 +141,32 @@ function finish(found) {
   if (found.batch) { useBatch(found.batch); return; }
   if (found.model) useModel(found.model);
   if (found.comparison) {
-    const scores = found.comparison.map(row => row.score);
-    const reach = row => [row.score - (row.spread || 0), row.score + (row.spread || 0)];
-    const ends = found.comparison.flatMap(reach);
-    $("comparison").replaceChildren(el("h3", {}, `Comparison: ${found.comparison[0].measure}, five folds, ± one standard deviation`),
-      dots(found.comparison.map(row => ({label: row.method, value: row.score, low: reach(row)[0], high: reach(row)[1], text: shown(row.score)})),
-        {label: "Scores of the methods", space: 180, width: Math.min(560, innerWidth - 40), from: Math.min(...ends), to: Math.max(...ends, ...scores)}));
+    state.comparison = found.comparison;
+    $("comparison").replaceChildren(el("h3", {}, "Comparison of methods, five folds"), el("div", {id: "method-scores"}),
+      el("p", {}, `${ERRORS} Training rows of folds overlap, and the errors take that into account.`));
+    drawScores();
   }
   go("train");
+}
+
+const ERRORS = "± is one standard error, the line two to either side.";
+const ranged = row => ({value: row.score, text: `${row.score.toFixed(3)}${row.spread ? ` ± ${row.spread.toFixed(3)}` : ""}`,
+  low: row.score - 2 * (row.spread || 0), high: row.score + 2 * (row.spread || 0)});
+
+// The model and the methods that were compared, on one scale where both have the same measure.
+function drawScores() {
+  const {model, comparison} = state;
+  const pictures = [];
+  if (model?.measure) pictures.push({place: $("model-scores"), measure: model.measure, items: [{label: "this model", ...ranged(model)},
+    {label: "one answer for all", value: model.baseline, text: model.baseline.toFixed(3), fill: "soft-fill"}]});
+  if (comparison) pictures.push({place: $("method-scores"), measure: comparison[0].measure,
+    items: comparison.map(row => ({label: row.method, ...ranged(row)}))});
+  for (const {place, measure, items} of pictures) {
+    const alike = pictures.filter(other => other.measure === measure).flatMap(other => other.items);
+    const ends = alike.flatMap(item => [item.low ?? item.value, item.high ?? item.value]);
+    place.replaceChildren(dots(items, {label: `${measure} by method, with two standard errors to either side`, axis: measure,
+      names: alike.map(item => item.label), space: 180, end: 112, width: Math.min(620, innerWidth - 40), from: Math.min(...ends), to: Math.max(...ends)}));
+  }
 }
 
 function useModel(model) {
@@ -158,18 +176,15 @@ function useModel(model) {
   const parts = [];
   if (model.measure) {
     const better = model.score > model.baseline;
-    const low = model.score - 2 * model.spread, high = model.score + 2 * model.spread;
     parts.push(el("p", {class: "big"}, `${model.measure} ${model.score.toFixed(3)} ± ${model.spread.toFixed(3)}`),
-      dots([{label: "this model", value: model.score, low, high, text: model.score.toFixed(3)},
-        {label: "one answer for all", value: model.baseline, text: model.baseline.toFixed(3), fill: "soft-fill"}],
-        {label: `${model.measure} of the model and of the best constant answer`, space: 150,
-          width: Math.min(520, innerWidth - 40), from: Math.min(model.baseline, low), to: Math.max(model.baseline, high)}),
-      el("p", {}, `${model.how} ± is one standard error, the line two. The grey dot is the best answer that ignores the row.`
+      el("div", {id: "model-scores"}),
+      el("p", {}, `${model.how} ${ERRORS} The grey dot is the best answer that ignores the row.`
         + (better ? "" : " The model has learned nothing that helps.")));
     if (model.notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"),
       el("ul", {}, ...model.notes.map(note => el("li", {}, note)))));
   }
   $("trained").replaceChildren(...parts);
+  drawScores();
   $("after-training").hidden = false;
   $("save-model").href = `api/${within("model")}`;
   $("row-title").textContent = `One row: what is ${model.target}?`;
@@ -248,17 +263,22 @@ function drawAnswer(found) {
   const fields = found.n_unknown === 1 ? "1 unknown field" : `${found.n_unknown} unknown fields`;
   parts.push(el("h3", {}, "Where the doubt comes from"), share(found.missing_share, "Share of the doubt due to unknown fields", Math.min(340, width - 8)),
     el("p", {id: "doubt"}, found.n_unknown
-      ? `${percent(found.missing_share)} of it is due to ${fields}; measuring them cannot remove the rest.`
+      ? `${percent(found.missing_share)} of it is due to ${fields}; measuring ${found.n_unknown === 1 ? "it" : "them"} cannot remove the rest.`
       : "Every field is known: nothing is left to measure."));
   if (found.next.length) {
-    parts.push(el("h3", {}, "Measure this next"), el("div", {class: "scroll"}, table(["Field", "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
-      el("td", {class: "name"}, entry.name), shown(entry.gain),
+    const quantity = !model.classes.length;
+    parts.push(el("h3", {}, "Measure this next"),
+      ...(quantity ? [el("p", {id: "doubt-now"}, `Now the answer is ± ${shown(found.next[0].doubt)}.`)] : []),
+      el("div", {class: "scroll"}, table(["Field", quantity ? "Then" : "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
+      el("td", {class: "name"}, entry.name), quantity ? `± ${shown(entry.doubt_after)}` : shown(entry.gain),
       el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
         onchange: event => {
           const cost = Number(event.target.value);
           if (cost > 0) { state.costs[entry.name] = cost; answer(); } else say("A cost is a positive number.");
-        }})), shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
-    el("p", {class: "soft"}, model.classes.length ? "Worth: expected drop of the entropy, in nats." : "Worth: expected drop of the variance."));
+        }})), quantity && entry.per_cost !== null ? percent(entry.per_cost) : shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
+    el("p", {class: "soft"}, quantity
+      ? "Then: the standard deviation that is expected once the field is known. Per cost: the share of the variance that this removes, by the cost."
+      : "Worth: expected drop of the entropy, in nats."));
   }
   $("answer").replaceChildren(...parts);
 }
@@ -313,7 +333,8 @@ const picked = use => async event => { const [file] = event.target.files; if (fi
 listen("file", "change", picked(file => openTable("", file)));
 listen("model-file", "change", picked(async file => {
   const found = await ask("open-model", {file});
-  Object.assign(state, {workspace: found.workspace, table: null});
+  Object.assign(state, {workspace: found.workspace, table: null, comparison: null});
+  $("comparison").replaceChildren();
   useModel(found.model);
   go("row");
 }));

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from absentia.engine.forking import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
+from absentia.optional_imports import optional_import
 from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.phrases import counted
 
@@ -235,10 +236,7 @@ def read_csv(
     the last ones (some programs do not write empty cells at the end of a row), with a note: a value
     left out in the middle cannot be told from that.
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("Reading tables needs pandas: pip install 'absentia[tables]'.") from None
+    pd = optional_import("pandas", "tables", "Reading a table")
     how: dict[str, Any] = {"sep": sep, "na_values": ["?"], "skipinitialspace": True}
     how["low_memory"] = False
     try:

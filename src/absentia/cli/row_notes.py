@@ -1,0 +1,122 @@
+"""What of the rows to predict a model cannot use, or has never seen the like of, in sentences.
+
+Nothing of this is an error: an absent column, a new word and a cell that cannot be read are missing
+values, which a model answers. But whoever reads the answer must know that they went missing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from absentia.tables.columns.column_readings import ColumnReading, numbers_of
+from absentia.tables.columns.words import Words
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.phrases import count_as_missing, counted
+from absentia.tables.plan.plan_warnings import new_words
+from absentia.tables.reading import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["row_notes"]
+
+#: What a cell of such a column is read as.
+_READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
+_NAMED = 5
+
+
+def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[str]:
+    """Return sentences on what of a table is not used: absent columns, new words, unread cells.
+
+    And on values farther from those of training than these from each other.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted; one of before ranges were kept knows nothing of the last of these.
+    frame : pandas.DataFrame
+    source : str
+        What the table is called.
+    """
+    absent = encoder.absent_columns(frame)
+    used = {n: r for n, r in _readings(encoder).items() if not r.left_out and n not in absent}
+    notes = []
+    if absent:
+        notes.append(f"Not in {source}, so missing in every row: {', '.join(absent)}.")
+    new = new_words(frame, {name: r for name, r in used.items() if r.kind not in _READ_AS})
+    if new:
+        notes.append(f"Not known from training, so missing: {_some(new, ', ')}.")
+    signs = encoder.other_signs(frame)
+    if signs:
+        notes.append(f"Numbers are written otherwise than in training: {_some(signs, '; ')}.")
+    for name, reading in used.items():
+        if reading.kind in _READ_AS:
+            notes += _unread(frame[name], reading)
+    ranges = getattr(encoder, "ranges_", None)
+    if ranges is not None and len(ranges) == len(encoder.columns_):
+        ends = dict(zip(encoder.columns_, ranges, strict=True))
+        far = [note for n, r in used.items() if (note := _far(frame[n], r, ends[n]))]
+        if far:
+            notes.append(f"Far beyond what training saw: {_some(far, '; ')}.")
+    return notes
+
+
+def _readings(encoder: TableEncoder) -> dict[str, ColumnReading]:
+    return dict(zip(encoder.plan_.names, encoder.plan_.readings, strict=True))
+
+
+def _some(found: list[str], separator: str) -> str:
+    more = f" and in {len(found) - _NAMED} more columns" * (len(found) > _NAMED)
+    return separator.join(found[:_NAMED]) + more
+
+
+def _unread(column: pd.Series, reading: ColumnReading) -> list[str]:
+    """Return a note on cells that hold something else than a column of numbers or dates does."""
+    words = Words(column)
+    unread = _without_value(column, reading) & (words.codes >= 0)
+    # "n/a" says what an empty cell says.
+    nothing = np.append(words.says_nothing(), True)
+    unread &= ~nothing[words.codes]
+    if not unread.any():
+        return []
+    number, first = int(unread.sum()), int(np.flatnonzero(unread)[0])
+    example = words.distinct[words.codes[first]]
+    return [
+        f"{column.name}: {counted(number, 'value')} cannot be read as {_READ_AS[reading.kind]}, "
+        f"such as {example!r} in row {first + 1}, and {count_as_missing(number)}."
+    ]
+
+
+def _without_value(column: pd.Series, reading: ColumnReading) -> BoolArray:
+    """Return which cells have neither a value nor a limit, nor a code that training had."""
+    if reading.kind != "number":
+        return reading.missing(column)
+    unread: BoolArray = np.isnan(numbers_of(column, reading.decimal))
+    if unread.any() and column.dtype.kind not in "iufb":
+        lower, upper = reading.bounds(column)
+        unread &= ~np.isfinite(lower) & ~np.isfinite(upper)
+    return unread
+
+
+def _far(column: pd.Series, reading: ColumnReading, ends: FloatArray) -> str:
+    """Name the value that lies farthest outside, by more than the whole range of training.
+
+    No value of training is named, whatever the tails of its column.
+    """
+    low, high = ends
+    if not low < high:
+        return ""
+    values = reading.values(column)[:, 0]
+    beyond = np.fmax(low - values, values - high)
+    far = beyond > high - low
+    if not far.any():
+        return ""
+    row, others = int(np.nanargmax(beyond)), int(far.sum()) - 1
+    shown = [str(value).removesuffix(" 00:00:00") for value in reading.restored(ends)]
+    if reading.kind == "number":
+        shown = [f"{end:.6g}" for end in ends]
+    more = f" and {counted(others, 'value')} more" * (others > 0)
+    cell = str(column.iloc[row]).strip()
+    return f"{cell} in {column.name!r}, row {row + 1}{more} (training: {shown[0]} to {shown[1]})"
