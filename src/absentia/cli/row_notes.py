@@ -38,7 +38,7 @@ def keep_ranges(encoder: TableEncoder, features: pd.DataFrame) -> None:
             values = reading.values(features[name])[:, 0]
             if not np.isnan(values).all():
                 ranges[j] = np.nanmin(values), np.nanmax(values)
-    vars(encoder)["ranges_"] = ranges
+    encoder.__dict__["ranges_"] = ranges
 
 
 def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[str]:
