@@ -116,7 +116,8 @@ def test_bounds_and_dashes_are_missing_numbers(capsys):
     out = capsys.readouterr().out
     assert "35 of 400 values missing" in out
     assert "chi-square" in out
-    assert "a: numbers written as text; 10 values such as '<0.5' count as missing." in out
+    said = "a: numbers written as text; 10 values such as '<0.5' count as missing here, and are "
+    assert said + "limits to a model." in out
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "b: numbers written as text; 25 unreadable values ('-') count as missing" in notes
