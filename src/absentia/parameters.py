@@ -179,25 +179,23 @@ SHARE = number_between(0, 1, expected="a number from 0 to 1")
 GAMMA = number_between(1e-300, 1e300, expected="a positive number from 1e-300 to 1e300")
 
 
-def _is_gammas(value: object) -> bool:
-    if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1 or not len(value):
-        return False
-    return all(GAMMA.admits(number) for number in value)
+def _array_of(rule: Rule, expected: str) -> Rule:
+    """Return the rule of arrays, not empty, whose every number meets another rule."""
+
+    def admits(value: object) -> bool:
+        if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1:
+            return False
+        return len(value) > 0 and all(rule.admits(number) for number in value)
+
+    return Rule((expected,), admits)
 
 
 #: One such number per column.
-GAMMAS = Rule(("an array of such numbers, one per column",), _is_gammas)
-
-
-def _is_weights(value: object) -> bool:
-    if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1 or not len(value):
-        return False
-    return all(NOT_NEGATIVE.admits(number) for number in value)
-
+GAMMAS = _array_of(GAMMA, "an array of such numbers, one per column")
 
 #: What differences in columns of categories cost: a number for all of them, or one for each.
-CATEGORY_WEIGHT = NOT_NEGATIVE | Rule(
-    ("an array of such numbers, one per column of categories",), _is_weights
+CATEGORY_WEIGHT = NOT_NEGATIVE | _array_of(
+    NOT_NEGATIVE, "an array of such numbers, one per column of categories"
 )
 
 

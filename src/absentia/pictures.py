@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from absentia.optional_imports import optional_import
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -34,12 +36,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 
 def pyplot() -> ModuleType:
     """Return ``matplotlib.pyplot``, or say how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib, which is not installed: pip install 'absentia[plot]'."
-        ) from error
+    plt: ModuleType = optional_import("matplotlib.pyplot", "plot", "A plot")
     return plt
 
 

@@ -178,7 +178,8 @@ def test_a_mixture_finds_groups_and_its_objective_never_falls():
     X = np.concatenate([factor_table(rng, 80, 20, 2), 60 + factor_table(rng, 40, 20, 2)])
     density = LowRankDensity(2, n_components=2, random_state=0).fit(X)
     assert (np.diff(density.log_likelihoods_) >= 0).all()
-    np.testing.assert_allclose(density.weights_, [2 / 3, 1 / 3], atol=0.02)
+    # Two groups that are far apart, but not infinitely far.
+    np.testing.assert_allclose(density.weights_, [2 / 3, 1 / 3], atol=1e-3)
     assert density.score(X) > LowRankDensity(2).fit(X).score(X)
     with pytest.raises(ValueError, match="one row per component"):
         LowRankDensity(1, n_components=5).fit(X[:3])
@@ -252,8 +253,7 @@ def test_machines_take_frames_with_limits(tmp_path):
     assert sum("count as missing" in str(w.message) for w in caught) == 1
     without = SVC(density="low-rank", random_state=0).fit(plain, y)
     found = machine.decision_function(frame)
-    # The plan brings columns to standard units by all values, limits among them.
-    np.testing.assert_allclose(found, without.decision_function(plain), atol=0.1)
+    np.testing.assert_allclose(found, without.decision_function(plain), rtol=1e-10)
     save(machine, tmp_path / "machine.absentia")
     np.testing.assert_array_equal(
         load(tmp_path / "machine.absentia").decision_function(frame), found

@@ -160,11 +160,11 @@ def test_chunks_are_learned_from_as_a_table_is(columns, margins):
     pieces = Chunks([(X[cut], None, weights[cut]) for cut in cuts])
     streamed = MixedDensity(**params).fit(pieces)
     assert streamed.columns_.tolist() == whole.columns_.tolist()
-    # Sums over chunks are rounded in another order, and EM stops at 1e-5 of a step.
-    np.testing.assert_allclose(streamed.weights_, whole.weights_, atol=1e-5)
+    # Sums over chunks are rounded in another order.
+    np.testing.assert_allclose(streamed.weights_, whole.weights_, atol=1e-8)
     for ours, theirs in zip(streamed.probabilities_, whole.probabilities_, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
-    np.testing.assert_allclose(streamed.means_, whole.means_, atol=1e-4)
+        np.testing.assert_allclose(ours, theirs, atol=1e-8)
+    np.testing.assert_allclose(streamed.means_, whole.means_, atol=1e-8)
     assert streamed.bics_[0] == pytest.approx(whole.bics_[0], rel=1e-6)
     np.testing.assert_allclose(
         streamed.score_samples(pieces).concatenate(), streamed.score_samples(X), rtol=1e-10

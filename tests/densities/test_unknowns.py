@@ -117,5 +117,5 @@ def test_probabilities_of_indicators_are_cut_off_and_add_up():
     assert (found >= 0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     shares = [(ward == word).mean() for word in plan.readings[1].categories]
-    np.testing.assert_allclose(found[2], shares, atol=1e-2)
+    np.testing.assert_allclose(found[2], shares, rtol=1e-10)
     assert found[1].max() == pytest.approx(1.0)  # far out, the others are cut off at zero

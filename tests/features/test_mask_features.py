@@ -44,7 +44,15 @@ def test_signs_have_less_variance_than_gaussian_frequencies():
 
 
 def test_only_the_mask_counts():
-    X = np.array([[1.0, np.nan, 3.0], [4.0, np.nan, 6.0], [1.0, 2.0, 3.0]])
+    nothing = np.nan
+    X = np.array(
+        [
+            [1.0, nothing, 3.0, nothing, nothing],
+            [4.0, nothing, 6.0, nothing, nothing],
+            [1.0, 2.0, 3.0, 4.0, 5.0],
+            [nothing, 2.0, nothing, 4.0, nothing],
+        ]
+    )
     features = MaskFeatures(4000, weight=0.4, random_state=0)
     Z = features.fit_transform(X)
     np.testing.assert_array_equal(Z[0], Z[1])

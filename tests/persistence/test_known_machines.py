@@ -10,7 +10,6 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import absentia
-from absentia.cli.row_notes import keep_ranges
 from absentia.kernels import Kernel
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.known_estimators import EVERY_ESTIMATOR
@@ -57,7 +56,6 @@ def specimens():
     yield absentia.FourierFeatures(n_components=6, mask_weight=0.1, gamma=0.3).fit(X)
     yield absentia.LargeScaleRidge(n_components=8).fit(X, y.astype(float))
     encoder = absentia.TableEncoder().fit(frame)
-    keep_ranges(encoder, frame)
     yield encoder
     yield KeepsLimits(absentia.FourierFeatures(n_components=4)).fit(X)
 

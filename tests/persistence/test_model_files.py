@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import io
 import json
 import os
@@ -651,14 +650,7 @@ def test_files_changed_at_random_do_not_crash(tmp_path):
 
 
 def test_without_skops_it_is_said_what_to_install(monkeypatch, machine, tmp_path):
-    real_import = builtins.__import__
-
-    def without_skops(name, *args, **kwargs):
-        if name.startswith("skops"):
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_skops)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"absentia\[persistence\]"):
         save(machine, tmp_path / "model")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.automatic.assembly import Assembled, Plan, assemble
@@ -48,6 +48,7 @@ from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.plan.plan_warnings import warn_of_codes
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.row_weights import row_weights
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["AutoMachine"]
 
@@ -65,7 +66,7 @@ def _is_shares(value: Any) -> bool:
 
 
 @declared
-class AutoMachine(ShowsColumns):
+class AutoMachine(TakesMissing, ShowsColumns):
     """What both automatic machines share: reading, assembling, answering."""
 
     committee_: Committee = field(init=False)
@@ -245,11 +246,6 @@ class AutoMachine(ShowsColumns):
     def _judged(self, rows: LearningRows, found: Assembled, codes: Learned) -> Learned:
         """Return scores from the out-of-fold answers, by name of the fitted attribute."""
         raise TypeError(f"{type(self).__name__} does not say how it is judged.")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _numbers_with_limits(rows: Table) -> Table:

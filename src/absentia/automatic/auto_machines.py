@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from absentia.automatic.assembly import Assembled
 from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.member_plans import LearningRows
-from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.machines.targets import ClassifierTargets, MostProbableClass, RegressorTargets
 from absentia.parameters import FRACTION
 from absentia.tables import FloatArray, Learned, Table, TableLike
 from absentia.tables.constant_columns import is_constant
@@ -17,7 +17,7 @@ from absentia.tables.constant_columns import is_constant
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
 
-class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
+class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, AutoMachine):
     """A classifier that chooses for itself: calibrated probabilities for a table with holes.
 
     Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
@@ -130,37 +130,6 @@ class AutoClassifier(ClassifierTargets, ClassifierMixin, AutoMachine):
         """
         return self._answers(self._table(X))
 
-    def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.log(self.predict_proba(X))
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        chances = self.predict_proba(X)
-        most_probable: np.ndarray = self.classes_[chances.argmax(axis=1)]
-        return most_probable
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        return ClassifierTargets._check_targets(self, y, n_samples)
-
     def _learning_rows(
         self, table: Table, y: ArrayLike, weights: FloatArray | None
     ) -> tuple[LearningRows, dict[str, object]]:
@@ -214,6 +183,8 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         R² of ``out_of_fold_`` and its standard error.
     baseline_ : float
         R² of always answering the mean: 0.
+    target_mean_, target_scale_ : float
+        Mean and unit of the targets, in which members learn them.
     errors_ : ndarray of shape (n_levels, 201)
         Quantiles of the absolute errors of such predictions, at each level of hidden cells.
     out_of_fold_ : ndarray of shape (n_samples,)
@@ -291,9 +262,6 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
 
     def _noise(self) -> float:
         return float(np.mean(self.errors_[0] ** 2))
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        return RegressorTargets._check_targets(self, y, n_samples)
 
     def _learning_rows(
         self, table: Table, y: np.ndarray, weights: FloatArray | None

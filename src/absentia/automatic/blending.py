@@ -6,12 +6,11 @@ the averaged probabilities, that of regressors the squared error of the averaged
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
 from scipy.special import log_softmax, softmax
 
+from absentia.machines.targets import Task
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "weights_of_rows",
 ]
 
-Task = Literal["classification", "regression"]
 #: No probability is taken for smaller: one forest's zero would cost an infinite loss.
 FLOOR = 1e-5
 _ROUNDS = 40

@@ -28,8 +28,9 @@ from absentia.tables import FloatArray, IntArray
 if TYPE_CHECKING:
     from absentia.automatic.member_plans import EstimatorPlan, FittedMember
 
-__all__ = ["Choices", "RowScorer", "left_out_together", "nested_losses"]
+__all__ = ["Choices", "RowScorer", "Splits", "left_out_together", "nested_losses"]
 
+#: Rows to learn from and rows left out, fold by fold.
 Splits = Sequence[tuple[IntArray, IntArray]]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -38,6 +36,7 @@ from absentia.machines import (
     LargeScaleRidge,
     LogisticRegressionCV,
 )
+from absentia.optional_imports import optional_import
 from absentia.tables import FloatArray
 from absentia.tables.limited_steps import KeepsLimits
 
@@ -210,11 +209,8 @@ def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
 
 def _package(name: str, classes: tuple[str, str], quiet: Settings) -> BaseEstimator:
     def plan(rows: LearningRows, settings: Settings) -> MemberPlan:
-        if find_spec(name) is None:
-            raise ImportError(
-                f"The member {name!r} needs the package {name}: pip install 'absentia[boosters]'."
-            )
-        kind = getattr(import_module(name), classes[0 if rows.n_classes else 1])
+        package = optional_import(name, "boosters", f"The member {name!r}")
+        kind = getattr(package, classes[0 if rows.n_classes else 1])
         model = kind(random_state=settings["seed"], **quiet)
         return EstimatorPlan(name, f"trees of {name}", True, model)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -24,9 +24,10 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from absentia.automatic.blending import losses
-from absentia.automatic.choices import Choices, RowScorer, left_out_together, nested_losses
+from absentia.automatic.choices import Choices, RowScorer, Splits, left_out_together, nested_losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.limited_values import filled_within_limits
+from absentia.machines.targets import Task
 from absentia.predictions.training_draws import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.limited_steps import KeepsLimits
@@ -43,8 +44,6 @@ __all__ = [
     "rows_for",
 ]
 
-Task = Literal["classification", "regression"]
-Splits = Sequence[tuple[IntArray, IntArray]]
 _TREES = (
     ExtraTreesClassifier,
     ExtraTreesRegressor,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from absentia.automatic.choices import Choices
+from absentia.automatic.choices import Choices, Splits
 from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
@@ -17,11 +17,9 @@ from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.believing import fit_density
 from absentia.densities.named_densities import DensityLike
 from absentia.hidden_warnings import hidden_warnings
-from absentia.tables import FloatArray, IntArray, Table
+from absentia.tables import FloatArray, Table
 
 __all__ = ["Folds", "HiddenLevels", "make_splits"]
-
-Splits = list[tuple[IntArray, IntArray]]
 
 
 def make_splits(rows: LearningRows, n_splits: int, groups: ArrayLike | None, seed: int) -> Splits:

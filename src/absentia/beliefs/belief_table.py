@@ -70,7 +70,9 @@ class ShownBeliefs(MemoryRows):
         """Return a completed table with error bars, as a pandas frame.
 
         For each column its mean and, in ``<column> ±``, the standard deviation of what it could
-        be: zero where it was observed.
+        be: zero where it was observed. Of a frame with columns of words these are the columns
+        that kernels see, indicators for words and numbers in units of their deviation;
+        :meth:`Density.impute` and :meth:`Density.quantiles` have the user's own.
 
         Parameters
         ----------

@@ -21,6 +21,7 @@ from absentia.cli.terminal import (
     KeepIdsOption,
     NumbersOption,
     QuietOption,
+    SheetOption,
     TargetOption,
     TaskOption,
     kinds_of,
@@ -97,6 +98,7 @@ def describe(
             "--test/--no-test", help="Whether to run Little's test; by default if it is quick."
         ),
     ] = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say what is missing from a table, where, and whether it looks random."""
@@ -109,7 +111,7 @@ def describe(
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
     if html is not None:
         check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
-    frame = without_columns(read_table(file, say), words_of(ignore) or ())
+    frame = without_columns(read_table(file, say, sheet=sheet), words_of(ignore) or ())
     kinds = kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
     # The report addresses people who write Python.
@@ -164,6 +166,7 @@ def compare(
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="Another seed gives other folds.")
     ] = 0,
+    sheet: SheetOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -185,7 +188,9 @@ def compare(
     name = table_name(file)
     folder = report or Path(f"{name}-report")
     check_folder(folder, inputs=[file], force=force)
-    table = split_target(read_table(file, say), target, task, ignore=words_of(ignore) or ())
+    table = split_target(
+        read_table(file, say, sheet=sheet), target, task, ignore=words_of(ignore) or ()
+    )
     rows = max_rows or (QUICK_ROWS if quick else 1000)
     kinds = kinds_of(categories, numbers, dates)
     data = as_dataset(table, name, rows, keep_ids=keep_ids, kinds=kinds)
@@ -239,6 +244,7 @@ def studio(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")
     ] = True,
+    sheet: SheetOption = None,
 ) -> None:
     """Open a page on this computer to look at a table, train on it, and ask about one row.
 
@@ -248,7 +254,9 @@ def studio(
     from absentia.cli.files import read_table, table_name
     from absentia.studio import serve
 
-    frame = None if file is None else read_table(file, say)
+    if file is None and sheet is not None:
+        raise ValueError("--sheet is for the table to open: give an Excel file as well.")
+    frame = None if file is None else read_table(file, say, sheet=sheet)
     serve(
         frame=frame,
         name="" if file is None else table_name(file),

@@ -16,15 +16,19 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from absentia.optional_imports import optional_import
 from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import (
     cells_as_written,
     column_names,
     note_repeated,
+    note_title,
     read_delimited,
+    title_of,
 )
 from absentia.tables.files.whole_files import replaced
+from absentia.tables.phrases import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +47,15 @@ __all__ = [
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _EXCEL_ENDINGS = (".xlsx", ".xlsm")
+#: In which a title above the header is looked for.
+_TOP_ROWS = 10
 _WRITTEN = (*_TEXT_ENDINGS, *_PARQUET_ENDINGS)
 _KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz), .parquet"
 
 
-def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> pd.DataFrame:
+def read_table(
+    source: str, note: Callable[[str], None] = lambda text: None, *, sheet: str | None = None
+) -> pd.DataFrame:
     """Return a file as a pandas frame.
 
     Parameters
@@ -56,18 +64,22 @@ def read_table(source: str, note: Callable[[str], None] = lambda text: None) -> 
         A path, or ``-`` for CSV from the standard input.
     note : callable
         Called with a sentence about anything that was not read, or was read otherwise.
+    sheet : str, optional
+        Which sheet of an Excel file; by default the first.
     """
-    return read_table_and_cells(source, note)[0]
+    return read_table_and_cells(source, note, sheet=sheet)[0]
 
 
 def read_table_and_cells(
-    source: str, note: Callable[[str], None] = lambda text: None
+    source: str, note: Callable[[str], None] = lambda text: None, *, sheet: str | None = None
 ) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
     """Return a file as a pandas frame, and a function that returns its cells as they are written.
 
     Parameters as for :func:`read_table`. Text has cells of text; Parquet files and dates of Excel
     have the values of the frame.
     """
+    if sheet is not None and not source.lower().endswith(_EXCEL_ENDINGS):
+        raise ValueError(f"{source} has no sheets: --sheet is for Excel files.")
     if source == "-":
         return _delimited(sys.stdin.buffer.read(), "the standard input", note)
     path = Path(source)
@@ -78,9 +90,9 @@ def read_table_and_cells(
     name = path.name.lower()
     if name.endswith((*_PARQUET_ENDINGS, *_EXCEL_ENDINGS)):
         binary = name.endswith(_PARQUET_ENDINGS)
-        frame = _read_parquet(path) if binary else _read_excel(path, note)
+        frame = _read_parquet(path) if binary else _read_excel(path, note, sheet)
         frame.columns = column_names(frame)
-        return frame, lambda: frame if binary else _excel_cells(path, frame)
+        return frame, lambda: frame if binary else _excel_cells(path, frame, sheet)
     if not name.endswith(_TEXT_ENDINGS):
         old = " Save it as .xlsx or .csv first." if name.endswith((".xls", ".ods")) else ""
         raise ValueError(f"{source} is not a known kind of file; expected {_KNOWN} or .xlsx.{old}")
@@ -214,37 +226,49 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'absentia[tables]'.") from None
+        optional_import("pyarrow", "tables", "A Parquet file")
+        raise  # that package is there: it is something else
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: {error}.") from error
 
 
-def _read_excel(path: Path, note: Callable[[str], None]) -> pd.DataFrame:
+def _read_excel(path: Path, note: Callable[[str], None], sheet: str | None) -> pd.DataFrame:
     import pandas as pd
 
     try:
         with pd.ExcelFile(path, engine="openpyxl") as book:
-            first, *others = book.sheet_names
-            frame = pd.read_excel(book, sheet_name=first, na_values=["?"])
-            header = pd.read_excel(book, sheet_name=first, header=None, nrows=1)
+            names = [str(name) for name in book.sheet_names]
+            read = names[0] if sheet is None else sheet
+            if read in names:
+                frame = pd.read_excel(book, sheet_name=read, na_values=["?"])
+                rows = pd.read_excel(book, sheet_name=read, header=None, nrows=_TOP_ROWS)
     except ImportError:
-        raise ImportError(
-            "Excel files need openpyxl: pip install 'absentia[excel]', or save the table as CSV."
-        ) from None
+        optional_import("openpyxl", "excel", "An Excel file", "save the table as CSV")
+        raise  # that package is there: it is something else
     except Exception as error:  # openpyxl raises what the parts of a broken archive raise
         raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
+    if read not in names:
+        raise ValueError(f"{path} has no sheet {read!r}; there are {listed(names)}.")
     if not len(frame):
-        raise ValueError(f"The first sheet of {path}, {first!r}, has no rows.")
-    note_repeated([name for name in header.iloc[0] if not pd.isna(name)], frame, note)
-    if others:
-        note(f"Only the first of {len(others) + 1} sheets was read: {first}.")
+        which = f"The first sheet of {path}, {read!r}," if sheet is None else f"The sheet {read!r}"
+        raise ValueError(f"{which} has no rows.")
+    note_repeated([name for name in rows.iloc[0] if not pd.isna(name)], frame, note)
+    cells = rows.astype(object).where(rows.notna(), "").astype(str)
+    note_title(title_of(cells.to_numpy().tolist()), note)
+    if sheet is None and len(names) > 1:
+        note(
+            f"Only the first of {len(names)} sheets was read: {read}. --sheet reads another: "
+            f"{listed(names[1:])}."
+        )
     return frame
 
 
-def _excel_cells(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+def _excel_cells(path: Path, frame: pd.DataFrame, sheet: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    cells = pd.read_excel(path, engine="openpyxl", dtype=object, na_filter=False)
+    cells = pd.read_excel(
+        path, sheet_name=sheet or 0, engine="openpyxl", dtype=object, na_filter=False
+    )
     cells.columns = frame.columns
     dates = list(frame.select_dtypes("datetime"))
     return cells.assign(**frame[dates])

@@ -19,9 +19,10 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia.beliefs.priors.prior import FARTHEST
 from absentia.comparators import registry
-from absentia.evaluation.datasets import Dataset, Task
+from absentia.evaluation.datasets import Dataset
 from absentia.evaluation.learning_table import LearningTable
 from absentia.machines import SVCCV, SVRCV
+from absentia.machines.targets import Task
 from absentia.persistence import load
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import too_far, with_names

@@ -18,6 +18,7 @@ from absentia.cli.terminal import (
     KeepIdsOption,
     NumbersOption,
     QuietOption,
+    SheetOption,
     TargetOption,
     TaskOption,
     kinds_of,
@@ -61,6 +62,7 @@ def train(
         float,
         typer.Option(metavar="SHARE", help="Keep this share of the rows for predict --coverage."),
     ] = 0.0,
+    sheet: SheetOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -83,12 +85,11 @@ def train(
         training_summary,
         with_probabilities,
     )
-    from absentia.cli.row_notes import keep_ranges
     from absentia.evaluation.learning_table import split_target
 
     check_output(output, inputs=[file], force=force, endings=())
     kinds = kinds_of(categories, numbers, dates)
-    frame = read_table(file, say)
+    frame = read_table(file, say, sheet=sheet)
     table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
     table, held = table.held_out(calibrate)
     progress = not quiet and sys.stderr.isatty()
@@ -101,7 +102,6 @@ def train(
         time_budget=time_budget,
     )
     fit(model, table)
-    keep_ranges(pipeline_of(model).named_steps["encode"], table.features)
     machine = machine_of(model)
     if table.task == "classification" and not hasattr(machine, "predict_proba"):
         model = with_probabilities(model, table.features, table.target)
@@ -150,6 +150,7 @@ def predict(
             "each missing pattern; needs a model of `train --calibrate`.",
         ),
     ] = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Predict the target of each row of a table, with a model that was trained before.
@@ -164,7 +165,7 @@ def predict(
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
-    fitted, frame, cells = _model_and_rows(model, file)
+    fitted, frame, cells = _model_and_rows(model, file, sheet)
     shown = probabilities or (uncertainty and hasattr(fitted, "predict_proba"))
     found = predictions(fitted, frame, probabilities=shown)
     if uncertainty:
@@ -197,6 +198,7 @@ def ask(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
     ] = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say which missing value of each row is most worth measuring next.
@@ -211,7 +213,7 @@ def ask(
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model, costs or file], force=force)
     prices = {} if costs is None else costs_from(read_table(costs, say), costs)
-    fitted, frame, _ = _model_and_rows(model, file)
+    fitted, frame, _ = _model_and_rows(model, file, sheet)
     found = next_measurements(fitted, frame, prices, top)
     if output is not None:
         write_table(found, output)
@@ -224,7 +226,7 @@ def ask(
 
 
 def _model_and_rows(
-    model: Path, file: str
+    model: Path, file: str, sheet: str | None
 ) -> tuple[BaseEstimator, pd.DataFrame, Callable[[], pd.DataFrame]]:
     """Load a model and the rows to ask it about, with notes on what it cannot use of them.
 
@@ -235,7 +237,7 @@ def _model_and_rows(
     from absentia.cli.row_notes import row_notes
 
     fitted = load_model(model, say)
-    frame, cells = read_table_and_cells(file, say)
+    frame, cells = read_table_and_cells(file, say, sheet=sheet)
     pipeline = pipeline_of(fitted)
     check_reach(pipeline, frame)
     for note in row_notes(pipeline.named_steps["encode"], frame, file):

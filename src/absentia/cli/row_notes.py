@@ -20,25 +20,11 @@ from absentia.tables.reading import BoolArray, FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["keep_ranges", "row_notes"]
+__all__ = ["row_notes"]
 
 #: What a cell of such a column is read as.
 _READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
 _NAMED = 5
-
-
-def keep_ranges(encoder: TableEncoder, features: pd.DataFrame) -> None:
-    """Give a fitted encoder ``ranges_``: least and largest value of training, NaN for words.
-
-    Shape (n_columns, 2), in the order of ``columns_`` and the units of the table (dates in days).
-    """
-    ranges = np.full((len(encoder.columns_), 2), np.nan)
-    for j, (name, reading) in enumerate(_readings(encoder).items()):
-        if reading.kind in _READ_AS and not reading.left_out:
-            values = reading.values(features[name])[:, 0]
-            if not np.isnan(values).all():
-                ranges[j] = np.nanmin(values), np.nanmax(values)
-    encoder.__dict__["ranges_"] = ranges
 
 
 def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[str]:
@@ -49,7 +35,7 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted; with ``ranges_`` where the last of these is to be known.
+        Fitted; one of before ranges were kept knows nothing of the last of these.
     frame : pandas.DataFrame
     source : str
         What the table is called.
@@ -62,6 +48,9 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
     new = new_words(frame, {name: r for name, r in used.items() if r.kind not in _READ_AS})
     if new:
         notes.append(f"Not known from training, so missing: {_some(new, ', ')}.")
+    signs = encoder.other_signs(frame)
+    if signs:
+        notes.append(f"Numbers are written otherwise than in training: {_some(signs, '; ')}.")
     for name, reading in used.items():
         if reading.kind in _READ_AS:
             notes += _unread(frame[name], reading)

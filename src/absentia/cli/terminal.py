@@ -21,6 +21,7 @@ __all__ = [
     "KeepIdsOption",
     "NumbersOption",
     "QuietOption",
+    "SheetOption",
     "TargetOption",
     "TaskOption",
     "kinds_of",
@@ -32,6 +33,10 @@ __all__ = [
 FileArgument = Annotated[
     str,
     typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or .xlsx; - reads CSV from the input."),
+]
+SheetOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Which sheet of an Excel file; the first by default."),
 ]
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from absentia.comparators.imputers.r_mice import r_mice_is_available
+from absentia.machines.targets import Task
 from absentia.parameters import RandomState
 
-__all__ = ["TAGS", "Comparator", "Task"]
+__all__ = ["TAGS", "Comparator"]
 
-Task = Literal["classification", "regression"]
 ParameterGrid = Mapping[str, Sequence[Any]]
 TAGS = ("handles_nan", "multiclass", "probabilistic", "stochastic", "own")
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
-from absentia.comparators.comparator import Comparator, Task
+from absentia.comparators.comparator import Comparator
 from absentia.comparators.geom import GeometricMarginSVC
 from absentia.comparators.imputers.chained_equations import ChainedEquationsImputer
 from absentia.comparators.imputers.density_imputers import ConditionalMeanImputer, SampledImputer
@@ -31,6 +31,7 @@ from absentia.comparators.karma import KarmaSVC, KarmaSVR
 from absentia.comparators.nan_learners import make_nan_learner
 from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
+from absentia.machines.targets import Task
 from absentia.parameters import RandomState
 
 __all__ = ["CLASSIFICATION_GRID", "ENTRIES", "REGRESSION_GRID"]

@@ -12,10 +12,9 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.smo import solve_dual
@@ -30,6 +29,7 @@ from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
 from absentia.tables.constant_columns import is_constant
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["GeometricMarginSVC"]
 
@@ -38,7 +38,7 @@ _SMALLEST_SCALE = 0.01
 
 
 @declared
-class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
+class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, TakesMissing):
     """Support vector classifier that judges each row by the part of ``w`` that it can see.
 
     A row that lacks columns lies in a subspace, and its distance to the decision boundary there is
@@ -254,11 +254,6 @@ class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, BaseEstimator):
         if self.kernel == "rbf":
             return rbf_squared_norms(rows, weights, masks, gamma)
         return polynomial_squared_norms(rows, weights, masks, gamma, self.coef0, self.degree)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC, SVR
-from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -25,8 +24,9 @@ from sklearn.utils.validation import (
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 from absentia.tables.row_weights import huge_weights_refused
+from absentia.tables.takes_missing import TakesMissing
 
-__all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel"]
+__all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel", "self_similarity"]
 
 
 def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> FloatArray:
@@ -71,7 +71,8 @@ def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> Flo
     return weight * inner
 
 
-def _self_similarity(X: FloatArray, g: int) -> FloatArray:
+def self_similarity(X: FloatArray, g: int) -> FloatArray:
+    """Return the karma kernel of each row with itself, shape (n_samples,)."""
     m = (~np.isnan(X)).sum(axis=1).astype(float)
     weight = np.zeros_like(m)
     for _ in range(g):
@@ -80,7 +81,7 @@ def _self_similarity(X: FloatArray, g: int) -> FloatArray:
 
 
 @declared
-class _KarmaMachine(BaseEstimator):
+class _KarmaMachine(TakesMissing):
     """The Gram matrix of karma, alone or inside an RBF, for scikit-learn's machines."""
 
     C: float = field(default=1.0, kw_only=False)
@@ -100,7 +101,7 @@ class _KarmaMachine(BaseEstimator):
                 raise ValueError(
                     f"gamma must be None, 'scale' or a positive number, found {self.gamma!r}."
                 )
-            typical = float(np.average(_self_similarity(table, self.g), weights=weights))
+            typical = float(np.average(self_similarity(table, self.g), weights=weights))
             return 1.0 / typical if typical > 0 else 1.0
         if not (np.isfinite(self.gamma) and self.gamma > 0):
             raise ValueError(
@@ -113,7 +114,7 @@ class _KarmaMachine(BaseEstimator):
         if gamma is None:
             return K
         squared = (
-            _self_similarity(table, self.g)[:, None] + _self_similarity(training, self.g) - 2 * K
+            self_similarity(table, self.g)[:, None] + self_similarity(training, self.g) - 2 * K
         )
         return np.exp(-gamma * np.maximum(squared, 0.0))
 
@@ -149,11 +150,6 @@ class _KarmaMachine(BaseEstimator):
         K = self._gram_of_new(X)
         predicted: np.ndarray = self.machine_.predict(K)
         return predicted
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 @declared

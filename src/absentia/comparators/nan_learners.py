@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +13,16 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets
+from absentia.machines.targets import ClassifierTargets, MostProbableClass, Task
+from absentia.optional_imports import optional_import
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
 
-Task = Literal["classification", "regression"]
 
 _QUIET: dict[str, dict[str, Any]] = {
     "lightgbm": {"verbosity": -1},
@@ -73,19 +71,15 @@ def make_nan_learner(name: str, task: Task, random_state: RandomState = None) ->
     if name not in _CLASSES:
         known = ", ".join(repr(k) for k in ("hist_gradient_boosting", "random_forest", *_CLASSES))
         raise ValueError(f"name must be one of {known}, found {name!r}.")
-    if find_spec(name) is None:
-        raise ImportError(
-            f"{name} is not installed. Install it, or all boosters with the extra: "
-            "pip install 'absentia[boosters]'."
-        )
+    package = optional_import(name, "boosters", f"The learner {name!r}")
     threads = "thread_count" if name == "catboost" else "n_jobs"
-    learner = getattr(import_module(name), _CLASSES[name][second])(
+    learner = getattr(package, _CLASSES[name][second])(
         random_state=random_state, **{threads: 1}, **_QUIET[name]
     )
     return learner if second else EncodedLabelsClassifier(learner)
 
 
-class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator):
+class EncodedLabelsClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, TakesMissing):
     """Let a classifier that expects the labels 0, 1, 2, ... take any labels.
 
     Boosting packages differ in the labels and tables that they accept; behind this one they all
@@ -121,14 +115,3 @@ class EncodedLabelsClassifier(ClassifierTargets, ClassifierMixin, BaseEstimator)
         check_is_fitted(self)
         probabilities = self.estimator_.predict_proba(Table.of(X).checked(self).array)
         return np.asarray(probabilities, dtype=np.float64)
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row, shape (n_samples,)."""
-        most_probable = np.argmax(self.predict_proba(X), axis=1)
-        predicted: np.ndarray = self.classes_[most_probable]
-        return predicted
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -6,10 +6,11 @@ which parameters are worth tuning, where it comes from, and which extra it needs
 
 from __future__ import annotations
 
-from absentia.comparators.comparator import TAGS, Comparator, Task
+from absentia.comparators.comparator import TAGS, Comparator
 from absentia.comparators.entries import ENTRIES
+from absentia.machines.targets import Task
 
-__all__ = ["Comparator", "Task", "registry"]
+__all__ = ["Comparator", "registry"]
 
 
 def registry(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.decisions.acquisition import Costs, read_costs
 from absentia.decisions.column_worth import check_probabilities, column_worth, row_losses
+from absentia.decisions.ranking import per_cost
 from absentia.parameters import count_from, require
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
 from absentia.tables.plan.frames import as_frame, without_cells
@@ -248,10 +249,7 @@ def _mean_and_error(parts: list[FloatArray]) -> tuple[float, float]:
 
 
 def _per_cost(drop: float, prices: FloatArray, columns: IntArray) -> float:
-    cost = float(prices[columns].sum())
-    if cost > 0:
-        return drop / cost
-    return np.inf if drop > 0 else 0.0
+    return per_cost(drop, float(prices[columns].sum()))
 
 
 def _refitted(model: BaseEstimator, rows: Any, y: np.ndarray) -> BaseEstimator:

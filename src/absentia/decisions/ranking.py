@@ -10,7 +10,7 @@ import numpy as np
 from absentia.decisions.acquisition import read_costs
 from absentia.tables import FloatArray
 
-__all__ = ["RankedColumn", "rank_source_columns"]
+__all__ = ["RankedColumn", "per_cost", "rank_source_columns"]
 
 
 class RankedColumn(NamedTuple):
@@ -54,7 +54,7 @@ def rank_source_columns(
     ranked = []
     for row in best.tolist():
         columns = [
-            RankedColumn(name, gain, cost, _per_cost(gain, cost))
+            RankedColumn(name, gain, cost, per_cost(gain, cost))
             for name, gain, cost in zip(names, row, prices.tolist(), strict=True)
             if gain > -np.inf
         ]
@@ -62,7 +62,8 @@ def rank_source_columns(
     return ranked
 
 
-def _per_cost(gain: float, cost: float) -> float:
+def per_cost(gain: float, cost: float) -> float:
+    """Return the gain per unit of cost; what costs nothing and gains anything comes first."""
     if cost > 0:
         return gain / cost
     return np.inf if gain > 0 else 0.0

@@ -32,6 +32,7 @@ from absentia.demo.production import answer_incomplete_rows
 from absentia.densities import GaussianDensity
 from absentia.machines import SVC
 from absentia.missingness.amputation import mcar
+from absentia.optional_imports import optional_import
 from absentia.pictures import COLOURS, INK, MISSING, grid_of_panels, label_ends
 from absentia.progress import Bar, progress_bar
 from absentia.tables import FloatArray
@@ -234,13 +235,7 @@ def run(
     -------
     list of Contest
     """
-    try:
-        import matplotlib  # noqa: F401 (before the work, not after it)
-    except ImportError as error:
-        raise ImportError(
-            "The demonstration needs matplotlib: pip install 'absentia[demo]'."
-        ) from error
-
+    optional_import("matplotlib", "demo", "The demonstration")  # before the work, not after it
     X, y = load_wine(return_X_y=True)
     print(
         f"Wine data: {len(X)} rows, {X.shape[1]} columns, values removed completely at "

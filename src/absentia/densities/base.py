@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
@@ -36,6 +36,7 @@ from absentia.tables.margins import Margins
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.stored import vouched
 from absentia.tables.streams import Stream
+from absentia.tables.takes_missing import TakesMissing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Density"]
 
 
-class Density(DensityMixin, ShowsColumns):
+class Density(DensityMixin, TakesMissing, ShowsColumns):
     """The methods that a fitted density derives from its ``prior_`` and ``columns_``.
 
     A density supplies ``fit``, which sets those two, and inherits the rest.
@@ -86,11 +87,12 @@ class Density(DensityMixin, ShowsColumns):
             beliefs = vouched(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
         return beliefs.labelled(names), limits
 
-    def impute(self, X: TableLike) -> FloatArray:
+    def impute(self, X: TableLike) -> Any:
         """Return the rows with missing values replaced by their conditional means.
 
         The best prediction of each missing value by squared error; what was observed is returned to
-        the last bit. Kernels of beliefs do not need it.
+        the last bit, in frames with words up to rounding. A missing word is the one whose
+        indicator has the largest conditional mean. Kernels of beliefs do not need it.
 
         Parameters
         ----------
@@ -98,16 +100,15 @@ class Density(DensityMixin, ShowsColumns):
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_))
+        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
+            with columns of words
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
             return rows.map_rows(_OfRows(self, "impute"), len(self.columns_))
-        return completed(self.condition(rows), self._known_columns(rows)[0])
+        return self._in_units(completed(self.condition(rows), self._known_columns(rows)[0]))
 
-    def draw(
-        self, X: TableLike, size: int | None = None, random_state: RandomState = None
-    ) -> FloatArray:
+    def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw what rows could have been, in the units of the table.
 
         Parameters
@@ -120,15 +121,24 @@ class Density(DensityMixin, ShowsColumns):
         Returns
         -------
         ndarray of shape (n_samples, len(columns_)), or (size, n_samples, len(columns_))
-            Observed values are the same in every draw, to the last bit. Values with limits are
-            drawn as :meth:`Beliefs.sample` does, some of them beyond a limit.
+            After training on a frame with columns of words a pandas.DataFrame, or a list of
+            ``size`` of them. Observed values are the same in every draw, to the last bit. Values
+            with limits are drawn as :meth:`Beliefs.sample` does, some of them beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]
         drawn = self.condition(rows).sample(size, random_state)
         if self.margins_ is not None:
             drawn = self.margins_.backward(drawn)
-        return np.where(np.isnan(values), drawn, values)
+        filled = np.where(np.isnan(values), drawn, values)
+        if size is None or plan_of(self) is None:
+            return self._in_units(filled)
+        return [self._in_units(table) for table in filled]
+
+    def _in_units(self, values: FloatArray) -> Any:
+        """Return numbers as they are, and a frame's own values after training on a frame."""
+        plan = plan_of(self)
+        return values if plan is None else plan.restored(values, self.columns_)
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
         """Return quantiles of what each missing number could be, in the units of the table.
@@ -150,7 +160,9 @@ class Density(DensityMixin, ShowsColumns):
         before, limits = self._before_limits(rows)
         beliefs = before if limits is None else before.within(*limits)
         values = self._known_columns(rows)[0]
-        return conditional_quantiles(beliefs, values, levels, limits, before)
+        found = conditional_quantiles(beliefs, values, levels, limits, before)
+        plan, columns = plan_of(self), self._number_columns()
+        return found if plan is None else found * plan.scales[columns] + plan.centres[columns]
 
     def score_samples(self, X: TableLike) -> FloatArray:
         """Return the log-likelihood of what was observed of each row.
@@ -185,7 +197,7 @@ class Density(DensityMixin, ShowsColumns):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
         """Draw rows from the density.
 
         Parameters
@@ -195,7 +207,8 @@ class Density(DensityMixin, ShowsColumns):
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_))
+        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
+            with columns of words
         """
         check_is_fitted(self)
         COUNT.check("n_samples", n_samples)
@@ -207,7 +220,7 @@ class Density(DensityMixin, ShowsColumns):
             rows = components == c
             root = np.linalg.cholesky(prior.covariances[c])
             draws[rows] = prior.means[c] + draws[rows] @ root.T
-        return draws if self.margins_ is None else self.margins_.backward(draws)
+        return self._in_units(draws if self.margins_ is None else self.margins_.backward(draws))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.
@@ -242,12 +255,6 @@ class Density(DensityMixin, ShowsColumns):
         check_is_fitted(self)
         names = self._names() or [f"x{j}" for j in self.columns_]
         return draw_prior(self.prior_, names, max_columns)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Declare to scikit-learn that NaN is accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _open(self, X: TableLike) -> Table | Stream:
         """Return what a user gave, its columns checked."""

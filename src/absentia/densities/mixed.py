@@ -21,7 +21,7 @@ from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_o
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
 from absentia.progress import shows_progress
-from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
+from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.plan.category_codes import (
     CategoryColumns,
     codes_of_values,
@@ -282,11 +282,6 @@ converged_, n_features_in_, feature_names_in_
         d = self.prior_.n_features
         numbers = beliefs.to_table_units(drawn[:, :d])
         return self._in_units(self._side_by_side(numbers, drawn[:, d:].astype(np.intp)))
-
-    def _in_units(self, values: FloatArray) -> Any:
-        """Return numbers as they are, and a frame's own values after training on a frame."""
-        plan = plan_of(self)
-        return values if plan is None else plan.restored(values, self.columns_)
 
     def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
         """Put numbers and the values of categories into the order of the table's columns."""

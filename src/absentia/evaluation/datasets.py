@@ -17,11 +17,12 @@ import re
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from absentia.evaluation.date_targets import check_no_dates
+from absentia.machines.targets import Task
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
@@ -29,7 +30,6 @@ from absentia.tables.files.whole_files import replaced
 
 __all__ = ["Dataset", "Record", "available", "best_constant", "guess_task", "load", "records"]
 
-Task = Literal["classification", "regression"]
 
 #: A numeric target with more different values than this is taken for a quantity, not for classes.
 _MOST_CLASSES = 10
@@ -58,7 +58,6 @@ class Record:
 
     name: str
     task: Task
-    has_real_holes: bool
     openml_id: int | None
     sha256: str
 
@@ -162,7 +161,6 @@ def records() -> dict[str, Record]:
             row["name"]: Record(
                 row["name"],
                 "classification" if row["task"] == "classification" else "regression",
-                row["real_holes"] == "yes",
                 int(row["openml_id"]) if row["openml_id"] else None,
                 row["sha256"],
             )

@@ -23,10 +23,11 @@ from sklearn.model_selection import BaseCrossValidator, KFold, ParameterGrid, St
 from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoRegressor
-from absentia.evaluation.datasets import Task
 from absentia.evaluation.sources import FittedSource, GramSource
 from absentia.hidden_warnings import hidden_warnings
+from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
+from absentia.machines.targets import Task
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
 __all__ = [
@@ -299,8 +300,7 @@ def _solved(
         # The machine's own vote, which can differ from the largest value.
         prediction = models[0].predict(pairs[0][1])
     else:
-        codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        prediction = classes[codes]
+        prediction = decided_classes(classes, decision)
     return _Solved(pairs, models, decision, prediction)
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from absentia.evaluation.datasets import Task, best_constant, guess_task, target_values
+from absentia.evaluation.datasets import best_constant, guess_task, target_values
+from absentia.machines.targets import Task
 from absentia.tables import BoolArray
-from absentia.tables.columns.column_guesses import read_column
+from absentia.tables.columns.column_guesses import case_note
+from absentia.tables.columns.table_columns import read_in_table
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def split_target(
         names = ", ".join(str(name) for name in frame.columns)
         raise ValueError(f"There is no column {target!r} to predict; there are {names}.")
     frame = without_columns(frame, ignore)
-    column, notes = _as_read(frame[target], task)
+    column, notes = _as_read(frame, target, task)
     known = column.notna().to_numpy()
     if not known.all():
         notes.append(_left_out(~known, target))
@@ -134,6 +136,8 @@ def split_target(
     if not features.shape[1]:
         raise ValueError(f"There is no column but {target!r}: nothing to predict it from.")
     if chosen == "classification":
+        alike = case_note(np.unique(values).tolist()) if values.dtype.kind == "U" else ""
+        notes += [f"{target}: {alike}."] if alike else []
         keep, note = _common_classes(values, target)
         notes += note
         values, features = values[keep], features.loc[keep]
@@ -148,13 +152,14 @@ def _left_out(rows: BoolArray, lacking: str) -> str:
     return f"{without} no {lacking}, left out."
 
 
-def _as_read(column: pd.Series, task: str | None) -> tuple[Any, list[str]]:
+def _as_read(frame: pd.DataFrame, target: str, task: str | None) -> tuple[Any, list[str]]:
     """Return a target as numbers where its text or its infinities stand for numbers."""
     import pandas as pd
 
+    column = frame[target]
     if task == "classification" or column.dtype.kind in "iubmM":
         return column, []
-    reading = read_column(column)
+    reading = read_in_table(frame, target)
     if reading.kind != "number":
         return column, []
     notes = [f"{column.name}: {reading.note}."] if reading.note and not reading.left_out else []

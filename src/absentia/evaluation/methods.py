@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.comparators import Comparator, registry
-from absentia.evaluation.datasets import Task
 from absentia.evaluation.inner_search import (
     Grid,
     Learner,
@@ -25,6 +24,7 @@ from absentia.evaluation.inner_search import (
     support_vector_machine,
 )
 from absentia.evaluation.sources import BeliefSource, GramSource, source_of
+from absentia.machines.targets import Task
 from absentia.tables import FloatArray, Table
 
 __all__ = ["METHODS", "Method", "methods_for"]

@@ -23,9 +23,9 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from absentia.evaluation.datasets import Task
 from absentia.evaluation.inner_search import Trained
 from absentia.hidden_warnings import hidden_warnings
+from absentia.machines.targets import Task
 from absentia.tables import FloatArray
 from absentia.tables.constant_columns import is_constant
 

@@ -31,7 +31,7 @@ from absentia.comparators import (
     MultipleImputationClassifier,
     MultipleImputationRegressor,
 )
-from absentia.comparators.karma import _self_similarity, karma_kernel
+from absentia.comparators.karma import karma_kernel, self_similarity
 from absentia.densities.named_densities import DensityLike, make_density
 from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
@@ -174,7 +174,7 @@ class _FittedKarma(FittedSource):
     def _distances(self, g: int) -> GramPair:
         if g not in self._by_g:
             known, new = self._rows
-            own, other = _self_similarity(known, g), _self_similarity(new, g)
+            own, other = self_similarity(known, g), self_similarity(new, g)
             # One grid of widths for all methods: a row is as far from zero as with a plain RBF.
             scale = known.shape[1] / max(float(own.mean()), np.finfo(float).tiny)
             D = own[:, None] + own - 2 * karma_kernel(known, g=g)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
 from absentia.densities.believing import believe, fit_density, prior_of
 from absentia.densities.named_densities import DensityLike
+from absentia.features.maps_rows import MapsRows
 from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words
 from absentia.tables import (
@@ -21,17 +20,15 @@ from absentia.tables import (
     MemoryRows,
     TableLike,
     WordsAs,
-    open_known,
     open_rows,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.streams import Stream
 
 __all__ = ["BeliefFeatures"]
 
 
-class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColumns):
+class BeliefFeatures(MapsRows):
     """Base of the feature maps: rows to beliefs, beliefs to numbers.
 
     A map writes ``__init__`` (with ``density`` among its parameters), ``_learn``, which returns
@@ -42,8 +39,6 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
 
     density: DensityLike
     density_: BaseEstimator
-    n_features_in_: int
-    _n_features_out: int
     _n_belief_columns: int
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -84,20 +79,6 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
         set_fitted(self, rows, learned)
         return self
 
-    def transform(self, X: TableLike) -> Any:
-        """Return the features of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
-        """
-        check_is_fitted(self)
-        return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
-
     def _words(self) -> WordsAs:
         """Return what columns of words in a frame become."""
         return "indicators"
@@ -120,8 +101,3 @@ class BeliefFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsCol
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features of beliefs, (n_samples, n_components)."""
         raise TypeError(f"{type(self).__name__} does not define its features.")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.features.frequencies import (
@@ -17,6 +14,7 @@ from absentia.features.frequencies import (
     frequencies_for,
     mask_frequencies,
 )
+from absentia.features.maps_rows import MapsRows
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState, declared
@@ -25,17 +23,15 @@ from absentia.tables import (
     MemoryRows,
     Table,
     TableLike,
-    open_known,
     open_rows,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
 
 __all__ = ["MaskFeatures"]
 
 
 @declared
-class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColumns):
+class MaskFeatures(MapsRows):
     """Features of *which* values a row misses; inner products approach :class:`MaskKernel`.
 
     Append them to :class:`FourierFeatures` with ``FeatureUnion`` and the kernels add up; to
@@ -110,20 +106,6 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColum
         set_fitted(self, rows, learned)
         return self
 
-    def transform(self, X: TableLike) -> Any:
-        """Return the features of what each row misses.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
-        """
-        check_is_fitted(self)
-        return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
-
     def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""
         if isinstance(rows, np.ndarray):
@@ -136,8 +118,3 @@ class MaskFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShowsColum
             waves = fold_last_pair(waves, self.last_phase_)
         features: FloatArray = waves[patterns.pattern_of_row]
         return features
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

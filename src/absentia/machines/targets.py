@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import Tags, assert_all_finite, check_array, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
@@ -18,8 +19,11 @@ from absentia.tables.constant_columns import is_constant
 
 __all__ = [
     "ClassifierTargets",
+    "LogProbabilities",
     "MostProbableClass",
     "RegressorTargets",
+    "SeveralTargets",
+    "Task",
     "balanced_weights",
     "centre_of_targets",
     "checked_labels",
@@ -28,6 +32,10 @@ __all__ = [
     "spread_of_targets",
     "weights_of_present",
 ]
+
+
+#: What is learned: classes or numbers.
+Task = Literal["classification", "regression"]
 
 
 class ClassifierTargets:
@@ -46,21 +54,42 @@ class ClassifierTargets:
         return codes_of_classes(y)
 
 
-class MostProbableClass:
-    """A base for classifiers that decide by their probabilities."""
-
-    classes_: np.ndarray
+class LogProbabilities:
+    """A base for classifiers with ``predict_proba``: the logarithms of what it returns."""
 
     @abstractmethod
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, in the order of ``classes_``."""
+
+    # A wrapper has probabilities only where the estimator in it has them.
+    @available_if(lambda self: hasattr(self, "predict_proba"))
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
+        """Return the logarithms of :meth:`predict_proba`, minus infinity for a zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or what else :meth:`predict_proba` takes
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(probabilities)
+
+
+class MostProbableClass(LogProbabilities):
+    """A base for classifiers that decide by their probabilities."""
+
+    classes_: np.ndarray
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
+        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
 
         Returns
         -------
@@ -95,6 +124,18 @@ class RegressorTargets:
 
     def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_numbers(y)
+
+
+class SeveralTargets(RegressorTargets):
+    """A base for regressors that learn several targets at once, each a column of ``y``."""
+
+    _multi_output = True
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that ``y`` may have several columns."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = True
+        return tags
 
 
 def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from absentia.tables import (
     column_names,
     table_as,
 )
-from absentia.tables.columns.column_guesses import read_column
+from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.constant_columns import is_constant
 from absentia.tables.plan.frames import as_frame, holds_numbers_only, without_cells
 
@@ -74,7 +74,7 @@ class CompleteTable:
     def _of_frame(cls, X: TableLike) -> tuple[CompleteTable, BoolArray]:
         frame = as_frame(X)
         columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-        readings = [read_column(column) for column in columns]
+        readings = read_columns(frame)
         parts = [r.values(column) for r, column in zip(readings, columns, strict=True)]
         missing = [r.missing(column) for r, column in zip(readings, columns, strict=True)]
         widths = [part.shape[1] for part in parts]

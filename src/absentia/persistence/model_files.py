@@ -20,6 +20,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from sklearn.base import BaseEstimator
 
+from absentia.optional_imports import optional_import
 from absentia.persistence.archive import clean_copy
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
@@ -231,10 +232,5 @@ def _protocol() -> int:
 
 
 def _skops() -> ModuleType:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError(
-            "Saving and loading use skops, which is not installed: install absentia[persistence]."
-        ) from error
-    return skops.io
+    skops_io: ModuleType = optional_import("skops.io", "persistence", "A model file")
+    return skops_io

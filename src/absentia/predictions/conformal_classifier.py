@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets, checked_labels
+from absentia.machines.targets import ClassifierTargets, LogProbabilities, checked_labels
 from absentia.parameters import (
     Rule,
     check_parameters,
@@ -38,7 +38,7 @@ _ROUNDING = 1e-12
 
 
 @declared
-class ConformalClassifier(ClassifierTargets, ClassifierMixin, ConformalPredictor):
+class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, ConformalPredictor):
     """Sets of classes that contain the true one with the requested probability, per pattern.
 
     Any classifier with ``predict_proba`` that takes NaN. A class is in the set of a row unless its

@@ -48,12 +48,13 @@ from absentia.tables import (
 from absentia.tables.plan.plan_page import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.row_weights import row_weights
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 
 
 @declared
-class MarginalModel(ShowsColumns):
+class MarginalModel(TakesMissing, ShowsColumns):
     """What both wrappers share: fit a density, predict draws with a model, average.
 
     Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),
@@ -322,7 +323,6 @@ class MarginalModel(ShowsColumns):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         inner = tags_of(self.estimator)
         if inner is not None:
             tags.target_tags = inner.target_tags

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets
+from absentia.machines.targets import ClassifierTargets, LogProbabilities
 from absentia.predictions.marginal import MarginalModel, joined
 from absentia.predictions.wrapped_model import WrappedModel, require_method
 from absentia.tables import (
@@ -20,7 +20,7 @@ from absentia.tables import (
 __all__ = ["MarginalClassifier"]
 
 
-class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
+class MarginalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, MarginalModel):
     """Probabilities of any classifier for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's
@@ -102,20 +102,6 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
         """
         return self._average(X)
 
-    def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row.
 
@@ -142,7 +128,7 @@ class MarginalClassifier(ClassifierTargets, ClassifierMixin, MarginalModel):
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         require_method(self.estimator, self._method)
-        return ClassifierTargets._check_targets(self, y, n_samples)
+        return super()._check_targets(y, n_samples)
 
     def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
         classes = getattr(wrapped.model, "classes_", None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from absentia.machines.targets import RegressorTargets
@@ -90,9 +88,6 @@ class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
         """
         answers = self._average(X)
         return answers[:, 0] if self._single else answers
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        return RegressorTargets._check_targets(self, y, n_samples)
 
     def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
         return {"_single": answer.ndim == 1}

@@ -13,8 +13,9 @@ from absentia.reports.limit_notes import LIMITS_OF_MODELS, note_on_limits
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, TableLike, as_table, column_names
-from absentia.tables.columns.column_guesses import read_as, read_column
+from absentia.tables.columns.column_guesses import case_note
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
+from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.plan.frames import as_frame
 
@@ -141,10 +142,7 @@ def _frame_as_numbers(
             f"There is no column {unknown[0]!r}; there are {listed([*frame.columns])}."
         )
     columns = [frame[name] for name in frame.columns]
-    readings = [
-        read_as(column, kinds[str(column.name)]) if column.name in kinds else read_column(column)
-        for column in columns
-    ]
+    readings = read_columns(frame, kinds=kinds)
     numbers = [
         np.where(reading.missing(column), np.nan, 0.0)
         if reading.left_out or reading.kind == "category"
@@ -157,6 +155,10 @@ def _frame_as_numbers(
         for name, reading in zip(frame.columns, readings, strict=True)
         if reading.note and reading.kind in ("number", "ordered", "date") and not reading.left_out
     ]
+    said = [
+        (name, case_note(r.categories)) for name, r in zip(frame.columns, readings, strict=True)
+    ]
+    notes += [f"{name}: {note}." for name, note in said if note]
     words = list(frame.columns[~tested])
     if words:
         shown = ", ".join(words[:5]) + f" and {len(words) - 5} more" * (len(words) > 5)

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from absentia.optional_imports import optional_import
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -107,14 +109,9 @@ class Page:
 
 @cache
 def _template(name: str) -> Any:
-    try:
-        from jinja2 import Environment, FileSystemLoader
-    except ImportError as error:
-        raise ImportError(
-            "Pages need jinja2, which is not installed: pip install 'absentia[report]'."
-        ) from error
-    loader = FileSystemLoader(_TEMPLATES)
-    return Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
+    jinja2 = optional_import("jinja2", "report", "A page")
+    loader = jinja2.FileSystemLoader(_TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
 
 
 def _cells(frame: pd.DataFrame, best: str, decimals: int) -> dict[str, object]:

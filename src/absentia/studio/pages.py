@@ -97,7 +97,7 @@ def studio_app(
 
     async def read(workspace: Workspace, request: Request) -> Answer:
         asked = await _json(request)
-        kinds = {str(k): str(v) for k, v in dict(asked.get("kinds", {})).items() if v}
+        kinds = {name: str(kind) for name, kind in _object(asked.get("kinds", {})).items() if kind}
         task = asked.get("task") or None
         return workspace.read(str(asked.get("target", "")), kinds, task)
 
@@ -119,11 +119,12 @@ def studio_app(
 
     async def answer(workspace: Workspace, request: Request) -> Answer:
         asked = await _json(request)
+        fields = {name: _object(of) for name, of in _object(asked.get("values", {})).items()}
         values = {
-            str(name): FieldValue(str(value.get("state", "")), str(value.get("text", "")))
-            for name, value in dict(asked.get("values", {})).items()
+            name: FieldValue(str(of.get("state", "")), str(of.get("text", "")))
+            for name, of in fields.items()
         }
-        costs = {str(name): float(cost) for name, cost in dict(asked.get("costs", {})).items()}
+        costs = {name: float(str(cost)) for name, cost in _object(asked.get("costs", {})).items()}
         return await run_in_threadpool(workspace.answer, values, costs)
 
     async def batch(workspace: Workspace, request: Request) -> Answer:
@@ -222,6 +223,11 @@ async def _json(request: Request) -> Json:
         found = json.loads(await _body(request) or b"{}")
     except RecursionError:
         raise ValueError("The page sent something that is nested too deeply.") from None
+    return _object(found)
+
+
+def _object(found: object) -> Json:
+    """Return an object of JSON; what else a page may send is refused."""
     if not isinstance(found, dict):
         raise ValueError("The page sent something that is no object.")
     return found

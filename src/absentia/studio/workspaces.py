@@ -23,7 +23,7 @@ from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
-from absentia.tables.columns.column_guesses import read_as, read_column
+from absentia.tables.columns.table_columns import read_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,9 +95,11 @@ class Workspace:
         if task not in (None, "classification", "regression"):
             raise ValueError(f"The task is classification or regression, found {task!r}.")
         columns = []
-        for name in frame.columns:
+        asked_kinds = {name: kind for name, kind in kinds.items() if kind}
+        for name, reading in zip(
+            frame.columns, read_columns(frame, kinds=asked_kinds), strict=True
+        ):
             asked = kinds.get(name)
-            reading = read_as(frame[name], asked) if asked else read_column(frame[name])
             left_out = reading.left_out or (reading.is_id and not asked)
             note = note_on_limits(reading, LIMITS)
             columns.append(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +26,17 @@ from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.plan.frame_readings import fill_columns, plan_readings
 from absentia.tables.plan.frames import as_frame
 from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.plan.plan_warnings import new_words
+from absentia.tables.plan.plan_warnings import new_words, other_signs
+from absentia.tables.reading import FloatArray
+from absentia.tables.takes_missing import TakesMissing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TableEncoder"]
 
 
-class TableEncoder(TransformerMixin, ShowsColumns):
+class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     """Turn a table of numbers, dates and words into numbers that a machine accepts.
 
     Each column of the training table gets one of these readings, and later tables are read the
@@ -80,6 +85,9 @@ class TableEncoder(TransformerMixin, ShowsColumns):
         The columns that were left out because they only name the rows.
     plan_ : ColumnPlan
         The same as a small table.
+    ranges_ : ndarray of shape (n_features_in_, 2)
+        Smallest and largest value of each column of numbers, dates (in days) and durations; NaN
+        for words.
     notes_ : list of str
         What was done, in sentences for the user.
     n_features_in_, n_features_out_ : int
@@ -161,6 +169,7 @@ class TableEncoder(TransformerMixin, ShowsColumns):
             date_formats_={n: list(r.date_formats) for n, r in used.items() if r.date_formats},
             ids_=ids,
             notes_=notes,
+            ranges_=_ranges(frame, readings),
             n_features_in_=len(readings),
         )
         fitted.n_features_out_ = len(fitted.get_feature_names_out())
@@ -195,6 +204,12 @@ class TableEncoder(TransformerMixin, ShowsColumns):
         frame = as_frame(X)
         return new_words(frame, self._readings(), self.absent_columns(frame))
 
+    def other_signs(self, X: Any) -> list[str]:
+        """Return which numbers of a table have another decimal sign than those of training."""
+        check_is_fitted(self)
+        frame = as_frame(X)
+        return other_signs(frame, self._readings(), self.absent_columns(frame))
+
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
         check_is_fitted(self, "columns_")
@@ -220,7 +235,17 @@ class TableEncoder(TransformerMixin, ShowsColumns):
     def __sklearn_tags__(self) -> Tags:
         """Declare that text and missing values are accepted."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _ranges(frame: pd.DataFrame, readings: Mapping[str, ColumnReading]) -> FloatArray:
+    """Return the smallest and the largest value of each column, NaN for words, (n_columns, 2)."""
+    ranges = np.full((len(readings), 2), np.nan)
+    for j, (name, reading) in enumerate(readings.items()):
+        if reading.kind in ("number", "date", "duration") and not reading.left_out:
+            values = reading.values(frame[name])[:, 0]
+            if not np.isnan(values).all():
+                ranges[j] = np.nanmin(values), np.nanmax(values)
+    return ranges

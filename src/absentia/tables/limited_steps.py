@@ -7,16 +7,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables.bounded_table import with_limits
 from absentia.tables.table import Table
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["KeepsLimits"]
 
 
-class KeepsLimits(TransformerMixin, BaseEstimator):
+class KeepsLimits(TransformerMixin, TakesMissing):
     """A transformer whose every column is an increasing function of itself, applied to limits too.
 
     Such as :class:`~sklearn.preprocessing.StandardScaler` and
@@ -67,12 +67,6 @@ class KeepsLimits(TransformerMixin, BaseEstimator):
         )
         values, lower, upper = with_limits(values, *ends)
         return Table(values, lower=lower, upper=upper)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Declare that missing values are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _at_limits(X: Any) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.engine.slices import bounded_slices
@@ -17,6 +16,7 @@ from absentia.tables.reading import FloatArray, TableLike
 from absentia.tables.rows import set_fitted
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["NormalScores", "ScoreCurve"]
 
@@ -139,7 +139,7 @@ def _along(
     return np.where(x < knots[0], below, np.where(x > knots[-1], above, inside))
 
 
-class NormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class NormalScores(OneToOneFeatureMixin, TransformerMixin, TakesMissing):
     """Bring columns to a normal shape by their ranks; missing values stay missing.
 
     The score of a value is the normal quantile of its mid-rank among the observed values of its
@@ -223,9 +223,3 @@ class NormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if curve is not None:
                 out[:, j] = getattr(curve, direction)(out[:, j])
         return out
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that NaN is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -102,7 +102,7 @@ def test_weights_count_as_rows():
     again = [np.repeat(part, weights, axis=0) for part in (X, lower, upper)]
     repeated = GaussianDensity().fit(bounded(*again))
     # Shrinkage is chosen from rows: the same for both, up to the tolerance of EM.
-    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-10)
 
 
 def test_mixed_tables_have_limits_too():
@@ -187,7 +187,7 @@ def test_limits_of_collinear_columns(shrinkage):
     hidden = np.isnan(X)
     assert (imputed[hidden] <= np.broadcast_to(limit, X.shape)[hidden]).all()
     # What is known to be a line is imputed as one.
-    np.testing.assert_allclose(imputed[:, 1], 2 * imputed[:, 0] + 1, atol=0.15)
+    np.testing.assert_allclose(imputed[:, 1], 2 * imputed[:, 0] + 1, atol=1e-3)
 
 
 @pytest.mark.parametrize("n", [60, 1000])
@@ -240,7 +240,8 @@ def test_limits_that_other_units_bring_together_are_a_value(density):
     Z[0, 0], lower[0, 0], upper[0, 0] = np.nan, 0.0, 1e-17
     found = clone(density).fit(bounded(Z, lower, upper)).prior_
     expected = clone(density).fit(np.nan_to_num(Z)).prior_
-    np.testing.assert_allclose(found.mean(), expected.mean(), atol=0.02)
+    # Expectation propagation against integration.
+    np.testing.assert_allclose(found.mean(), expected.mean(), atol=2e-3)
 
 
 @pytest.mark.parametrize("limits", [(1e200, np.inf), (-np.inf, -1e200), (1e200, 2e200)])

@@ -496,7 +496,8 @@ class TestWidthsOfColumns:
         _, gradient = machine.log_marginal_likelihood(machine.theta_, eval_gradient=True)
         widths = machine.theta_[:4]
         pull = (widths - widths.mean()) / 0.5**2
-        np.testing.assert_allclose(gradient[:4], pull, atol=0.05)
+        # The search ends where the gradient is near zero, not at it.
+        np.testing.assert_allclose(gradient[:4], pull, atol=1e-3)
         assert machine.hyperparameter_names_[:2] == ["gamma[0]", "gamma[1]"]
         assert machine.relevance_.argmax() == 0
 
@@ -514,7 +515,8 @@ class TestWidthsOfColumns:
         machine = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
         monkeypatch.setattr(regression_search, "MANY_ROWS", 500)
         whole = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
-        np.testing.assert_allclose(machine.theta_, whole.theta_, atol=0.05)
+        # Two searches, which end near the same top.
+        np.testing.assert_allclose(machine.theta_, whole.theta_, atol=1e-3)
 
     def test_uncertainty_in_closed_form_knows_the_widths(self):
         X, y = self.table()
@@ -525,7 +527,7 @@ class TestWidthsOfColumns:
         ).fit(X, y)
         ours, theirs = machine.predict_uncertainty(X[:5]), given.predict_uncertainty(X[:5])
         np.testing.assert_allclose(ours.total, theirs.total, rtol=1e-6)
-        np.testing.assert_allclose(ours.missing, theirs.missing, rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(ours.missing, theirs.missing, rtol=1e-9, atol=1e-12)
 
     def test_kernels_without_widths_are_refused(self):
         X, y = self.table(n=20)

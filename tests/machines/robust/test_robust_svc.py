@@ -270,7 +270,7 @@ def test_an_inaccurate_solution_warns(data, monkeypatch):
     X, y = data
 
     def almost(K, *args, **settings):
-        return RobustSolution(np.zeros(len(K)), 0.0, 1.0, 1e-3, 5, Ending.ALMOST, 0, 0)
+        return RobustSolution(np.zeros(len(K)), 0.0, 1.0, 1e-3, 5, Ending.ALMOST, 0)
 
     monkeypatch.setattr(robust, "solve_robust", almost)
     with pytest.warns(ConvergenceWarning, match="relative 0.001"):

@@ -147,10 +147,10 @@ def test_units_of_targets_do_not_matter(unit):
     for gamma in ("loo", "loo-ard"):
         one = KernelRidge(gamma=gamma).fit(X, y).kernel_.gamma
         other = KernelRidge(gamma=gamma).fit(X, y * unit).kernel_.gamma
-        np.testing.assert_allclose(other, one, rtol=1e-4)
+        np.testing.assert_allclose(other, one, rtol=1e-10)
     process = GaussianProcessRegressor()
     means = process.fit(X, y).predict(X)
-    np.testing.assert_allclose(process.fit(X, y * unit).predict(X) / unit, means, rtol=1e-4)
+    np.testing.assert_allclose(process.fit(X, y * unit).predict(X) / unit, means, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

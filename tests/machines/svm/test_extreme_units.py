@@ -192,4 +192,5 @@ def test_nu_svr_ends_where_rounding_is_near_its_tolerance():
     X = rng.normal(size=(30, 3))
     y = X[:, 0] + 0.3 * rng.normal(size=30)
     expected, found = (NuSVR(C=C).fit(X, y).predict(X) for C in (1e8, 1e11))
-    np.testing.assert_allclose(found, expected, atol=0.05)
+    # The penalty of 1e11 leaves the solver a tolerance of some thousandths.
+    np.testing.assert_allclose(found, expected, atol=0.02)

@@ -246,3 +246,27 @@ def test_separators_only_and_a_first_line_that_names_none():
             "a": [1],
             "b": [2],
         }
+
+
+@pytest.mark.parametrize("title", ["Report 7", "Report 7,", '"Report 7",,', "Report 7;;"])
+@pytest.mark.parametrize("rows", ["x,y\n1,2\n3,4\n", "\n,\nx,y\n1,2\n", "x;y\n1;2\n3;4\n"])
+def test_a_title_above_the_header_is_said(title, rows):
+    notes = []
+    try:
+        read_delimited(f"{title}\n{rows}".encode(), "my.csv", notes.append)
+    except ValueError as error:
+        notes.append(str(error))
+    said = (
+        "If its first row, 'Report 7', is a title, remove it.",
+        "The first row has one cell only, 'Report 7': if it is a title, remove it.",
+    )
+    assert notes[-1].endswith(said)
+
+
+@pytest.mark.parametrize(
+    "text", [",x\n0,1.5\n1,2.5\n", "x\n1\n2\n", "x,\n1,\n2,\n", 'x\n"a, b"\n"c"\n', "a,b\n1,2\n"]
+)
+def test_what_is_no_title(text):
+    notes = []
+    read_delimited(text.encode(), "my.csv", notes.append)
+    assert "title" not in "".join(notes)

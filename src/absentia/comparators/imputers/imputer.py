@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +23,7 @@ from absentia.kernels.gram.far_pairs import round_near
 from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.constant_columns import is_constant
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["Imputer", "RandomImputer", "other_columns"]
 
@@ -30,7 +31,7 @@ __all__ = ["Imputer", "RandomImputer", "other_columns"]
 _LARGEST = 1e150
 
 
-class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+class Imputer(OneToOneFeatureMixin, TransformerMixin, TakesMissing, ABC):
     """Base of the imputers: ``fit`` on training rows, ``transform`` fills any rows.
 
     The author of an imputer writes ``_learn`` (what is taken from the training table, as a
@@ -144,11 +145,6 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     @abstractmethod
     def _fill(self, table: FloatArray) -> FloatArray:
         """Return the completed table; it may be written to."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class RandomImputer(Imputer):

@@ -15,14 +15,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.comparators.imputers.chained_equations import ChainedEquationsImputer
+from absentia.machines.one_vs_rest import decided_classes
+from absentia.machines.targets import LogProbabilities
 from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
+from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
 
 
 @declared
-class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
+class _MultipleImputation(MetaEstimatorMixin, TakesMissing):
     """Complete the training rows ``n_draws`` times, and fit a copy of the estimator to each."""
 
     estimator: BaseEstimator | None = field(default=None, kw_only=False)
@@ -77,7 +80,6 @@ class _MultipleImputation(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.non_deterministic = self.random_state is None
         return tags
 
@@ -93,7 +95,7 @@ def _has(method: str) -> Callable[[object], bool]:
 
 
 @declared
-class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
+class MultipleImputationClassifier(LogProbabilities, ClassifierMixin, _MultipleImputation):
     """Classify with an estimator on each of ``n_draws`` completed tables, and pool.
 
     Draw ``k`` of the training rows trains estimator ``k``, which sees draw ``k`` of the new rows;
@@ -160,8 +162,7 @@ class MultipleImputationClassifier(ClassifierMixin, _MultipleImputation):
         if hasattr(self.estimators_[0], "predict_proba"):
             index = np.argmax(self.predict_proba(X), axis=1)
         elif hasattr(self.estimators_[0], "decision_function"):
-            values = self.decision_function(X)
-            index = np.argmax(values, axis=1) if values.ndim == 2 else (values > 0).astype(int)
+            return decided_classes(self.classes_, self.decision_function(X))
         else:
             votes = self._by_draw(X, "predict")
             index = np.argmax([(votes == label).sum(axis=0) for label in self.classes_], axis=0)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from absentia.engine.array_types import Booleans, Floats, Integers
 from absentia.engine.compiling import compiled
 from absentia.engine.em import small_patterns
 from absentia.engine.em.principal import REORDER, factor_principal, invert_from_root
 from absentia.engine.small import two_roads
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
 
 
 @two_roads(small_patterns.centre_rows, work=lambda X, *others: X.size)

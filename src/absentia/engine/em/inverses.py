@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from absentia.engine.array_types import Floats, Integers
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
 from absentia.engine.em import small_patterns
 from absentia.engine.em.principal import REORDER
 from absentia.engine.lanes import LANES
 from absentia.engine.small import two_roads
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 _LOG_2 = float(np.log(2.0))
 

@@ -10,15 +10,11 @@ submatrix, whichever it is.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from absentia.engine.array_types import Booleans, Floats, Integers
 from absentia.engine.compiling import compiled
 from absentia.engine.em import small_patterns
 from absentia.engine.small import two_roads
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
 
 # Sums may be reordered and contracted, which is what lets short dot products use vectors; NaN and
 # infinity keep their meaning.

@@ -7,12 +7,9 @@ one call of LAPACK takes them all. Arguments are those of the compiled functions
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
+from absentia.engine.array_types import Booleans, Floats, Integers
 
 __all__ = [
     "add_principal",

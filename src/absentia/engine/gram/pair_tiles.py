@@ -41,11 +41,11 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["TILE", "gram_rows"]
+__all__ = ["TILE", "any_missing_side", "gram_rows", "lanes_to_matrix", "uncertain_products"]
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
+def lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
     """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
     own = lane * d
     block = lane * d * d
@@ -58,7 +58,7 @@ def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _any_missing_side(run, stop, run_starts, run_observed):
+def any_missing_side(run, stop, run_starts, run_observed):
     """Return whether a run from ``run`` on that begins before column ``stop`` needs products."""
     while run < len(run_observed) and run_starts[run] < stop:
         if not run_observed[run]:
@@ -68,7 +68,7 @@ def _any_missing_side(run, stop, run_starts, run_observed):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _uncertain_products(
+def uncertain_products(
     means, columns_in_lanes, first, index, d, sizes, blocks, differences, products, quadratics
 ):
     """Multiply ``V = U - base * I`` of eight rows with their differences to eight columns.
@@ -265,7 +265,7 @@ def gram_rows(
                     size += 1
             block_sizes[lane] = size
             if any_missing:
-                _lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
+                lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
         if any_observed:
             observed_parts(
                 matrix,
@@ -307,9 +307,9 @@ def gram_rows(
                 if (
                     any_counts
                     and (j - tile) % LANES == 0
-                    and _any_missing_side(run, min(j + LANES, tile_stop), run_starts, run_observed)
+                    and any_missing_side(run, min(j + LANES, tile_stop), run_starts, run_observed)
                 ):
-                    _uncertain_products(
+                    uncertain_products(
                         means,
                         columns_in_lanes,
                         j,

@@ -8,24 +8,21 @@ a loop over pairs beats any product of whole matrices.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from absentia.engine.array_types import Floats, Integers
 from absentia.engine.compiling import compiled
 
 __all__ = ["third_cumulants"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
 
 def third_cumulants(
-    A: FloatArray,
-    row_of: IntArray,
-    a: FloatArray,
-    B: FloatArray,
-    column_of: IntArray,
-    b: FloatArray,
-) -> FloatArray:
+    A: Floats,
+    row_of: Integers,
+    a: Floats,
+    B: Floats,
+    column_of: Integers,
+    b: Floats,
+) -> Floats:
     """Return ``a[i]' B[column_of[j]] A[row_of[i]] b[j]`` for all ``i`` and ``j``.
 
     Parameters
@@ -49,7 +46,7 @@ def third_cumulants(
 
 
 @compiled()
-def _compressed(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+def _compressed(A: Floats) -> tuple[Floats, Integers, Integers]:
     """Move the uncertain columns of each covariance to the front, and say which they are."""
     n, d = A.shape[0], A.shape[1]
     blocks = np.zeros((n, d, d))
@@ -70,17 +67,17 @@ def _compressed(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
 
 @compiled(fastmath={"reassoc", "contract", "arcp", "nsz"})
 def _fill(
-    A: FloatArray,
-    ours: IntArray,
-    our_counts: IntArray,
-    row_of: IntArray,
-    a: FloatArray,
-    B: FloatArray,
-    theirs: IntArray,
-    their_counts: IntArray,
-    column_of: IntArray,
-    b: FloatArray,
-    out: FloatArray,
+    A: Floats,
+    ours: Integers,
+    our_counts: Integers,
+    row_of: Integers,
+    a: Floats,
+    B: Floats,
+    theirs: Integers,
+    their_counts: Integers,
+    column_of: Integers,
+    b: Floats,
+    out: Floats,
 ) -> None:
     d = a.shape[1]
     b_here, a_there = np.empty(d), np.empty(d)

@@ -21,9 +21,9 @@ from absentia.engine.compiling import compiled
 from absentia.engine.gathers import gather8
 from absentia.engine.gram.output import TILE, over_root_of_determinant
 from absentia.engine.gram.pair_tiles import (
-    _any_missing_side,
-    _lanes_to_matrix,
-    _uncertain_products,
+    any_missing_side,
+    lanes_to_matrix,
+    uncertain_products,
 )
 from absentia.engine.gram.row_tiles import (
     add_precision,
@@ -219,7 +219,7 @@ def width_rows(
                     block_index[lane, size] = k
                     size += 1
             block_sizes[lane] = size
-            _lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
+            lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
         if any_observed:
             observed_parts(
                 matrix, precision, means, inverse, scratch, determinant, vector, shrunk, constant
@@ -251,10 +251,10 @@ def width_rows(
             for j in range(tile, tile_stop):
                 while j >= run_starts[run + 1]:
                     run += 1
-                if (j - tile) % LANES == 0 and _any_missing_side(
+                if (j - tile) % LANES == 0 and any_missing_side(
                     run, min(j + LANES, tile_stop), run_starts, run_observed
                 ):
-                    _uncertain_products(
+                    uncertain_products(
                         means,
                         columns_in_lanes,
                         j,

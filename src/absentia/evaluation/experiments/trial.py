@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.evaluation import datasets
-from absentia.evaluation.datasets import Dataset, Task
-from absentia.evaluation.inner_search import Grid, Learner, fit_quietly, support_vector_machine
+from absentia.evaluation.datasets import Dataset
+from absentia.evaluation.inner_search import Grid, fit_quietly
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.running.cells import Cell, Context, Score
 from absentia.evaluation.scoring import score
 from absentia.hidden_warnings import hidden_warnings
+from absentia.machines.targets import Task
 from absentia.missingness import amputation
 from absentia.tables import FloatArray, IntArray, Table
 
@@ -109,11 +110,10 @@ def train_and_score(
     y_test: np.ndarray,
     task: Task,
     grid: Grid,
-    learner: Learner = support_vector_machine,
 ) -> Result:
     """Train the method of the cell and return its scores at the rate of the cell."""
     seed = cell.method_seed(context.seed)
-    trained = METHODS[cell.method].train(X, y, X_test, task, grid, seed, learner)
+    trained = METHODS[cell.method].train(X, y, X_test, task, grid, seed)
     scores, facts = score(trained, y, y_test, task)
     return (
         [Score(metric, value, cell.rate) for metric, value in scores.items()],

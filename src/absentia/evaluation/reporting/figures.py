@@ -14,6 +14,7 @@ import numpy as np
 
 from absentia.evaluation.methods import METHODS
 from absentia.evaluation.reporting.significance import Comparison
+from absentia.optional_imports import optional_import
 from absentia.pictures import FAINT, INK, KNOWN, MISSING, tidy
 
 if TYPE_CHECKING:
@@ -253,11 +254,8 @@ def calibration(cells: pd.DataFrame, methods: Sequence[str] | None = None) -> Fi
 
 
 def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("Pictures need matplotlib: pip install 'absentia[plot]'.") from None
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = optional_import("matplotlib.figure", "plot", "A picture")
+    return figure.Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 def _panels(

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from absentia.evaluation.running.cells import Cell, CellResult, Context, Protocol
 from absentia.evaluation.running.store import VERIFIED, Results
 from absentia.evaluation.running.workers import attempt, run_in_processes
+from absentia.optional_imports import optional_import
 from absentia.progress import duration, progress_bar
 
 __all__ = ["RunSummary", "run", "self_contained"]
@@ -152,16 +153,13 @@ def self_contained(context: Context) -> Context:
 def _on_dask(
     protocol: Protocol, cells: Sequence[Cell], context: Context, address: str
 ) -> Iterator[CellResult]:
-    try:
-        from distributed import Client, as_completed
-    except ImportError:
-        raise ImportError("Running on Dask needs it: pip install 'absentia[dask]'.") from None
+    distributed = optional_import("distributed", "dask", "Running on Dask")
     context = self_contained(context)
-    with Client(address, timeout="20s") as client:
+    with distributed.Client(address, timeout="20s") as client:
         futures = {
             client.submit(attempt, protocol.run, cell, context, pure=False): cell for cell in cells
         }
-        for future in as_completed(futures):
+        for future in distributed.as_completed(futures):
             error = future.exception()
             yield (
                 future.result()

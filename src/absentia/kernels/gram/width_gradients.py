@@ -299,7 +299,6 @@ def self_width_gradient(
     weights: FloatArray,
     *,
     log_factor: Callable[[int, int], FloatArray] | None = None,
-    scaled: bool = True,
 ) -> FloatArray:
     """Return ``sum_i weights[i] d log k_ii / d log c`` of two independent draws of each row.
 
@@ -308,12 +307,7 @@ def self_width_gradient(
     P, _, smoothing = in_kernel_units(P, None, smoothing)
     variances = np.diagonal(smoothing.covariance)
     total = np.zeros(smoothing.n_features)
-    if (
-        P.n_components == 1
-        and scaled
-        and P.covariances.is_conditioned
-        and works_from_precisions(P, smoothing)
-    ):
+    if P.n_components == 1 and P.covariances.is_conditioned and works_from_precisions(P, smoothing):
         # Of -1/2 log det(I + 2 inv(C0) inv(G[L,L])), by the derivative of the determinant.
         by_group = np.bincount(P.group_of_row, weights, P.covariances.n_groups)
         masks = np.array(P.patterns.masks)
@@ -341,10 +335,9 @@ def self_width_gradient(
                 solved = np.einsum("nij,nj->ni", inverse[group_of_row], d) if a != b else d
                 log = log_weights[:, a] + log_weights[:, b] - 0.5 * (solved * d).sum(axis=1)
                 derivative = variances * solved**2
-                if scaled:
-                    log = log + 0.5 * np.linalg.slogdet(inverse)[1][group_of_row]
-                    diagonals = np.diagonal(inverse, axis1=1, axis2=2)
-                    derivative = derivative + (1 - variances * diagonals)[group_of_row]
+                log = log + 0.5 * np.linalg.slogdet(inverse)[1][group_of_row]
+                diagonals = np.diagonal(inverse, axis1=1, axis2=2)
+                derivative = derivative + (1 - variances * diagonals)[group_of_row]
                 if log_factor is not None:
                     log = log + log_factor(a, b)[part]
                 logs.append(log)

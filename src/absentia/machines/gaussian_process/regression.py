@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from sklearn.base import RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.documentation import documented
@@ -19,7 +19,7 @@ from absentia.machines.gaussian_process.factored_evidence import FactoredEvidenc
 from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.gaussian_process.regression_search import RegressionSearch
 from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
+from absentia.machines.targets import SeveralTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, bounds_of, declared, words
 from absentia.tables import FloatArray, TableLike
@@ -29,7 +29,7 @@ __all__ = ["GaussianProcessRegressor"]
 
 @documented
 @declared
-class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess):
+class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
     """Gaussian process regression for rows with missing values.
 
     Targets are ``y = f(x) + noise`` with ``f`` a Gaussian process of covariance
@@ -113,7 +113,6 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
     array([0.1, 0.5])
     """
 
-    _multi_output = True
     _rules: ClassVar[dict[str, Rule]] = {
         "noise": POSITIVE | words("optimize"),
         "noise_bounds": BOUNDS,
@@ -326,11 +325,6 @@ class GaussianProcessRegressor(RegressorTargets, RegressorMixin, GaussianProcess
             mean = mean[:, 0]
         restored: FloatArray = mean * self._spread + self._centre
         return restored
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]:

@@ -25,6 +25,7 @@ from absentia.machines.large_scale.target_codes import (
     all_columns,
     classes_of,
     first_column,
+    log_probabilities_of,
     probabilities_of,
 )
 from absentia.machines.one_vs_rest import ClassCodes, decided_classes
@@ -243,9 +244,18 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         return self._map_scores(X, probabilities_of, len(self.classes_))
 
     def predict_log_proba(self, X: TableLike) -> Any:
-        """Return the logarithms of :meth:`predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        """Return the logarithms of :meth:`predict_proba`, exact where a probability underflows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or a lazy table
+        """
+        check_is_fitted(self)
+        return self._map_scores(X, log_probabilities_of, len(self.classes_))
 
     def _loss(self, codes_of: Any) -> Loss:
         return Logistic() if codes_of.n_scores == 1 else Multinomial()

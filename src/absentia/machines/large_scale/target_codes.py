@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 
 from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk
@@ -18,6 +18,7 @@ __all__ = [
     "all_columns",
     "classes_of",
     "first_column",
+    "log_probabilities_of",
     "probabilities_of",
     "widths_of",
 ]
@@ -100,3 +101,10 @@ def probabilities_of(scores: FloatArray) -> FloatArray:
         return np.hstack([1 - of_second, of_second])
     probabilities: FloatArray = softmax(scores, axis=1)
     return probabilities
+
+
+def log_probabilities_of(scores: FloatArray) -> FloatArray:
+    if scores.shape[1] == 1:
+        return np.hstack([log_expit(-scores), log_expit(scores)])
+    logarithms: FloatArray = log_softmax(scores, axis=1)
+    return logarithms

@@ -15,9 +15,9 @@ from sklearn.utils import compute_sample_weight
 from absentia.engine.ending import Ending
 from absentia.machines.base import SupervisedMachine
 from absentia.machines.centred_gram import CentredGram
+from absentia.machines.class_scores import ClassScores
 from absentia.machines.documentation import documented
 from absentia.machines.logistic.newton import LogisticSolution, fit_gram
-from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets, balanced_weights, weights_of_present
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
@@ -29,7 +29,7 @@ __all__ = ["LogisticRegression", "LogisticSolver"]
 _SMALLEST_C = 1e-290
 
 
-class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
+class LogisticSolver(ClassScores, ClassifierTargets, ClassifierMixin, SupervisedMachine):
     """Base of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -46,24 +46,7 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
     max_iter: int
     warm_start: bool = False
 
-    classes_: np.ndarray
-    dual_coef_: FloatArray
-    intercept_: FloatArray
     n_iter_: np.ndarray
-
-    def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the log-odds of the second class, or one score per class for more than two.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes)
-        """
-        scores = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, in the order of ``classes_``.
@@ -98,20 +81,6 @@ class LogisticSolver(ClassifierTargets, ClassifierMixin, SupervisedMachine):
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         logarithms: FloatArray = log_softmax(scores, axis=1)
         return logarithms
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        return decided_classes(self.classes_, scores)
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None

@@ -16,19 +16,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.engine.ending import Ending
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.features.nystroem import inverse_root
 from absentia.kernels.base import Kernel
-from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
+from absentia.machines.ridge.ridge_machine import RidgeMachine
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -48,7 +46,7 @@ _TILE_ROWS = 2048
 
 @documented
 @declared
-class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, KernelMachine):
+class ConjugateGradientRidge(WidthParameters, RidgeMachine):
     """Kernel ridge regression on all rows, without ever holding the Gram matrix.
 
     Solves ``(K + alpha I) a = y`` by conjugate gradients. Each step needs the product of ``K`` with
@@ -102,7 +100,6 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
     True
     """
 
-    _multi_output = True
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": number_between(1e-200, expected="a number from 1e-200 on"),
         "tol": POSITIVE,
@@ -184,27 +181,6 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
         )
         return self
 
-    def _target_codes(self, y: np.ndarray) -> FloatArray:
-        # As they are: without an intercept their mean is part of what is learned.
-        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
-        return columns / spread_of_targets(columns)
-
-    def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
-        return float(self.alpha), float(self.alpha)
-
-    def predict(self, X: TableLike) -> FloatArray:
-        """Predict the target, or targets, of each row, a tile of rows at a time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self._map_gram(X, lambda K: K @ self.dual_coef_)
-
     def _preconditioner(
         self, kernel: Kernel, beliefs: Beliefs, root: FloatArray | None
     ) -> Callable[[FloatArray], FloatArray]:
@@ -224,11 +200,6 @@ class ConjugateGradientRidge(WidthParameters, RegressorTargets, RegressorMixin, 
             return (V - Z @ cho_solve(factor, Z.T @ V)) / alpha
 
         return apply
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class GramTiles:

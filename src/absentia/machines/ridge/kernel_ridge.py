@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 
 from absentia.machines.base import SupervisedMachine
 from absentia.machines.documentation import documented
+from absentia.machines.ridge.ridge_machine import RidgeMachine
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import Rule, declared, finite
-from absentia.tables import FloatArray, Learned, TableLike
+from absentia.tables import FloatArray, Learned
 
 __all__ = ["KernelRidge", "KernelRidgeSolver"]
 
@@ -30,38 +28,12 @@ def _are_ridges(alpha: Any) -> bool:
     return bool((np.isfinite(values) & (values >= 0)).all())
 
 
-class KernelRidgeSolver(RegressorTargets, RegressorMixin, SupervisedMachine):
+class KernelRidgeSolver(RidgeMachine, SupervisedMachine):
     """Base of :class:`KernelRidge` and :class:`KernelRidgeCV`."""
 
-    _multi_output = True
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": Rule(("a non-negative number", "one number per target"), _are_ridges)
     }
-
-    alpha: Any
-
-    def _target_codes(self, y: np.ndarray) -> FloatArray:
-        # As they are: without an intercept their mean is part of what is learned.
-        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
-        return columns / spread_of_targets(columns)
-
-    def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
-        return float(np.mean(self.alpha)), float(np.mean(self.alpha))
-
-    dual_coef_: FloatArray
-
-    def predict(self, X: TableLike) -> FloatArray:
-        """Predict the target, or targets, of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self._map_gram(X, lambda K: K @ self.dual_coef_)
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
@@ -89,11 +61,6 @@ class KernelRidgeSolver(RegressorTargets, RegressorMixin, SupervisedMachine):
             root = np.sqrt(np.maximum(sample_weight, 0.0))[:, None]
             coefficients = root * _ridge(root * K * root.T, root * targets, alphas)
         return {"dual_coef_": coefficients.reshape(np.shape(y))}
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 @documented

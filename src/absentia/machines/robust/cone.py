@@ -22,6 +22,7 @@ from scipy import sparse
 
 from absentia.engine.ending import Ending
 from absentia.machines.robust.interior_point import InteriorPoint, lower_bound, solve_interior
+from absentia.optional_imports import optional_import
 from absentia.progress import report
 from absentia.tables import FloatArray
 
@@ -70,8 +71,6 @@ class RobustSolution:
         too large for one.
     n_cones : int
         Rows that made a cone.
-    n_entries : int
-        Pairs of rows whose variance counts.
     """
 
     coefficients: FloatArray
@@ -81,7 +80,6 @@ class RobustSolution:
     n_iter: int
     ending: Ending
     n_cones: int
-    n_entries: int
 
 
 def solve_robust(
@@ -161,7 +159,6 @@ def solve_robust(
         n_iter=found.n_iter,
         ending=checked_ending(found.ending, gap, tol),
         n_cones=int(counted.any(axis=1).sum()),
-        n_entries=int(counted.sum()),
     )
 
 
@@ -338,11 +335,5 @@ def _with_shared_cone(K: FloatArray, signs: FloatArray, tau: float) -> _Program:
 
 
 def _clarabel() -> Any:
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError(
-            "solver='clarabel' needs Clarabel: pip install 'absentia[robust]', or use the solver "
-            "'interior', which needs nothing more."
-        ) from error
-    return clarabel
+    alternative = "use the solver 'interior', which needs nothing more"
+    return optional_import("clarabel", "robust", "solver='clarabel'", alternative)

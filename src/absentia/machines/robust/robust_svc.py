@@ -21,6 +21,7 @@ from absentia.kernels.mask import MaskKernel
 from absentia.kernels.named_kernels import KernelLike
 from absentia.kernels.variance import kernel_variance
 from absentia.machines.base import KernelMachine, Training
+from absentia.machines.class_scores import ClassScores
 from absentia.machines.documentation import documented
 from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
@@ -45,7 +46,7 @@ _INACCURATE = (
 
 @documented
 @declared
-class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachine):
+class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin, KernelMachine):
     """Support vector classifier that keeps uncertain rows further from the boundary.
 
     The machine of Eq. (5) of [Anderson2011]_, a second-order cone program:
@@ -222,21 +223,6 @@ class RobustSVC(WidthParameters, ClassifierTargets, ClassifierMixin, KernelMachi
         }
         self._keep(rows, training, fitted)
         return self
-
-    def decision_function(self, X: TableLike) -> FloatArray:
-        """Return ``f`` of each row: shape (n_samples,) for two classes, else (n_samples, classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
-        values = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the class of each row, shape (n_samples,)."""
-        values = self.decision_function(X)
-        return decided_classes(self.classes_, values)
 
     # ------------------------------------------------------------------ beliefs, or their means
 

@@ -8,13 +8,14 @@ encoder, the plan of a machine's columns and the report of missing values are bu
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables.columns.cell_counts import counts_of, unless_useless, unreadable_note
+from absentia.tables.columns.cell_counts import READABLE, counts_of, unless_useless, unreadable_note
 from absentia.tables.columns.column_readings import CellCounts, ColumnReading, numbers_of
 from absentia.tables.columns.date_guesses import (
     asked_dates,
@@ -22,23 +23,34 @@ from absentia.tables.columns.date_guesses import (
     read_as_dates,
     typed_dates,
 )
-from absentia.tables.columns.number_guesses import numbers_of_words, read_as_numbers, typed_numbers
+from absentia.tables.columns.number_guesses import (
+    numbers_of_words,
+    read_as_numbers,
+    read_with_unit,
+    typed_numbers,
+    unit_of,
+    with_unit,
+)
 from absentia.tables.columns.words import Words, first_two_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "read_as", "read_column"]
+__all__ = ["KINDS", "case_note", "read_as", "read_column"]
 
 #: What a user can say that a column is.
 KINDS = ("number", "category", "date", "cyclic date", "left out")
 #: With fewer rows a different word in each is no sign of an identifier.
 _FEWEST_IDS = 20
+#: More are words behind numbers, such as the streets of addresses.
+_MOST_UNITS = 5
 #: Whole numbers under such a name that come again and again are keys to something.
 _KEY_NAME = re.compile(r"(?i:[ _.-](id|code)$)|[a-z](I[dD]|Code)$")
 
 
-def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading:
+def read_column(
+    column: pd.Series, *, max_categories: int = 30, decimal_commas: bool = False
+) -> ColumnReading:
     """Find out how a column is to be read.
 
     Parameters
@@ -46,6 +58,8 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
     column : pandas.Series
     max_categories : int, default=30
         The largest number of different words that are read as categories.
+    decimal_commas : bool, default=False
+        Whether commas of which the column does not tell what they are ("1,234") are decimal ones.
 
     Returns
     -------
@@ -69,7 +83,7 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
     """
     if column.dtype.kind in "iufbmM":
         return _read_typed(column, max_categories)
-    words = Words(column)
+    words = Words(column, decimal_commas=decimal_commas)
     n_empty = len(column) - int(words.counts.sum())
     said = _read_as_order(column, words, n_empty)
     if said is None and hasattr(column.dtype, "categories"):
@@ -81,6 +95,7 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
         or _read_as_ranges(words, n_empty, max_categories)
         or read_as_numbers(words, str(column.name), n_empty, max_categories)
         or read_as_dates(words, n_empty)
+        or read_with_unit(words, str(column.name), n_empty, max_categories)
         or _read_as_words(words, n_empty, max_categories)
     )
     if found.left_out and str(column.dtype).startswith("interval"):
@@ -89,7 +104,9 @@ def read_column(column: pd.Series, *, max_categories: int = 30) -> ColumnReading
     return found
 
 
-def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReading:
+def read_as(
+    column: Any, kind: str, *, max_categories: int = 30, decimal_commas: bool = False
+) -> ColumnReading:
     """Read a column as its owner says.
 
     Parameters
@@ -99,6 +116,8 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
         Numbers are taken as they are, also such as -999. A cyclic date has the time of year, of
         the week and of the day beside its days, a date has not.
     max_categories : int, default=30
+    decimal_commas : bool, default=False
+        As for :func:`read_column`.
 
     Examples
     --------
@@ -107,7 +126,7 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
     >>> read_as(pd.Series([1, 2, 3, 2]), "category").categories
     ('1', '2', '3')
     """
-    words = Words(column)
+    words = Words(column, decimal_commas=decimal_commas)
     n_empty = len(column) - int(words.counts.sum())
     if kind == "left out":
         counts = CellCounts(len(column) - n_empty, n_empty)
@@ -125,8 +144,11 @@ def read_as(column: Any, kind: str, *, max_categories: int = 30) -> ColumnReadin
         return _read_typed(column, max_categories)
     if column.dtype.kind in "iufb":
         return replace(typed_numbers(column, find_codes=False), is_id=False)
-    lower, upper = words.bounds(words.decimal_sign)
-    return numbers_of_words(words, lower, upper, "", n_empty, find_codes=False)
+    unit = unit_of(words)
+    bare = words.without_unit(unit)
+    lower, upper = bare.bounds(bare.decimal_sign)
+    reading = numbers_of_words(bare, lower, upper, "", n_empty, find_codes=False)
+    return with_unit(reading, words, unit)
 
 
 def _read_typed(column: pd.Series, max_categories: int) -> ColumnReading:
@@ -211,9 +233,42 @@ def _read_as_words(words: Words, n_empty: int, max_categories: int) -> ColumnRea
         note = f"words, one indicator column for each of the {len(values)}"
     else:
         note = f"words, 1 for {values[-1]!r} and 0 for {values[0]!r}" if values else ""
+    notes = [case_note(values), _units_note(words)]
+    said = "".join(f"; {other}" for other in notes if other)
     is_id = len(values) == counts.read >= _FEWEST_IDS
     if len(values) > max_categories:
-        note = f"left out, text with {len(values):,} different values"
+        note = f"left out, text with {len(values):,} different values{said}"
         return ColumnReading("category", note, counts, is_id=is_id, left_out=True)
-    reading = ColumnReading("category", note, counts, tuple(values), is_id=is_id)
+    reading = ColumnReading("category", note + said, counts, tuple(values), is_id=is_id)
     return unless_useless(reading, values)
+
+
+def case_note(words: Iterable[str]) -> str:
+    """Return a note on words that differ in case only, empty where there are none.
+
+    They stay different: "m" and "M" may be milli and mega.
+
+    Examples
+    --------
+    >>> case_note(["no", "Yes", "yes"])
+    "'Yes' and 'yes' differ in case only: they count as two words"
+    """
+    alike: dict[str, list[str]] = {}
+    for word in words:
+        alike.setdefault(word.casefold(), []).append(word)
+    groups = [sorted(group) for group in alike.values() if len(group) > 1]
+    if not groups:
+        return ""
+    *before, last = map(repr, groups[0])
+    number = {2: "two", 3: "three"}.get(len(groups[0]), str(len(groups[0])))
+    note = f"{', '.join(before)} and {last} differ in case only: they count as {number} words"
+    return note + " (and there are more such words)" * (len(groups) > 1)
+
+
+def _units_note(words: Words) -> str:
+    """Return a note on numbers with several units, of which none is converted."""
+    units = words.units
+    n_words = int(words.counts[~words.says_nothing()].sum())
+    if len(units) < 2 or sum(units.values()) < READABLE * n_words or len(units) > _MOST_UNITS:
+        return ""
+    return f"numbers with different units ({', '.join(map(repr, sorted(units)))}) are not converted"

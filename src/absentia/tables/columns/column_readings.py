@@ -75,6 +75,13 @@ class ColumnReading(Stored):
         Cyclic parts of a date that are columns of their own, as sine and cosine.
     decimal : {".", ","}
         What separates the decimals of numbers that are written as text.
+    shown : {"", ".", ","}
+        Which decimal sign the values themselves show; numbers that are typed as fractions show a
+        point.
+    grouped : bool
+        Whether numbers that are written as text have thousands separated.
+    unit : str
+        The unit behind every number, such as ``kg``; empty where there is none.
     sentinels : tuple of float
         Numbers that stand for a missing value, such as -999.
     is_id : bool
@@ -94,6 +101,13 @@ class ColumnReading(Stored):
     sentinels: tuple[float, ...] = ()
     is_id: bool = False
     left_out: bool = False
+    shown: str = ""
+    grouped: bool = False
+    unit: str = ""
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Set the fields; of readings that were kept before they had the last ones, those too."""
+        super().__setstate__({"shown": "", "grouped": True, "unit": ""} | state)
 
     def validate(self) -> None:
         """Raise ValueError unless the kind is known and categories are different words."""
@@ -112,6 +126,15 @@ class ColumnReading(Stored):
             raise ValueError("ColumnReading.cycles and decimal must be known ones.")
         if not all(isinstance(code, float) for code in self.sentinels):
             raise ValueError("ColumnReading.sentinels must be numbers.")
+        self._require_type("grouped", bool)
+        self._require_type("unit", str)
+        if self.shown not in ("", ".", ","):
+            raise ValueError("ColumnReading.shown must be a decimal sign.")
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether commas are read as thousands that the rest of a table may show to be decimal."""
+        return self.grouped and self.decimal == "." and not self.shown
 
     @property
     def width(self) -> int:
@@ -158,11 +181,15 @@ class ColumnReading(Stored):
         if column.dtype.kind in "iufb":
             lower = upper = without_sentinels(numbers_of(column), self.sentinels)
         else:
-            words = Words(column)
+            words = self.words_of(column)
             lower, upper = (words.by_row(ends) for ends in words.bounds(self.decimal))
             coded = (lower == upper) & np.isin(lower, self.sentinels)
             lower, upper = np.where(coded, np.nan, lower), np.where(coded, np.nan, upper)
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+
+    def words_of(self, column: pd.Series) -> Words:
+        """Return the words of a column of numbers, without the unit behind them."""
+        return Words(column).without_unit(self.unit)
 
     def restored(self, numbers: FloatArray) -> Any:
         """Return numbers (and codes of categories) as what the column held: words, dates."""
@@ -185,7 +212,7 @@ class ColumnReading(Stored):
 
     def _one_number(self, column: pd.Series) -> FloatArray:
         if self.kind == "number":
-            return without_sentinels(numbers_of(column, self.decimal), self.sentinels)
+            return without_sentinels(numbers_of(column, self.decimal, self.unit), self.sentinels)
         if self.kind == "date":
             return days_of(column, self.date_formats)
         if self.kind == "duration":
@@ -195,12 +222,12 @@ class ColumnReading(Stored):
         return words.by_row(np.array([position.get(word, np.nan) for word in words.distinct]))
 
 
-def numbers_of(column: pd.Series, decimal: str = ".") -> FloatArray:
+def numbers_of(column: pd.Series, decimal: str = ".", unit: str = "") -> FloatArray:
     """Read a column as numbers, NaN where it is missing, infinite or no number."""
     if column.dtype.kind in "iufb":
         values: FloatArray = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.where(np.isinf(values), np.nan, values)
-    words = Words(column)
+    words = Words(column).without_unit(unit)
     return words.by_row(words.numbers(decimal))
 
 

@@ -16,6 +16,7 @@ from absentia.tables.columns.column_readings import (
     days_of,
     numbers_of,
 )
+from absentia.tables.columns.date_formats import DAY_FIRST
 from absentia.tables.columns.date_parts import find_cycles
 from absentia.tables.columns.words import Words, first_two_words
 from absentia.tables.reading import FloatArray
@@ -68,12 +69,18 @@ def _dates_of_words(
     note = "dates written as text, taken as days since 1970"
     if len(date_formats) > 1:
         note += f" ({len(date_formats)} spellings)"
+    if any("%y" in date_format for date_format in date_formats):
+        note += ", years of two digits from 1969 to 2068"
+    if any("%d" not in form and "%" in form for form in date_formats):
+        note += ", months without a day as their first"
     note += _cycle_note(cycles)
     if _either_way_round(words, date_formats):
         note += "; day and month could be exchanged, read day first"
     if counts.unreadable:
         note += "; " + unreadable_note(words, ~is_date, counts.unreadable)
     reading = ColumnReading("date", note, counts, date_formats=date_formats, cycles=cycles)
+    if words.distinct and not is_date.any():
+        return _no_dates(reading, words.distinct[0])
     return unless_useless(
         reading, [word for word, read in zip(words.distinct, is_date, strict=True) if read]
     )
@@ -92,7 +99,15 @@ def asked_dates(column: pd.Series, words: Words, n_empty: int, *, cyclic: bool) 
     cycles = _asked_cycles(days, cyclic)
     note = "dates, taken as days since 1970" + _cycle_note(cycles)
     reading = ColumnReading("date", note, counts, date_formats=date_formats, cycles=cycles)
+    if words.distinct and np.isnan(days).all():
+        return _no_dates(reading, words.distinct[0])
     return unless_useless(reading, [f"{day:g}" for day in np.unique(days[~np.isnan(days)])[:2]])
+
+
+def _no_dates(reading: ColumnReading, word: str) -> ColumnReading:
+    """Leave out a column that its owner takes for dates, and no format reads."""
+    note = f"left out, no known spelling of dates reads it, such as {word!r}"
+    return replace(reading, left_out=True, note=note)
 
 
 def _asked_cycles(days: FloatArray, cyclic: bool) -> tuple[str, ...]:
@@ -114,9 +129,7 @@ def _cycle_note(cycles: tuple[str, ...]) -> str:
 
 def _either_way_round(words: Words, date_formats: Iterable[str]) -> bool:
     """Return whether day-first dates could all be month-first ones as well."""
-    first = next((form for form in date_formats if form.startswith("%d/%m")), "")
-    if not first:
-        return False
-    other = first.replace("%d/%m", "%m/%d")
-    read = np.isfinite(words.days([first]))
-    return bool(read.any() and np.isfinite(words.days([other]))[read].all())
+    first = [form for form in date_formats if form in DAY_FIRST]
+    read = np.isfinite(words.days(first))
+    other = np.isfinite(words.days([DAY_FIRST[form] for form in first]))
+    return bool(read.any() and other[read].all())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,7 @@ from absentia.tables.columns.cell_counts import (
     unreadable_note,
 )
 from absentia.tables.columns.column_readings import CellCounts, ColumnReading, numbers_of
+from absentia.tables.columns.number_words import example
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.columns.words import Words, first_two_words
 from absentia.tables.phrases import count_as_missing, counted, infinite_note
@@ -23,7 +26,15 @@ from absentia.tables.reading import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["number_notes", "numbers_of_words", "read_as_numbers", "typed_numbers"]
+__all__ = [
+    "number_notes",
+    "numbers_of_words",
+    "read_as_numbers",
+    "read_with_unit",
+    "typed_numbers",
+    "unit_of",
+    "with_unit",
+]
 
 #: A column with fewer rows is not taken for a list of identifiers.
 _FEWEST_IDS = 20
@@ -53,7 +64,10 @@ def _coded(
     n_lost = n_infinite + int(np.isin(values, sentinels).sum())
     counts = CellCounts(len(values) - n_empty - n_lost, n_empty, unreadable=n_lost)
     is_id = _numbers_the_rows(values, name)
-    return ColumnReading("number", "; ".join(notes), counts, sentinels=sentinels, is_id=is_id)
+    shown = "." if (values % 1.0 > 0).any() else ""
+    return ColumnReading(
+        "number", "; ".join(notes), counts, sentinels=sentinels, is_id=is_id, shown=shown
+    )
 
 
 def number_notes(values: FloatArray, sentinels: tuple[float, ...], n_infinite: int) -> list[str]:
@@ -97,11 +111,11 @@ def numbers_of_words(
     is_code = is_number & np.isin(lower, sentinels)
     counts = counts_of(words, is_number & ~is_code, n_empty, is_bound)
     decimal = words.decimal_sign
-    notes = ["numbers written as text" + ", with decimal commas" * (decimal == ",")]
+    notes = ["numbers written as text" + _comma_note(words)]
     notes += _mark_notes(words.marks())
     if counts.bounds:
-        example = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
-        such = f"{counted(counts.bounds, 'value')} such as {example!r}"
+        limit = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
+        such = f"{counted(counts.bounds, 'value')} such as {limit!r}"
         notes.append(f"{such} {count_as_missing(counts.bounds)}")
     if sentinels:
         notes.append(sentinel_note(values, sentinels))
@@ -110,12 +124,62 @@ def numbers_of_words(
         notes.append(unreadable_note(words, ~is_number & ~is_bound, n_unreadable))
     is_id = bool(name) and _numbers_the_rows(values, name)
     reading = ColumnReading(
-        "number", "; ".join(notes), counts, decimal=decimal, sentinels=sentinels, is_id=is_id
+        "number",
+        "; ".join(notes),
+        counts,
+        decimal=decimal,
+        sentinels=sentinels,
+        is_id=is_id,
+        shown=words.shown_sign,
+        grouped=words.has_thousands,
     )
-    used = is_number & ~is_code
-    return unless_useless(
-        reading, [word for word, read in zip(words.distinct, used, strict=True) if read]
-    )
+    if words.distinct and not is_number.any() and not is_bound.any():
+        note = f"left out, none of its values is a number, such as {words.distinct[0]!r}"
+        return replace(reading, left_out=True, note=note)
+    used = compress(words.distinct, is_number & ~is_code)
+    return unless_useless(reading, list(dict.fromkeys(used)))
+
+
+def read_with_unit(
+    words: Words, name: str, n_empty: int, max_categories: int
+) -> ColumnReading | None:
+    """Read numbers with one and the same unit behind them, such as "12.5 kg"."""
+    unit = unit_of(words)
+    if not unit:
+        return None
+    reading = read_as_numbers(words.without_unit(unit), name, n_empty, max_categories)
+    return None if reading is None else with_unit(reading, words, unit)
+
+
+def with_unit(reading: ColumnReading, words: Words, unit: str) -> ColumnReading:
+    """Return the reading of the bare numbers of a column as one that knows their unit."""
+    if reading.left_out or not unit:
+        return reading
+    said = f"numbers written as text with the unit {unit!r}"
+    n_without = int(words.counts[np.isfinite(words.numbers(reading.decimal))].sum())
+    if n_without:
+        said += f" ({counted(n_without, 'value')} without it taken in the same)"
+    note = reading.note.replace("numbers written as text", said, 1)
+    return replace(reading, note=note, unit=unit)
+
+
+def unit_of(words: Words) -> str:
+    """Return the unit that nearly all cells of a column have, empty where a cell has another."""
+    units = words.units
+    n_words = int(words.counts[~words.says_nothing()].sum())
+    if len(units) != 1 or sum(units.values()) < READABLE * n_words:
+        return ""
+    return next(iter(units))
+
+
+def _comma_note(words: Words) -> str:
+    """Return what the commas of a column are taken for, with an example where that is a guess."""
+    decimal, doubtful = words.decimal_sign, words.in_doubt
+    if not doubtful:
+        return ", with decimal commas" * (decimal == ",")
+    if decimal == ",":
+        return f", with decimal commas as the rest of the table has: {example(doubtful, decimal)}"
+    return f"; commas taken as thousands: {example(doubtful, decimal)}"
 
 
 #: Signs that stand for one currency alone; "$" and "¥" do not, and "kr" is none of its codes.

@@ -2,7 +2,8 @@
 
 ``"1.200,50 €"`` is a number, ``"<0.5"`` says where one lies, and ``"V57"`` is neither. What a comma
 or a point means is decided for a column as a whole (:func:`decimal_sign`): ``"1,234"`` alone is
-one thousand two hundred and thirty-four, beside ``"0,5"`` it is 1.234.
+one thousand two hundred and thirty-four, beside ``"0,5"`` it is 1.234. No thousands begin with a
+zero: ``"0,415"`` and ``"0.415"`` are 0.415 in any column.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from math import isfinite
 
 import numpy as np
 
-__all__ = ["decimal_sign", "limits_of_word", "mark_of", "number_of"]
+__all__ = [
+    "decimal_sign",
+    "example",
+    "groups_thousands",
+    "in_doubt",
+    "limits_of_word",
+    "mark_of",
+    "number_of",
+    "shown_sign",
+]
 
 _CURRENCY = (
     r"[$€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|ZAR|kr\.?|zł|Kč"
@@ -28,17 +38,19 @@ _MARKED = re.compile(
     rf"\s*(?P<after>{_CURRENCY}|%)?(?P<close>\))?$"
 )
 _THOUSANDS = {
-    ".": re.compile(rf"^\d{{1,3}}([,'’{_SPACES}]\d{{3}})+(\.\d*)?$"),
-    ",": re.compile(rf"^\d{{1,3}}([.'’{_SPACES}]\d{{3}})+(,\d*)?$"),
+    ".": re.compile(rf"^[1-9]\d{{0,2}}([,'’{_SPACES}]\d{{3}})+(\.\d*)?$"),
+    ",": re.compile(rf"^[1-9]\d{{0,2}}([.'’{_SPACES}]\d{{3}})+(,\d*)?$"),
 }
 _ONE_COMMA = re.compile(r"^\d*,\d+$|^\d+,\d*$")
 #: What can only have a decimal comma, and what can only have a decimal point.
 _COMMA_SHOWS = re.compile(
-    rf"^(0,\d+|\d+,\d{{1,2}}|\d+,\d{{4,}}|\d{{4,}},\d+|\d{{1,3}}([.'’{_SPACES}]\d{{3}})+,\d+)$"
+    rf"^(0*,\d+|\d+,\d{{1,2}}|\d+,\d{{4,}}|\d{{4,}},\d+|\d{{1,3}}([.'’{_SPACES}]\d{{3}})+,\d+)$"
 )
 _POINT_SHOWS = re.compile(
-    rf"^(0?\.\d+|\d+\.\d{{1,2}}|\d+\.\d{{4,}}|\d{{4,}}\.\d+|\d{{1,3}}([,'’{_SPACES}]\d{{3}})+\.\d+)$"
+    rf"^(0*\.\d+|\d+\.\d{{1,2}}|\d+\.\d{{4,}}|\d{{4,}}\.\d+|\d{{1,3}}([,'’{_SPACES}]\d{{3}})+\.\d+)$"
 )
+#: Commas between groups of three digits more than once: no decimal commas.
+_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
 
 #: What every limit has, so that one search settles most words.
 _LIMIT = re.compile(
@@ -120,16 +132,71 @@ def decimal_sign(words: Iterable[str]) -> str:
     >>> decimal_sign(["1,5", "0.5"])
     '.'
     """
+    return shown_sign(words) or "."
+
+
+def shown_sign(words: Iterable[str]) -> str:
+    """Return the decimal sign that the words of a column show, empty where they show none.
+
+    A point where one word can only have a decimal point (or commas between thousands), whatever
+    the others are; a comma where one can only have a decimal comma.
+
+    Examples
+    --------
+    >>> shown_sign(["1,234", "2,500"]), shown_sign(["1,234", "0,5"]), shown_sign(["1,234,567"])
+    ('', ',', '.')
+    """
     comma = False
     for word in words:
         if "," not in word and "." not in word:
             continue
-        marked = _MARKED.match(word)
-        body = marked["body"].strip() if marked else re.sub(r"^[<>=≤≥\s]+", "", word)
-        if _POINT_SHOWS.match(body):
+        body = _body(word)
+        if _POINT_SHOWS.match(body) or _MILLIONS.match(body):
             return "."
         comma = comma or bool(_COMMA_SHOWS.match(body))
-    return "," if comma else "."
+    return "," if comma else ""
+
+
+def in_doubt(words: Iterable[str]) -> str:
+    """Return the first word whose comma may be either sign, where no word decides; else nothing.
+
+    Examples
+    --------
+    >>> in_doubt(["12", "1,234", "2,500"]), in_doubt(["1,234", "0,5"])
+    ('1,234', '')
+    """
+    words = list(words)
+    doubtful = next((word for word in words if groups_thousands(word, ".")), "")
+    return "" if shown_sign(words) else doubtful
+
+
+def groups_thousands(word: str, decimal: str) -> bool:
+    """Return whether a word has thousands separated by the sign that is not the decimal one.
+
+    Examples
+    --------
+    >>> groups_thousands("2,500", "."), groups_thousands("2.500", ","), groups_thousands("2,5", ".")
+    (True, True, False)
+    """
+    other = "," if decimal == "." else "."
+    return other in word and bool(_THOUSANDS[decimal].match(_body(word)))
+
+
+def example(word: str, decimal: str) -> str:
+    """Return what a word is read as, for a note.
+
+    Examples
+    --------
+    >>> example("1,234", "."), example("<1,234", ",")
+    ("'1,234' is 1234", "'<1,234' is 1.234")
+    """
+    return f"{word!r} is {number_of(_body(word), decimal):g}"
+
+
+def _body(word: str) -> str:
+    """Return the digits of a number or limit with their separators."""
+    marked = _MARKED.match(word)
+    return marked["body"].strip() if marked else re.sub(r"^[<>=≤≥\s]+", "", word)
 
 
 def mark_of(word: str) -> str:

@@ -9,7 +9,7 @@ which is not what pandas takes for equal (:func:`_equal_cells` says where the tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,16 @@ import numpy as np
 
 from absentia.engine.computed_once import computed_once
 from absentia.engine.forking import hold_during_forks
-from absentia.tables.columns.number_words import decimal_sign, limits_of_word, mark_of, number_of
+from absentia.tables.columns.date_formats import DAY_FIRST, LONGEST_DATE, possible_formats
+from absentia.tables.columns.number_words import (
+    groups_thousands,
+    in_doubt,
+    limits_of_word,
+    mark_of,
+    number_of,
+    shown_sign,
+)
+from absentia.tables.columns.units import split_unit, without_unit
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -30,30 +39,6 @@ __all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words", "pars
 _parsing = RLock()
 hold_during_forks(_parsing)
 
-#: Tried in this order; the first that reads the most values wins, so a day-first and a month-first
-#: date that both fit are read day first.
-_DATE_FORMATS = (
-    "ISO8601",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d.%m.%Y",
-    "%d-%m-%Y",
-    "%d.%m.%y",
-    "%Y/%m/%d",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d.%m.%Y %H:%M",
-    "%Y/%m/%d %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%d %b %Y",
-    "%d-%b-%Y",
-    "%d %B %Y",
-    "%b %d, %Y",
-    "%B %d, %Y",
-    "%b %d %Y",
-)
 SECONDS_A_DAY = 86_400.0
 #: What people write for an unknown value, in lower case. In a column of numbers or dates these
 #: are missing values; in a column of words they are words: "-" may be a result, and "none" too.
@@ -67,6 +52,13 @@ _NOTHING_KNOWN = frozenset({
 
 class Words:
     """A column as text: its different words, in the order they appear, and which each row holds.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    decimal_commas : bool, default=False
+        Whether commas that may be decimal ones or separate thousands ("1,234") are decimal ones:
+        what the rest of the table says.
 
     Attributes
     ----------
@@ -87,7 +79,8 @@ class Words:
     array([2. , 1.5, nan, 1.5])
     """
 
-    def __init__(self, column: pd.Series):
+    def __init__(self, column: pd.Series, *, decimal_commas: bool = False):
+        self._decimal_commas = decimal_commas
         cells = _equal_cells(column)
         if cells is None:
             spelled = list(_spelled(column))
@@ -111,7 +104,42 @@ class Words:
     @computed_once
     def decimal_sign(self) -> str:
         """What separates decimals in this column, ``"."`` or ``","``."""
-        return decimal_sign(self.distinct)
+        return self.shown_sign or ("," if self._decimal_commas and self.in_doubt else ".")
+
+    @computed_once
+    def shown_sign(self) -> str:
+        """The decimal sign that the words themselves show, empty where they show none."""
+        return shown_sign(self.distinct)
+
+    @computed_once
+    def in_doubt(self) -> str:
+        """A word whose comma may be either sign, where no word of the column decides."""
+        return in_doubt(self.distinct)
+
+    @computed_once
+    def has_thousands(self) -> bool:
+        """Whether a word has groups of thousands."""
+        return any(groups_thousands(word, self.decimal_sign) for word in self.distinct)
+
+    @computed_once
+    def units(self) -> dict[str, int]:
+        """In how many rows numbers have a unit behind them, by the unit."""
+        found: dict[str, int] = {}
+        for word, count in zip(self.distinct, self.counts.tolist(), strict=True):
+            unit = split_unit(word)[1]
+            if unit:
+                found[unit] = found.get(unit, 0) + count
+        return found
+
+    def without_unit(self, unit: str) -> Words:
+        """Return the same rows with "12.5" for "12.5 kg"; two of the words may then be alike."""
+        if not unit:
+            return self
+        other = Words.__new__(Words)
+        other._decimal_commas, other._ends = self._decimal_commas, {}
+        other.codes, other.counts = self.codes, self.counts
+        other.distinct = [without_unit(word, unit) for word in self.distinct]
+        return other
 
     def numbers(self, decimal: str = ".") -> FloatArray:
         """Read the different words as numbers, NaN where one is none."""
@@ -153,44 +181,50 @@ class Words:
 
         words = pd.Series(self.distinct, dtype=object)
         days = np.full(len(words), np.nan)
+        short = np.array([len(word) <= LONGEST_DATE for word in self.distinct], dtype=bool)
         for date_format in date_formats:
-            left = np.isnan(days)
+            left = np.isnan(days) & short
             if not left.any():
                 break
             dates = parsed_dates(words[left], format=date_format, errors="coerce", utc=True)
             days[left] = days_since_1970(dates)
         return days
 
-    def n_rows_read(self, of_words: FloatArray) -> int:
-        """Return how many rows have a word that was read as something."""
-        return int(self.counts[np.isfinite(of_words)].sum())
-
     def date_formats(self) -> tuple[tuple[str, ...], int]:
         """Return how dates are spelled, the commonest format first, and how many rows are dates.
 
-        A column that was put together from several sources has several spellings. Of formats that
-        differ in the order of day and month alone only the better one is used: a word that does not
-        fit it is not read the other way round.
+        A column that was put together from several sources has several spellings: after the one
+        that reads the most rows comes the one that reads the most of the others, and so on. Of
+        day-first and month-first formats those are used that read more rows (in a tie, day-first
+        ones): a word that does not fit them is not read the other way round.
         """
-        best, most = "", 0
+        formats = possible_formats(self.distinct)
+        read: dict[str, BoolArray] = {}
         n_present = int(self.counts.sum())
-        for date_format in _DATE_FORMATS:
-            n_read = self.n_rows_read(self.days([date_format]))
-            if n_read > most:
-                best, most = date_format, n_read
-            if most == n_present:
-                break
-        if not best or most == n_present:
-            return ((best,) if best else ()), most
-        chosen = [best]
-        for date_format in _DATE_FORMATS:
-            if any(_same_but_for_order(date_format, known) for known in chosen):
-                continue
-            n_read = self.n_rows_read(self.days([*chosen, date_format]))
-            if n_read > most:
-                chosen.append(date_format)
-                most = n_read
-        return tuple(chosen), most
+        for date_format in formats:
+            read[date_format] = np.isfinite(self.days([date_format]))
+            if n_present and read[date_format].all():  # day-first formats come first
+                return (date_format,), n_present
+
+        def n_rows(which: Iterable[str]) -> int:
+            known = [read[date_format] for date_format in which if date_format in read]
+            return int(self.counts[np.any(known, axis=0)].sum()) if known else 0
+
+        day_first = n_rows(DAY_FIRST) >= n_rows(DAY_FIRST.values())
+        barred = set(DAY_FIRST.values() if day_first else DAY_FIRST)
+        chosen: list[str] = []
+        left = self.counts.copy()
+        while True:
+            gains = {form: int(left[known].sum()) for form, known in read.items()}
+            best = max(
+                (form for form in gains if form not in barred),
+                key=lambda form: gains[form],
+                default="",
+            )
+            if not best or not gains[best]:
+                return tuple(chosen), n_present - int(left.sum())
+            chosen.append(best)
+            left[read[best]] = 0
 
     def by_row(self, of_words: FloatArray) -> FloatArray:
         """Give each row the entry of its word along the first axis, NaN where it is missing."""
@@ -198,11 +232,6 @@ class Words:
         # The code -1 of a missing word takes the last entry.
         taken: FloatArray = np.concatenate([of_words, missing])[self.codes]
         return taken
-
-
-def _same_but_for_order(one: str, other: str) -> bool:
-    """Return whether two formats have the same signs, as day/month and month/day have."""
-    return sorted(one) == sorted(other)
 
 
 def first_two_words(column: pd.Series) -> list[str]:

@@ -20,12 +20,22 @@ from typing import TYPE_CHECKING, Any
 
 from absentia.engine.forking import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
+from absentia.optional_imports import optional_import
+from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cells_as_written", "column_names", "note_repeated", "read_csv", "read_delimited"]
+__all__ = [
+    "cells_as_written",
+    "column_names",
+    "note_repeated",
+    "note_title",
+    "read_csv",
+    "read_delimited",
+    "title_of",
+]
 
 #: The comma last: where everything is equal it is more likely a decimal mark, or part of a name.
 _SEPARATORS = ";\t|,"
@@ -66,13 +76,14 @@ def read_delimited(
     source : str
         What to call it in messages.
     note : callable
-        Called with a sentence about names that come more than once, and about rows with fewer
-        values than there are names.
+        Called with a sentence about names that come more than once, about rows with fewer values
+        than there are names, and about a first row that may be a title.
 
     Returns
     -------
     pandas.DataFrame
-        Names of columns have no blanks around them.
+        Names of columns have no blanks around them. ``attrs["separator"]`` is what separates the
+        values: a semicolon says that commas are decimal ones, where columns do not say it.
 
     Examples
     --------
@@ -81,13 +92,22 @@ def read_delimited(
     {'a': [1], 'b': ['2,5']}
     """
     text, separator = _text_of(content, source)
-    frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
+    title = title_of(_first_rows(text))
+    try:
+        frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
+    except ValueError as error:
+        if not title:
+            raise
+        advice = f"If its first row, {title!r}, is a title, remove it."
+        raise ValueError(f"{error} {advice}") from error
+    note_title(title, note)
     if not len(frame):
         raise ValueError(f"{source} has a header and no rows.")
     if not frame.shape[1]:
         raise ValueError(f"{source} has separators only: no name, and no value.")
     note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
     frame.columns = column_names(frame)
+    frame.attrs[SEPARATOR] = separator
     return frame
 
 
@@ -169,6 +189,39 @@ def note_repeated(
             note(f"The name {name!r} comes {times} times: the later ones are {shown}.")
 
 
+def title_of(rows: Sequence[Sequence[str]]) -> str:
+    """Return what may be a title above the header: the only cell of a row above a row of several.
+
+    Examples
+    --------
+    >>> title_of([["Report of plant 7", ""], ["", ""], ["x", "y"]])
+    'Report of plant 7'
+    >>> title_of([["", "x"], ["0", "1.5"]])  # the names of rows have none
+    ''
+    """
+    places = [[k for k, cell in enumerate(row) if cell.strip()] for row in rows]
+    nothing: list[int] = []
+    above, below, *_ = [*(place for place in places if place), nothing, nothing]
+    if len(above) != 1 or len(below) < 2 or (above[0] > 0 and len(below) == 2):
+        return ""
+    return next(cell.strip() for row in rows for cell in row if cell.strip())
+
+
+def note_title(title: str, note: Callable[[str], None]) -> None:
+    """Say that the first row may be a title: which it is, nobody knows."""
+    if title:
+        note(f"The first row has one cell only, {title!r}: if it is a title, remove it.")
+
+
+def _first_rows(text: str) -> list[list[str]]:
+    """Return the cells of the first lines, whatever separates them."""
+    lines = re.split(r"[\r\n]+", text.lstrip("\r\n"), maxsplit=_FIRST_LINES)[:_FIRST_LINES]
+    quoted = re.compile(r'"([^"]*)"')
+    marks = re.compile(f"[{_SEPARATORS}]")
+    plain = (quoted.sub(lambda found: marks.sub(" ", found[1]), line) for line in lines)
+    return [marks.split(line) for line in plain]
+
+
 def read_csv(
     file: str | os.PathLike[str] | io.StringIO,
     *,
@@ -183,10 +236,7 @@ def read_csv(
     the last ones (some programs do not write empty cells at the end of a row), with a note: a value
     left out in the middle cannot be told from that.
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("Reading tables needs pandas: pip install 'absentia[tables]'.") from None
+    pd = optional_import("pandas", "tables", "Reading a table")
     how: dict[str, Any] = {"sep": sep, "na_values": ["?"], "skipinitialspace": True}
     how["low_memory"] = False
     try:

@@ -299,12 +299,19 @@ optional
         """
         import pandas as pd
 
-        sources = self._sources()
+        places = np.arange(len(self.scales)) if columns is None else np.asarray(columns)
+        own = np.tile(self.centres, (len(values), 1))  # of columns that are not among these
+        own[:, places] = values * self.scales[places] + self.centres[places]
         out = {}
-        for at, j in enumerate(range(values.shape[1]) if columns is None else columns):
-            name, reading, part = sources[j]
-            if part == 0:  # the other parts of a date follow from the first
-                out[name] = reading.restored(values[:, at] * self.scales[j] + self.centres[j])
+        start = 0
+        for name, reading in zip(self.names, self.readings, strict=True):
+            width = reading.width_of(self.codes)
+            if np.isin(np.arange(start, start + width), places).any():
+                parts = own[:, start : start + width]
+                indicators = reading.kind == "category" and width > 1
+                # The other parts of a date follow from the first.
+                out[name] = reading.restored(parts.argmax(axis=1) if indicators else parts[:, 0])
+            start += width
         return pd.DataFrame(out)
 
     def to_frame(self) -> pd.DataFrame:
@@ -319,7 +326,9 @@ optional
             if reading.left_out:
                 lines.append((name, "left out", reading.note.removeprefix("left out, ")))
             elif self.codes and reading.kind == "category":
-                lines.append((name, "category", f"{len(reading.categories)} categories"))
+                _, semicolon, more = reading.note.partition(";")  # what is said beside indicators
+                note = f"{len(reading.categories)} categories{semicolon}{more}"
+                lines.append((name, "category", note))
             else:
                 lines.append((name, str(reading.kind), reading.note))
         return lines

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.phrases import counted, listed
 from absentia.tables.reading import FloatArray
 
@@ -56,12 +56,8 @@ def plan_readings(
             f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
             f"are {listed(columns)}."
         )
-    readings = {
-        name: read_as(frame[name], asked[name], max_categories=max_categories)
-        if name in asked
-        else read_column(frame[name], max_categories=max_categories)
-        for name in columns
-    }
+    found_readings = read_columns(frame, kinds=asked, max_categories=max_categories)
+    readings = dict(zip(columns, found_readings, strict=True))
     found = [name for name in columns if readings[name].is_id and name not in asked]
     ids = [] if keep_ids else found
     for name in ids:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from absentia.optional_imports import optional_import
 from absentia.tables.reading import BoolArray, TableLike
 
 if TYPE_CHECKING:
@@ -16,12 +17,7 @@ __all__ = ["as_frame", "holds_numbers_only", "with_cells", "without_cells"]
 
 def as_frame(X: TableLike) -> pd.DataFrame:
     """Return a copy of a table as a pandas frame, with text for column names."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError(
-            "Tables of words and dates need pandas: pip install 'absentia[tables]'."
-        ) from None
+    pd = optional_import("pandas", "tables", "A table of words or dates")
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     try:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.number_words import example, groups_thousands, shown_sign
 from absentia.tables.columns.words import Words
+from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["new_words", "warn_of_codes", "warn_of_new_words"]
+__all__ = ["new_words", "other_signs", "warn_of_codes", "warn_of_new_words"]
 
 
 def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
@@ -46,13 +48,47 @@ def new_words(
         if reading.categories:
             new = [word for word in words.distinct if word not in reading.categories]
         elif reading.kind == "number" and not reading.counts.unreadable:
-            lower, upper = words.bounds(reading.decimal)
+            lower, upper = words.without_unit(reading.unit).bounds(reading.decimal)
             unread = ~np.isfinite(lower) & ~np.isfinite(upper) & ~words.says_nothing()
             new = [word for word, other in zip(words.distinct, unread, strict=True) if other]
         else:
             continue
         if new:
             found.append(f"{new[0]!r} in {name!r}" + f" and {len(new) - 1} more" * (len(new) > 1))
+    return found
+
+
+def other_signs(
+    frame: pd.DataFrame, readings: Mapping[str, ColumnReading], absent: Sequence[str] = ()
+) -> list[str]:
+    """Return which numbers of a later frame have another decimal sign than those of training.
+
+    ``"0.4"`` in a column with decimal commas is 0.4, since it can be nothing else. ``"2.500"`` is
+    2500 there: a phrase says so where training had no thousands, or other values of the column
+    have the other sign.
+    """
+    found = []
+    for name, reading in readings.items():
+        unused = reading.left_out or name in absent or reading.kind != "number"
+        if unused or frame[name].dtype.kind in "iufbmM":
+            continue
+        words = reading.words_of(frame[name])
+        sign, known = reading.decimal, reading.shown or reading.decimal == ","
+        other = [bool(known) and shown_sign([word]) not in ("", sign) for word in words.distinct]
+        grouped = [
+            shown_sign([word]) == "" and groups_thousands(word, sign) for word in words.distinct
+        ]
+        for which, said in (
+            (other, f"where training has a decimal {'comma' if sign == ',' else 'point'}"),
+            (grouped, "thousands, which training does not have"),
+        ):
+            if any(which) and (which is other or any(other) or not reading.grouped):
+                first = words.distinct[which.index(True)]
+                number = int(words.counts[np.array(which)].sum())
+                shown = f"{example(first, sign)}, {said}"
+                if number > 1:
+                    shown += f" ({counted(number, 'value')} like it)"
+                found.append(f"in {name!r} {shown}")
     return found
 
 
@@ -63,5 +99,11 @@ def warn_of_new_words(
     if found:
         warnings.warn(
             f"Words that training never saw count as missing: {', '.join(found[:8])}.",
+            stacklevel=4,
+        )
+    signs = other_signs(frame, readings, absent)
+    if signs:
+        warnings.warn(
+            f"Numbers are written otherwise than in training: {'; '.join(signs[:8])}.",
             stacklevel=4,
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from absentia.optional_imports import optional_import
 from absentia.tables.reading import FloatArray, TableLike, column_names
 from absentia.tables.streams.base import Chunk, Outcome, Stream, pairwise_sum
 
@@ -153,12 +154,7 @@ class _ParquetBatches:
         self.batch_rows = batch_rows
 
     def __call__(self) -> Iterator[Any]:
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError as error:
-            raise ImportError(
-                "Reading Parquet files needs the package pyarrow: pip install pyarrow."
-            ) from error
+        parquet = optional_import("pyarrow.parquet", "tables", "Reading Parquet files")
         for file in self.files:
             with parquet.ParquetFile(file) as opened:
                 wanted = list(self.columns) if self.columns is not None else None
