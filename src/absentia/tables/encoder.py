@@ -43,8 +43,8 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     same way:
 
     - *number*: kept; numbers written as text (also with decimal commas, thousands, money or
-      percent signs, or one unit) are read, and other words among them ("unknown", "-"), limits ("<0.5"),
-      infinities and codes far outside the rest (-999) count as missing;
+      percent signs, or one unit) are read, and other words among them ("unknown", "-"), limits
+      ("<0.5"), infinities and codes far outside the rest (-999) count as missing;
     - *date*: days since 1 January 1970, with sine and cosine of the time of year or of the
       day where the dates cover several of them;
     - *duration*: a number of days;
