@@ -121,10 +121,9 @@ def next_measurements(
     rows = _rows_with_limits(pipeline, frame)
     sources = pipeline.named_steps["encode"].source_columns()
     gains = measure_next(pipeline[-1], rows).gain
-    doubt = _uncertainty(model, rows)
-    quantity = doubt.unit != "entropy"
+    quantity = not hasattr(pipeline[-1], "classes_")
     if quantity:
-        variance = _variance(model, doubt)
+        variance = _variance(model, _uncertainty(model, rows))
         # A row whose prediction is certain has nothing to gain.
         gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
     ranked = rank_source_columns(gains, list(sources), costs)

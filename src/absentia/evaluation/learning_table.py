@@ -176,7 +176,8 @@ def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[st
     if len(classes) > _MOST_CLASSES:
         raise ValueError(
             f"{target} has {len(classes)} different values in {len(values)} rows, too many for "
-            "classes. If it is a quantity, ask for regression."
+            "classes. If it is a quantity written in numbers, ask for regression "
+            "(--task regression)."
         )
     rare = classes[counts < _FEWEST_OF_A_CLASS]
     keep: BoolArray = ~np.isin(values, rare)

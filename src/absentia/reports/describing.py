@@ -9,11 +9,11 @@ import numpy as np
 
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
-from absentia.reports.limit_notes import LIMITS_OF_MODELS, note_on_limits
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, TableLike, as_table, column_names
 from absentia.tables.columns.column_guesses import case_note
+from absentia.tables.columns.limit_notes import LIMITS_OF_MODELS, note_on_limits
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.phrases import infinite_note, listed

@@ -18,11 +18,11 @@ from absentia.evaluation.datasets import guess_task
 from absentia.evaluation.learning_table import split_target
 from absentia.persistence import load, save
 from absentia.reports.describing import describe_missingness
-from absentia.reports.limit_notes import LIMITS, note_on_limits
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
+from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.table_columns import read_columns
 
 if TYPE_CHECKING:

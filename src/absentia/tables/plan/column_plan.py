@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -12,6 +11,7 @@ import numpy as np
 
 from absentia.tables.bounded_table import with_limits
 from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.number_guesses import number_notes
 from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
 from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
@@ -358,10 +358,7 @@ def _printable(name: str) -> str:
 
 def _with_limits(reading: ColumnReading) -> ColumnReading:
     """Return a reading whose note says that limits are used, which the encoder leaves out."""
-    if not reading.counts.bounds:
-        return reading
-    said = re.sub(r"(such as [^;]*?) counts? as missing", r"\1 taken as limits", reading.note)
-    return replace(reading, note=said)
+    return replace(reading, note=note_on_limits(reading, LIMITS))
 
 
 def read_planned(X: Any, *, codes: bool) -> Table:

@@ -20,7 +20,7 @@ def note_on_limits(reading: ColumnReading, said: str) -> str:
     Examples
     --------
     >>> import pandas as pd
-    >>> from absentia.reports.limit_notes import LIMITS, note_on_limits
+    >>> from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
     >>> from absentia.tables.columns.column_guesses import read_column
     >>> reading = read_column(pd.Series(["1.5", "<0.5", *["2", "3"] * 8]))
     >>> reading.note
