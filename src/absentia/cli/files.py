@@ -19,14 +19,8 @@ from typing import TYPE_CHECKING
 from absentia.optional_imports import optional_import
 from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
-from absentia.tables.files.delimited import (
-    cells_as_written,
-    column_names,
-    note_repeated,
-    note_title,
-    read_delimited,
-    title_of,
-)
+from absentia.tables.files.delimited import cells_as_written, read_delimited
+from absentia.tables.files.headers import column_names, note_repeated, note_title, title_of
 from absentia.tables.files.whole_files import replaced
 from absentia.tables.phrases import listed
 

@@ -13,7 +13,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -22,20 +22,13 @@ from absentia.engine.forking import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
 from absentia.tables.columns.table_columns import SEPARATOR
+from absentia.tables.files.headers import column_names, note_repeated, note_title, title_of
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "cells_as_written",
-    "column_names",
-    "note_repeated",
-    "note_title",
-    "read_csv",
-    "read_delimited",
-    "title_of",
-]
+__all__ = ["cells_as_written", "read_csv", "read_delimited"]
 
 #: The comma last: where everything is equal it is more likely a decimal mark, or part of a name.
 _SEPARATORS = ";\t|,"
@@ -167,50 +160,6 @@ def _separator_of(text: str) -> str:
 
     best = max(_SEPARATORS, key=rank)
     return best if best in header else ","
-
-
-def column_names(frame: pd.DataFrame) -> list[str]:
-    """Return the names of columns without the blanks around them, unless two become the same."""
-    names = [str(name) for name in frame.columns]
-    stripped = [name.strip() for name in names]
-    return stripped if len(set(stripped)) == len(stripped) else names
-
-
-def note_repeated(
-    header: Iterable[object], frame: pd.DataFrame, note: Callable[[str], None]
-) -> None:
-    """Say which names came more than once, and what pandas calls the later ones."""
-    names = [name for cell in header if (name := str(cell).strip())]
-    called = [name for name in column_names(frame) if not name.startswith("Unnamed: ")]
-    for name, times in Counter(names).items():
-        if times > 1:
-            _, *later = (new for old, new in zip(names, called, strict=False) if old == name)
-            shown = ", ".join(map(repr, later[:3])) + ", ..." * (len(later) > 3)
-            note(f"The name {name!r} comes {times} times: the later ones are {shown}.")
-
-
-def title_of(rows: Sequence[Sequence[str]]) -> str:
-    """Return what may be a title above the header: the only cell of a row above a row of several.
-
-    Examples
-    --------
-    >>> title_of([["Report of plant 7", ""], ["", ""], ["x", "y"]])
-    'Report of plant 7'
-    >>> title_of([["", "x"], ["0", "1.5"]])  # the names of rows have none
-    ''
-    """
-    places = [[k for k, cell in enumerate(row) if cell.strip()] for row in rows]
-    nothing: list[int] = []
-    above, below, *_ = [*(place for place in places if place), nothing, nothing]
-    if len(above) != 1 or len(below) < 2 or (above[0] > 0 and len(below) == 2):
-        return ""
-    return next(cell.strip() for row in rows for cell in row if cell.strip())
-
-
-def note_title(title: str, note: Callable[[str], None]) -> None:
-    """Say that the first row may be a title: which it is, nobody knows."""
-    if title:
-        note(f"The first row has one cell only, {title!r}: if it is a title, remove it.")
 
 
 def _first_rows(text: str) -> list[list[str]]:
