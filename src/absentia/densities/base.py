@@ -92,7 +92,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 
         The best prediction of each missing value by squared error; what was observed is returned to
         the last bit, in frames with words up to rounding. A missing word is the one whose
-        indicator has the largest conditional mean. Kernels of beliefs do not need it.
+        indicator has the largest conditional mean; whole numbers and booleans come back as
+        numbers, dates in UTC, and columns that the plan leaves out do not. Kernels of beliefs do
+        not need it.
 
         Parameters
         ----------

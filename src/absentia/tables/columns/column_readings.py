@@ -198,9 +198,12 @@ class ColumnReading(Stored):
         if self.categories:
             places = np.clip(np.round(numbers), 0, len(self.categories) - 1).astype(np.intp)
             return np.array(self.categories, dtype=object)[places]
+        # Days since 1970 in double precision are right to a microsecond.
         if self.kind == "date":
-            return pd.Timestamp(0) + pd.to_timedelta(numbers, unit="D")
-        return pd.to_timedelta(numbers, unit="D") if self.kind == "duration" else numbers
+            return pd.Timestamp(0) + pd.to_timedelta(numbers, unit="D").round("ms")
+        if self.kind == "duration":
+            return pd.to_timedelta(numbers, unit="D").round("us")
+        return numbers
 
     def missing(self, column: pd.Series) -> BoolArray:
         """Return which rows have no usable value."""
