@@ -50,9 +50,7 @@ def test_completed_frames_hold_the_values_of_the_users_columns(density):
     for name in whole:
         known = holes[name].notna()
         found, expected = filled.loc[known, name], holes.loc[known, name]
-        if name in ("sex", "ward"):
-            assert (found == expected).all()
-        elif name == "seen":
+        if name in ("sex", "ward") or name == "seen":
             assert (found == expected).all()
         else:
             np.testing.assert_allclose(found, expected, rtol=1e-12)
