@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from absentia import TableEncoder
 from absentia.cli import main
+from absentia.cli.row_notes import row_notes
 
 
 def table(n: int = 80) -> pd.DataFrame:
@@ -99,3 +101,10 @@ def test_a_model_without_ranges_answers_all_the_same(folder, capsys):
     rows.to_csv(folder / "old" / "new.csv", index=False)
     assert main(["predict", str(folder / "old" / "model"), str(folder / "old" / "new.csv")]) == 0
     assert "Far beyond" not in capsys.readouterr().err
+
+
+def test_numbers_where_training_had_words_are_said():
+    rng = np.random.default_rng(0)
+    encoder = TableEncoder().fit(pd.DataFrame({"ward": rng.choice(["01", "02", "A1"], 60)}))
+    (note,) = row_notes(encoder, pd.DataFrame({"ward": [1, 2]}), "new.csv")
+    assert note == "Not known from training, so missing: '1' in 'ward' and 1 more."

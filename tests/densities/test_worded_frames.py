@@ -62,3 +62,20 @@ def test_completed_frames_hold_the_values_of_the_users_columns(density):
     ages = bounds[:, missing, 0]
     assert ((ages > 0) & (ages < 110)).all()
     np.testing.assert_allclose(bounds[:, ~missing, 0], [holes["age"][~missing]] * 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("density", [GaussianDensity(), MixedDensity(1, random_state=0)])
+def test_completed_frames_keep_index_names_and_observed_values(density):
+    whole = patients(60).assign(count=np.arange(60) * 7)
+    whole.loc[0, "seen"] = pd.Timestamp("9999-12-31")
+    holes = whole[whole.index % 2 == 1].copy()
+    holes["count"] = holes["count"].astype(float)
+    holes.iloc[::4, 0] = np.nan
+    fitted = density.fit(pd.concat([holes, whole.iloc[:1]]))
+    for found in (fitted.impute(holes), fitted.draw(holes, random_state=0)):
+        assert list(found.index) == list(holes.index)
+        assert list(found.columns) == list(holes.columns)
+        np.testing.assert_array_equal(found["count"], holes["count"])
+        assert (found["seen"] == holes["seen"]).all()
+        pd.testing.assert_series_equal(holes["age"].fillna(found["age"]), found["age"])
+    assert fitted.impute(whole.iloc[:1])["seen"].dt.year.tolist() == [9999]

@@ -93,7 +93,7 @@ def _without_value(column: pd.Series, reading: ColumnReading) -> BoolArray:
     """Return which cells have neither a value nor a limit, nor a code that training had."""
     if reading.kind != "number":
         return reading.missing(column)
-    unread: BoolArray = np.isnan(numbers_of(column, reading.decimal))
+    unread: BoolArray = np.isnan(numbers_of(column, reading.decimal, reading.unit))
     if unread.any() and column.dtype.kind not in "iufb":
         lower, upper = reading.bounds(column)
         unread &= ~np.isfinite(lower) & ~np.isfinite(upper)
@@ -103,14 +103,15 @@ def _without_value(column: pd.Series, reading: ColumnReading) -> BoolArray:
 def _far(column: pd.Series, reading: ColumnReading, ends: FloatArray) -> str:
     """Name the value that lies farthest outside, by more than the whole range of training.
 
-    No value of training is named, whatever the tails of its column.
+    No value of training is named, whatever the tails of its column. Dates go on: they are named
+    where they are ten ranges away.
     """
     low, high = ends
     if not low < high:
         return ""
     values = reading.values(column)[:, 0]
     beyond = np.fmax(low - values, values - high)
-    far = beyond > high - low
+    far = beyond > (high - low) * (10 if reading.kind == "date" else 1)
     if not far.any():
         return ""
     row, others = int(np.nanargmax(beyond)), int(far.sum()) - 1

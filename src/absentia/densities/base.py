@@ -91,10 +91,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """Return the rows with missing values replaced by their conditional means.
 
         The best prediction of each missing value by squared error; what was observed is returned to
-        the last bit, in frames with words up to rounding. A missing word is the one whose
-        indicator has the largest conditional mean; whole numbers and booleans come back as
-        numbers, dates in UTC, and columns that the plan leaves out do not. Kernels of beliefs do
-        not need it.
+        the last bit. A missing word is the one whose indicator has the largest conditional mean;
+        in frames with words whole numbers and booleans come back as numbers, dates in UTC, and
+        columns that the plan leaves out do not. Kernels of beliefs do not need it.
 
         Parameters
         ----------
@@ -108,7 +107,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open(X)
         if isinstance(rows, Stream):
             return rows.map_rows(_OfRows(self, "impute"), len(self.columns_))
-        return self._in_units(completed(self.condition(rows), self._known_columns(rows)[0]))
+        return self._in_units(completed(self.condition(rows), self._known_columns(rows)[0]), X)
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw what rows could have been, in the units of the table.
@@ -134,13 +133,13 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             drawn = self.margins_.backward(drawn)
         filled = np.where(np.isnan(values), drawn, values)
         if size is None or plan_of(self) is None:
-            return self._in_units(filled)
-        return [self._in_units(table) for table in filled]
+            return self._in_units(filled, X)
+        return [self._in_units(table, X) for table in filled]
 
-    def _in_units(self, values: FloatArray) -> Any:
+    def _in_units(self, values: FloatArray, given: TableLike | None = None) -> Any:
         """Return numbers as they are, and a frame's own values after training on a frame."""
         plan = plan_of(self)
-        return values if plan is None else plan.restored(values, self.columns_)
+        return values if plan is None else plan.restored(values, self.columns_, given)
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
         """Return quantiles of what each missing number could be, in the units of the table.

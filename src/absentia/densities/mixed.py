@@ -230,7 +230,7 @@ converged_, n_features_in_, feature_names_in_
         if beliefs.codes is not None:
             likeliest = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
         numbers = completed(beliefs, self._known_columns(rows)[0])
-        return self._in_units(self._side_by_side(numbers, likeliest))
+        return self._in_units(self._side_by_side(numbers, likeliest), X)
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw what rows could have been, with a category in each column of categories.
@@ -258,7 +258,8 @@ converged_, n_features_in_, feature_names_in_
         for table in drawn:
             numbers = beliefs.to_table_units(table[:, :d])
             numbers = np.where(np.isnan(values), numbers, values)
-            tables.append(self._in_units(self._side_by_side(numbers, table[:, d:].astype(np.intp))))
+            codes = table[:, d:].astype(np.intp)
+            tables.append(self._in_units(self._side_by_side(numbers, codes), X))
         return tables[0] if size is None else tables
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:

@@ -93,3 +93,10 @@ def test_what_is_no_date(words):
 def test_words_are_not_tried_with_every_format():
     assert possible_formats(["red", "green", "blue/white"]) == []
     assert len(possible_formats(["1/5/2021"])) < len(DATE_FORMATS) / 2
+
+
+def test_codes_in_capitals_are_no_months():
+    codes = pd.DataFrame({"code": ["MAR-05", "SEP-12", "DEC-01", "MAR-05"] * 10})
+    assert TableEncoder().fit(codes).kinds_ == ["category"]
+    months = pd.DataFrame({"month": ["Jan-21", "Feb-21", "Mar-22", "Apr-22"] * 10})
+    assert TableEncoder().fit(months).kinds_ == ["date"]

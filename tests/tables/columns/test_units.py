@@ -100,3 +100,8 @@ def test_words_that_differ_in_case_are_said():
     three = read_column(pd.Series(["SÜD", "Süd", "süd", "z", "Z"] * 5)).note
     assert "'SÜD', 'Süd' and 'süd' differ in case only: they count as three words" in three
     assert "(and there are more such words)" in three
+
+
+def test_days_of_a_month_have_no_unit():
+    assert split_unit("2 Jan") == ("2 Jan", "")
+    assert split_unit("5 May") == ("5 May", "")

@@ -198,11 +198,12 @@ class ColumnReading(Stored):
         if self.categories:
             places = np.clip(np.round(numbers), 0, len(self.categories) - 1).astype(np.intp)
             return np.array(self.categories, dtype=object)[places]
-        # Days since 1970 in double precision are right to a microsecond.
         if self.kind == "date":
-            return pd.Timestamp(0) + pd.to_timedelta(numbers, unit="D").round("ms")
+            # Days since 1970 in double precision are right to a microsecond; the years 1 to 9999.
+            days = np.clip(numbers, -719162.0, 2932896.0)
+            return pd.DatetimeIndex(_whole(days * 86_400e3, "datetime64[ms]"))
         if self.kind == "duration":
-            return pd.to_timedelta(numbers, unit="D").round("us")
+            return pd.TimedeltaIndex(_whole(numbers * 86_400e6, "timedelta64[us]"))
         return numbers
 
     def missing(self, column: pd.Series) -> BoolArray:
@@ -223,6 +224,14 @@ class ColumnReading(Stored):
         position = {word: float(k) for k, word in enumerate(self.categories)}
         words = Words(column)
         return words.by_row(np.array([position.get(word, np.nan) for word in words.distinct]))
+
+
+def _whole(numbers: FloatArray, kind: str) -> np.ndarray:
+    """Return the nearest whole numbers as dates or durations, no time for NaN."""
+    absent = np.isnan(numbers)
+    found = np.round(np.where(absent, 0.0, numbers)).astype(np.int64).astype(kind)
+    found[absent] = np.array("NaT", dtype=kind)
+    return found
 
 
 def numbers_of(column: pd.Series, decimal: str = ".", unit: str = "") -> FloatArray:

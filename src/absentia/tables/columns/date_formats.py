@@ -49,6 +49,7 @@ DAY_FIRST = {
     for date_format in DATE_FORMATS
     if date_format.startswith("%d/%m")
 }
+_MONTH_CODE = re.compile(r"[A-Z]{3}-\d\d")
 _LITERALS = {form: set(re.sub(r"%[a-zA-Z]", "", form)) - {" "} for form in DATE_FORMATS[1:]}
 
 
@@ -67,4 +68,8 @@ def possible_formats(words: Sequence[str]) -> list[str]:
     signs = set("".join(word for word in words if len(word) <= LONGEST_DATE))
     if not any(sign.isdigit() for sign in signs):
         return []
-    return [form for form in DATE_FORMATS if _LITERALS.get(form, signs) <= signs]
+    possible = [form for form in DATE_FORMATS if _LITERALS.get(form, signs) <= signs]
+    # In capitals they are codes: spreadsheets write "Jan-21".
+    if "%b-%y" in possible and any(_MONTH_CODE.fullmatch(word) for word in words):
+        possible.remove("%b-%y")
+    return possible

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import month_abbr, month_name
 
 import numpy as np
 
@@ -18,7 +19,10 @@ _WITH_UNIT = re.compile(
 #: No number with its unit has more letters; a search through long texts would take long.
 _LONGEST = 60
 #: What stands behind numbers and is no unit of theirs.
-_NO_UNITS = frozenset({"am", "pm", "st", "nd", "rd", "th"})
+_NO_UNITS = frozenset(
+    {"am", "pm", "st", "nd", "rd", "th"}
+    | {name.lower() for names in (month_abbr, month_name) for name in names if name}
+)
 
 
 def split_unit(word: str) -> tuple[str, str]:

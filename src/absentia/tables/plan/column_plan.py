@@ -287,7 +287,10 @@ optional
         return lower, upper
 
     def restored(
-        self, values: FloatArray, columns: IntArray | Sequence[int] | None = None
+        self,
+        values: FloatArray,
+        columns: IntArray | Sequence[int] | None = None,
+        given: Any = None,
     ) -> pd.DataFrame:
         """Return numbers and codes behind the door as a pandas frame of the user's own values.
 
@@ -296,9 +299,12 @@ optional
         values : ndarray of shape (n_samples, n_columns)
         columns : ndarray of int, optional
             Which columns behind the door these are; by default all.
+        given : frame of the same rows, optional
+            Its values, which scaling has rounded, its index and the names of its columns are kept.
         """
         import pandas as pd
 
+        frame = as_frame(given) if is_frame(given) else pd.DataFrame(index=range(len(values)))
         places = np.arange(len(self.scales)) if columns is None else np.asarray(columns)
         own = np.tile(self.centres, (len(values), 1))  # of columns that are not among these
         own[:, places] = values * self.scales[places] + self.centres[places]
@@ -310,9 +316,14 @@ optional
                 parts = own[:, start : start + width]
                 indicators = reading.kind == "category" and width > 1
                 # The other parts of a date follow from the first.
-                out[name] = reading.restored(parts.argmax(axis=1) if indicators else parts[:, 0])
+                numbers = parts.argmax(axis=1) if indicators else parts[:, 0]
+                if not reading.categories and name in frame:
+                    observed = reading.values(frame[name])[:, 0]
+                    numbers = np.where(np.isnan(observed), numbers, observed)
+                out[name] = reading.restored(numbers)
             start += width
-        return pd.DataFrame(out)
+        names = dict(zip(frame.columns, getattr(given, "columns", ()), strict=False))
+        return pd.DataFrame(out).set_axis(frame.index).rename(columns=names)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the plan as a pandas frame: one line per column."""

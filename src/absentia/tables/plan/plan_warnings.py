@@ -43,7 +43,9 @@ def new_words(
     """
     found = []
     for name, reading in readings.items():
-        if reading.left_out or name in absent or frame[name].dtype.kind in "iufbmM":
+        # Numbers where training had words are no words of training.
+        typed = frame[name].dtype.kind in "iufbmM" and not reading.categories
+        if reading.left_out or name in absent or typed:
             continue
         words = Words(frame[name])
         if reading.categories:
