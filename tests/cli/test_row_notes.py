@@ -108,3 +108,20 @@ def test_numbers_where_training_had_words_are_said():
     encoder = TableEncoder().fit(pd.DataFrame({"ward": rng.choice(["01", "02", "A1"], 60)}))
     (note,) = row_notes(encoder, pd.DataFrame({"ward": [1, 2]}), "new.csv")
     assert note == "Not known from training, so missing: '1' in 'ward' and 1 more."
+
+
+def test_a_word_is_the_same_whatever_the_other_rows_of_its_file_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    ward = rng.choice(["01", "02", "A1"], 90)
+    train = pd.DataFrame({"ward": ward, "x": rng.normal(size=90), "y": np.char.add("y", ward)})
+    train.to_csv("t.csv", index=False)
+    assert main(["train", "t.csv", "-t", "y", "-o", "m", "--method", "genrbf", "-q"]) == 0
+    for rows in (["01", "02", ""], ["01", "02", "", "A1"]):
+        frame = pd.DataFrame({"ward": rows, "x": [0.0] * len(rows)})
+        frame.to_csv("n.csv", index=False)
+        capsys.readouterr()
+        assert main(["predict", "m", "n.csv"]) == 0
+        answers, notes = capsys.readouterr()
+        assert answers.split()[1:3] == ["y01", "y02"]
+        assert not notes

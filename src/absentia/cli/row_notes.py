@@ -6,6 +6,8 @@ values, which a model answers. But whoever reads the answer must know that they 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,7 @@ from absentia.tables.reading import BoolArray, FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["row_notes"]
+__all__ = ["row_notes", "with_words_as_written"]
 
 #: What a cell of such a column is read as.
 _READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
@@ -61,6 +63,28 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
         if far:
             notes.append(f"Far beyond what training saw: {_some(far, '; ')}.")
     return notes
+
+
+def with_words_as_written(
+    encoder: TableEncoder, frame: pd.DataFrame, cells: Callable[[], pd.DataFrame]
+) -> pd.DataFrame:
+    """Return a table with the words that training knew where a file's reader saw numbers.
+
+    "01" is a word beside "A1"; in a file without "A1" it is read as 1, which training never saw.
+    """
+    out, cells = frame, cache(cells)
+    for name, reading in _readings(encoder).items():
+        if not reading.categories or name not in frame or frame[name].dtype.kind not in "iufb":
+            continue
+        known = set(reading.categories)
+        written = cells()[name].where(frame[name].notna())
+        n_typed, n_written = (
+            sum(words.counts[[word in known for word in words.distinct]])
+            for words in (Words(frame[name]), Words(written))
+        )
+        if n_written > n_typed:
+            out = out.assign(**{name: written})
+    return out
 
 
 def _readings(encoder: TableEncoder) -> dict[str, ColumnReading]:
