@@ -43,9 +43,10 @@ def new_words(
     """
     found = []
     for name, reading in readings.items():
-        # Numbers where training had words are no words of training.
-        typed = frame[name].dtype.kind in "iufbmM" and not reading.categories
-        if reading.left_out or name in absent or typed:
+        if reading.left_out or name in absent:
+            continue
+        # Where training had words, numbers are none of them.
+        if frame[name].dtype.kind in "iufbmM" and not reading.categories:
             continue
         words = Words(frame[name])
         if reading.categories:
