@@ -258,7 +258,7 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True).fit(X)
         # The encoder keeps it for its notes; who fits a machine to a frame reads none.
-        warn_of_codes(dict(zip(encoder.plan_.names, encoder.plan_.readings, strict=True)))
+        warn_of_codes(encoder.plan_.by_name)
         return encoder, encoder.transform(X)
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):

@@ -43,18 +43,18 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
         What the table is called.
     """
     absent = encoder.absent_columns(frame)
-    used = {n: r for n, r in _readings(encoder).items() if not r.left_out and n not in absent}
+    used = {n: r for n, r in encoder.plan_.by_name.items() if not r.left_out and n not in absent}
     notes = []
     if absent:
         notes.append(f"Not in {source}, so missing in every row: {', '.join(absent)}.")
-    new = new_words(frame, {name: r for name, r in used.items() if r.kind not in _READ_AS})
+    new = new_words(frame, {name: r for name, r in used.items() if not r.is_quantity})
     if new:
         notes.append(f"Not known from training, so missing: {_some(new, ', ')}.")
     signs = encoder.other_signs(frame)
     if signs:
         notes.append(f"Numbers are written otherwise than in training: {_some(signs, '; ')}.")
     for name, reading in used.items():
-        if reading.kind in _READ_AS:
+        if reading.is_quantity:
             notes += _unread(frame[name], reading)
     ranges = getattr(encoder, "ranges_", None)
     if ranges is not None and len(ranges) == len(encoder.columns_):
@@ -73,7 +73,7 @@ def with_words_as_written(
     "01" is a word beside "A1"; in a file without "A1" it is read as 1, which training never saw.
     """
     out, cells = frame, cache(cells)
-    for name, reading in _readings(encoder).items():
+    for name, reading in encoder.plan_.by_name.items():
         if not reading.categories or name not in frame or frame[name].dtype.kind not in "iufb":
             continue
         known = set(reading.categories)
@@ -85,10 +85,6 @@ def with_words_as_written(
         if n_written > n_typed:
             out = out.assign(**{name: written})
     return out
-
-
-def _readings(encoder: TableEncoder) -> dict[str, ColumnReading]:
-    return dict(zip(encoder.plan_.names, encoder.plan_.readings, strict=True))
 
 
 def _some(found: list[str], separator: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -107,7 +108,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open(X)
         if isinstance(rows, Stream):
             return rows.map_rows(_OfRows(self, "impute"), len(self.columns_))
-        return self._in_units(completed(self.condition(rows), self._known_columns(rows)[0]), X)
+        filled = completed(self.condition(rows), self._known_columns(rows)[0])
+        return self._in_units([filled], X)[0]
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw what rows could have been, in the units of the table.
@@ -132,14 +134,18 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         if self.margins_ is not None:
             drawn = self.margins_.backward(drawn)
         filled = np.where(np.isnan(values), drawn, values)
-        if size is None or plan_of(self) is None:
-            return self._in_units(filled, X)
-        return [self._in_units(table, X) for table in filled]
+        if size is not None and plan_of(self) is None:
+            return filled
+        return self._in_units([filled], X)[0] if size is None else self._in_units(filled, X)
 
-    def _in_units(self, values: FloatArray, given: TableLike | None = None) -> Any:
+    def _in_units(
+        self, tables: Sequence[FloatArray] | FloatArray, given: TableLike | None = None
+    ) -> list[Any]:
         """Return numbers as they are, and a frame's own values after training on a frame."""
         plan = plan_of(self)
-        return values if plan is None else plan.restored(values, self.columns_, given)
+        if plan is None or not len(tables):
+            return list(tables)
+        return plan.restored(list(tables), self.columns_, given)
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
         """Return quantiles of what each missing number could be, in the units of the table.
@@ -221,7 +227,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             rows = components == c
             root = np.linalg.cholesky(prior.covariances[c])
             draws[rows] = prior.means[c] + draws[rows] @ root.T
-        return self._in_units(draws if self.margins_ is None else self.margins_.backward(draws))
+        return self._in_units([draws if self.margins_ is None else self.margins_.backward(draws)])[
+            0
+        ]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.

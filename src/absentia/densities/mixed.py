@@ -230,7 +230,7 @@ converged_, n_features_in_, feature_names_in_
         if beliefs.codes is not None:
             likeliest = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
         numbers = completed(beliefs, self._known_columns(rows)[0])
-        return self._in_units(self._side_by_side(numbers, likeliest), X)
+        return self._in_units([self._side_by_side(numbers, likeliest)], X)[0]
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw what rows could have been, with a category in each column of categories.
@@ -258,9 +258,9 @@ converged_, n_features_in_, feature_names_in_
         for table in drawn:
             numbers = beliefs.to_table_units(table[:, :d])
             numbers = np.where(np.isnan(values), numbers, values)
-            codes = table[:, d:].astype(np.intp)
-            tables.append(self._in_units(self._side_by_side(numbers, codes), X))
-        return tables[0] if size is None else tables
+            tables.append(self._side_by_side(numbers, table[:, d:].astype(np.intp)))
+        in_units = self._in_units(tables, X)
+        return in_units[0] if size is None else in_units
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
         """Draw rows from the density, with a category in each column of categories.
@@ -282,7 +282,7 @@ converged_, n_features_in_, feature_names_in_
         drawn = beliefs.sample(random_state=check_random_state(random_state))
         d = self.prior_.n_features
         numbers = beliefs.to_table_units(drawn[:, :d])
-        return self._in_units(self._side_by_side(numbers, drawn[:, d:].astype(np.intp)))
+        return self._in_units([self._side_by_side(numbers, drawn[:, d:].astype(np.intp))])[0]
 
     def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
         """Put numbers and the values of categories into the order of the table's columns."""

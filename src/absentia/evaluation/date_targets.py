@@ -9,9 +9,10 @@ from absentia.tables.columns.column_guesses import read_column
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_no_dates"]
+__all__ = ["FEWEST_OF_A_CLASS", "MOST_CLASSES", "check_no_dates"]
 
-_MOST_CLASSES, _FEWEST_OF_A_CLASS = 50, 5
+#: What can be learned as classes: so many of them, each with so many rows.
+MOST_CLASSES, FEWEST_OF_A_CLASS = 50, 5
 
 
 def check_no_dates(target: pd.Series, *, classes: bool) -> None:
@@ -27,7 +28,7 @@ def check_no_dates(target: pd.Series, *, classes: bool) -> None:
     """
     if target.dtype.kind in "iufb":
         return
-    most = min(_MOST_CLASSES, len(target) // _FEWEST_OF_A_CLASS)
+    most = min(MOST_CLASSES, len(target) // FEWEST_OF_A_CLASS)
     if classes and target.nunique() <= most:
         return
     kind = read_column(target).kind

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from absentia.evaluation.datasets import best_constant, guess_task, target_values
+from absentia.evaluation.date_targets import FEWEST_OF_A_CLASS, MOST_CLASSES
 from absentia.machines.targets import Task
 from absentia.tables import BoolArray
 from absentia.tables.columns.column_guesses import case_note
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LearningTable", "split_target", "without_columns"]
 
-_FEWEST_OF_A_CLASS = 5
-_MOST_CLASSES = 50
 _NAMED = 20
 
 
@@ -69,11 +68,11 @@ class LearningTable:
             np.arange(n), test_size=share, random_state=seed, stratify=classes
         )
         left = self._rows(train)
-        if left.fewest < _FEWEST_OF_A_CLASS <= self.fewest:
+        if left.fewest < FEWEST_OF_A_CLASS <= self.fewest:
             what = "rows" if classes is None else "rows of a class"
             raise ValueError(
                 f"A share of {share:g} leaves {left.fewest} {what} to train on, of which "
-                f"{_FEWEST_OF_A_CLASS} are needed for cross-validation: keep fewer."
+                f"{FEWEST_OF_A_CLASS} are needed for cross-validation: keep fewer."
             )
         return left, self._rows(held)
 
@@ -173,17 +172,17 @@ def _as_read(frame: pd.DataFrame, target: str, task: str | None) -> tuple[Any, l
 def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[str]]:
     """Return which rows belong to frequent enough classes, with a note about the others."""
     classes, counts = np.unique(values, return_counts=True)
-    if len(classes) > _MOST_CLASSES:
+    if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"{target} has {len(classes)} different values in {len(values)} rows, too many for "
             "classes. If it is a quantity written in numbers, ask for regression "
             "(--task regression)."
         )
-    rare = classes[counts < _FEWEST_OF_A_CLASS]
+    rare = classes[counts < FEWEST_OF_A_CLASS]
     keep: BoolArray = ~np.isin(values, rare)
     if len(classes) - len(rare) < 2:
         raise ValueError(
-            f"{target} has fewer than two classes of at least {_FEWEST_OF_A_CLASS} rows: nothing "
+            f"{target} has fewer than two classes of at least {FEWEST_OF_A_CLASS} rows: nothing "
             "to distinguish."
         )
     if not len(rare):
@@ -193,7 +192,7 @@ def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[st
     have = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
     were = "was" if len(rare) == 1 else "were"
     return keep, [
-        f"Of the {len(classes)} classes of {target}, {have} fewer than {_FEWEST_OF_A_CLASS} rows "
+        f"Of the {len(classes)} classes of {target}, {have} fewer than {FEWEST_OF_A_CLASS} rows "
         f"and {were} left out: {shown}{more}. They held {int((~keep).sum())} of the {len(values)} "
         "rows; scores are of the other rows, and the model never predicts them."
     ]

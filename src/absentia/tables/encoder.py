@@ -153,7 +153,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
             # They are in the notes.
             with hidden_warnings("Codes for missing values"):
                 plan = ColumnPlan.of(frame, **how)
-            readings = dict(zip(plan.names, plan.readings, strict=True))
+            readings = plan.by_name
         else:
             width = sum(reading.width for reading in readings.values())
             units = (np.zeros(width), np.ones(width))  # numbers stay in their own units
@@ -184,7 +184,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         warn_of_absent_columns(absent)
         if self.limits:
             return self.plan_.values(frame, absent)
-        return fill_columns(frame, self._readings(), absent)
+        return fill_columns(frame, self.plan_.by_name, absent)
 
     def absent_columns(self, X: Any) -> list[str]:
         """Return which columns a table lacks that are read; their values count as missing.
@@ -192,7 +192,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         Raises a ValueError where it lacks all of them: that is another table.
         """
         check_is_fitted(self)
-        return absent_columns({str(name) for name in as_frame(X).columns}, self._readings())
+        return absent_columns({str(name) for name in as_frame(X).columns}, self.plan_.by_name)
 
     def new_words(self, X: Any) -> list[str]:
         """Return what in a table training never saw, such as ``'violet' in 'colour'``.
@@ -202,24 +202,24 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         """
         check_is_fitted(self)
         frame = as_frame(X)
-        return new_words(frame, self._readings(), self.absent_columns(frame))
+        return new_words(frame, self.plan_.by_name, self.absent_columns(frame))
 
     def other_signs(self, X: Any) -> list[str]:
         """Return which numbers of a table have another decimal sign than those of training."""
         check_is_fitted(self)
         frame = as_frame(X)
-        return other_signs(frame, self._readings(), self.absent_columns(frame))
+        return other_signs(frame, self.plan_.by_name, self.absent_columns(frame))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
         check_is_fitted(self, "columns_")
-        readings = self._readings().items()
+        readings = self.plan_.by_name.items()
         return np.array([out for name, r in readings for out in r.names(name)], dtype=object)
 
     def source_columns(self) -> np.ndarray:
         """Return, for each number that comes out, the name of the column it is read from."""
         check_is_fitted(self, "columns_")
-        readings = self._readings()
+        readings = self.plan_.by_name
         return np.repeat(
             np.array(list(readings), dtype=object), [r.width for r in readings.values()]
         )
@@ -228,9 +228,6 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         """Return the plan of the columns, in the units of what ``transform`` returns."""
         check_is_fitted(self)
         return self.plan_
-
-    def _readings(self) -> dict[str, ColumnReading]:
-        return dict(zip(self.plan_.names, self.plan_.readings, strict=True))
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that text and missing values are accepted."""
@@ -244,7 +241,7 @@ def _ranges(frame: pd.DataFrame, readings: Mapping[str, ColumnReading]) -> Float
     """Return the smallest and the largest value of each column, NaN for words, (n_columns, 2)."""
     ranges = np.full((len(readings), 2), np.nan)
     for j, (name, reading) in enumerate(readings.items()):
-        if reading.kind in ("number", "date", "duration") and not reading.left_out:
+        if reading.is_quantity and not reading.left_out:
             values = reading.values(frame[name])[:, 0]
             if not np.isnan(values).all():
                 ranges[j] = np.nanmin(values), np.nanmax(values)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables.columns.cell_counts import READABLE, counts_of, unless_useless, unreadable_note
+from absentia.tables.columns.cell_counts import counts_of, unless_useless, unreadable_note
 from absentia.tables.columns.column_readings import CellCounts, ColumnReading, numbers_of
 from absentia.tables.columns.date_guesses import (
     asked_dates,
@@ -29,6 +29,7 @@ from absentia.tables.columns.number_guesses import (
     read_with_unit,
     typed_numbers,
     unit_of,
+    units_of_most,
     with_unit,
 )
 from absentia.tables.columns.words import Words, first_two_words
@@ -267,8 +268,7 @@ def case_note(words: Iterable[str]) -> str:
 
 def _units_note(words: Words) -> str:
     """Return a note on numbers with several units, of which none is converted."""
-    units = words.units
-    n_words = int(words.counts[~words.says_nothing()].sum())
-    if len(units) < 2 or sum(units.values()) < READABLE * n_words or len(units) > _MOST_UNITS:
+    units = units_of_most(words)
+    if not 2 <= len(units) <= _MOST_UNITS:
         return ""
-    return f"numbers with different units ({', '.join(map(repr, sorted(units)))}) are not converted"
+    return f"numbers with different units ({', '.join(map(repr, units))}) are not converted"

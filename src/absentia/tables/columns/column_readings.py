@@ -132,6 +132,11 @@ class ColumnReading(Stored):
             raise ValueError("ColumnReading.shown must be a decimal sign.")
 
     @property
+    def is_quantity(self) -> bool:
+        """Whether the column holds numbers, dates or durations."""
+        return self.kind in ("number", "date", "duration")
+
+    @property
     def in_doubt(self) -> bool:
         """Whether commas are read as thousands that the rest of a table may show to be decimal."""
         return self.grouped and self.decimal == "." and not self.shown

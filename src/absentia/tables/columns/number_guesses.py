@@ -33,6 +33,7 @@ __all__ = [
     "read_with_unit",
     "typed_numbers",
     "unit_of",
+    "units_of_most",
     "with_unit",
 ]
 
@@ -165,11 +166,14 @@ def with_unit(reading: ColumnReading, words: Words, unit: str) -> ColumnReading:
 
 def unit_of(words: Words) -> str:
     """Return the unit that nearly all cells of a column have, empty where a cell has another."""
-    units = words.units
+    units = units_of_most(words)
+    return units[0] if len(units) == 1 else ""
+
+
+def units_of_most(words: Words) -> list[str]:
+    """Return the units of a column where nearly all of its cells have one, else none."""
     n_words = int(words.counts[~words.says_nothing()].sum())
-    if len(units) != 1 or sum(units.values()) < READABLE * n_words:
-        return ""
-    return next(iter(units))
+    return sorted(words.units) if sum(words.units.values()) >= READABLE * n_words else []
 
 
 def _comma_note(words: Words) -> str:

@@ -150,7 +150,7 @@ def _separator_of(text: str) -> str:
     Of several that are as common, it is the one that the most lines below have as often, and then
     the one that comes more often outside of parentheses.
     """
-    lines = re.split(r"[\r\n]+", text.lstrip(), maxsplit=_FIRST_LINES)[:_FIRST_LINES]
+    lines = _first_lines(text.lstrip())
     header, *rows = (re.sub(r'"[^"]*"', "", line) for line in lines)
     names = re.sub(r"\([^()]*\)", "", header)
 
@@ -162,9 +162,13 @@ def _separator_of(text: str) -> str:
     return best if best in header else ","
 
 
+def _first_lines(text: str) -> list[str]:
+    return re.split(r"[\r\n]+", text, maxsplit=_FIRST_LINES)[:_FIRST_LINES]
+
+
 def _first_rows(text: str) -> list[list[str]]:
     """Return the cells of the first lines, whatever separates them."""
-    lines = re.split(r"[\r\n]+", text.lstrip("\r\n"), maxsplit=_FIRST_LINES)[:_FIRST_LINES]
+    lines = _first_lines(text.lstrip("\r\n"))
     quoted = re.compile(r'"([^"]*)"')
     marks = re.compile(f"[{_SEPARATORS}]")
     plain = (quoted.sub(lambda found: marks.sub(" ", found[1]), line) for line in lines)

@@ -194,6 +194,11 @@ optional
         sources = self._sources()
         return tuple(j for j, (_, r, _) in enumerate(sources) if r.kind == "category")
 
+    @property
+    def by_name(self) -> dict[str, ColumnReading]:
+        """How each column of the frame is read."""
+        return dict(zip(self.names, self.readings, strict=True))
+
     def _sources(self) -> list[tuple[str, ColumnReading, int]]:
         """Return, for each column behind the door, its column, reading and part of it."""
         pairs = zip(self.names, self.readings, strict=True)
@@ -245,7 +250,7 @@ optional
             frame.columns = list(self.names)
         if not len(frame):
             raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
-        readings = dict(zip(self.names, self.readings, strict=True))
+        readings = self.by_name
         absent = []
         if new:
             absent = absent_columns(set(frame.columns), readings)
@@ -260,7 +265,7 @@ optional
 
     def values(self, frame: pd.DataFrame, absent: list[str]) -> Table:
         """Return the numbers of a pandas frame in the units of the plan, with their limits."""
-        readings = dict(zip(self.names, self.readings, strict=True))
+        readings = self.by_name
         values = fill_columns(frame, readings, absent, codes=self.codes)
         values -= self.centres
         values /= self.scales
@@ -288,15 +293,15 @@ optional
 
     def restored(
         self,
-        values: FloatArray,
+        tables: Sequence[FloatArray],
         columns: IntArray | Sequence[int] | None = None,
         given: Any = None,
-    ) -> pd.DataFrame:
-        """Return numbers and codes behind the door as a pandas frame of the user's own values.
+    ) -> list[pd.DataFrame]:
+        """Return numbers and codes behind the door as pandas frames of the user's own values.
 
         Parameters
         ----------
-        values : ndarray of shape (n_samples, n_columns)
+        tables : sequence of ndarray of shape (n_samples, n_columns)
         columns : ndarray of int, optional
             Which columns behind the door these are; by default all.
         given : frame of the same rows, optional
@@ -304,26 +309,28 @@ optional
         """
         import pandas as pd
 
-        frame = as_frame(given) if is_frame(given) else pd.DataFrame(index=range(len(values)))
+        frame = as_frame(given) if is_frame(given) else pd.DataFrame(index=range(len(tables[0])))
         places = np.arange(len(self.scales)) if columns is None else np.asarray(columns)
-        own = np.tile(self.centres, (len(values), 1))  # of columns that are not among these
-        own[:, places] = values * self.scales[places] + self.centres[places]
-        out = {}
+        values = np.stack(tables)
+        own = np.tile(self.centres, (*values.shape[:2], 1))  # of columns that are not among these
+        own[..., places] = values * self.scales[places] + self.centres[places]
+        out: list[dict[str, Any]] = [{} for _ in tables]
         start = 0
         for name, reading in zip(self.names, self.readings, strict=True):
             width = reading.width_of(self.codes)
             if np.isin(np.arange(start, start + width), places).any():
-                parts = own[:, start : start + width]
+                parts = own[..., start : start + width]
                 indicators = reading.kind == "category" and width > 1
                 # The other parts of a date follow from the first.
-                numbers = parts.argmax(axis=1) if indicators else parts[:, 0]
+                numbers = parts.argmax(axis=2) if indicators else parts[..., 0]
                 if not reading.categories and name in frame:
                     observed = reading.values(frame[name])[:, 0]
                     numbers = np.where(np.isnan(observed), numbers, observed)
-                out[name] = reading.restored(numbers)
+                for table, of_table in zip(out, numbers, strict=True):
+                    table[name] = reading.restored(of_table)
             start += width
         names = dict(zip(frame.columns, getattr(given, "columns", ()), strict=False))
-        return pd.DataFrame(out).set_axis(frame.index).rename(columns=names)
+        return [pd.DataFrame(t).set_axis(frame.index).rename(columns=names) for t in out]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the plan as a pandas frame: one line per column."""
