@@ -86,7 +86,7 @@ class RowAnswers:
                 f"The file holds a {type(self._machine).__name__}, which gives neither "
                 "probabilities nor intervals; open a model that the studio saved."
             )
-        readings = self._encoder._readings()
+        readings = self._encoder.plan_.by_name
         self._widths = {name: r.width for name, r in readings.items() if r.width}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
 
