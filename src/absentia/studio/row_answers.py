@@ -19,6 +19,7 @@ from absentia.machines.uncertainty.parts import entropy
 from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
 from absentia.tables import BoolArray, FloatArray, Table
+from absentia.tables.encoder import TableEncoder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ class RowAnswers:
                 "open one that was, or train a new model."
             )
         self.pipeline = pipeline
-        self._encoder = pipeline.named_steps["encode"]
+        self._encoder: TableEncoder = pipeline.named_steps["encode"]
         self._scaler = pipeline.named_steps["scale"]
         # The units of the machine: those of the plan, scaled.
         plan, scaled = self._encoder.plan_, getattr(self._scaler, "transformer_", self._scaler)

@@ -1,4 +1,4 @@
-"""What a comma means, by the evidence of the whole table, at fit and at predict."""
+"""What commas and points mean, by the evidence of the whole table, at fit and at predict."""
 
 import warnings
 
@@ -39,6 +39,39 @@ def test_other_columns_say_what_commas_are(others, decimal):
     assert reading.values(pd.Series(THREE))[0, 0] == expected
     assert f"{THREE[0]!r} is {expected:g}" in reading.note
     assert ("commas taken as thousands" in reading.note) == (decimal == ".")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "note"),
+    [
+        ("x;ph\n1.410;5,3\n;8,1\n-2.000;7\n", [1410, np.nan, -2000], "'1.410' is 1410"),
+        ("x;ph\n1.410;5,3\n999;8,1\n", [1410, 999], "'1.410' is 1410"),
+        ("x\tph\n1.410\t5,3\n2.350\t8,1\n", [1410, 2350], "'1.410' is 1410"),
+        ('x,ph\n1.410,"5,3"\n2.350,"8,1"\n', [1410, 2350], "'1.410' is 1410"),
+        ("x;ph\n1.410 kg;5,3\n2.350 kg;8,1\n", [1410, 2350], "'1.410' is 1410"),
+        ("x;ph\n1.410;5,312\n2.350;8,150\n", [1410, 2350], "'1.410' is 1410"),
+        ("x;n\n1.410;5\n1.234.567;8\n", [1410, 1234567], "with decimal commas"),
+        # Points are decimal ones where nothing says otherwise, or another column has them.
+        ("x;n\n1.410;5\n2.350;8\n", [1.41, 2.35], "'1.410' is 1.41"),
+        ("x;ph;t\n1.410;5,3;0.5\n2.350;8,1;1.5\n", [1.41, 2.35], "'1.410' is 1.41"),
+        ("x;ph\n1.410;5,3\n2.35;8,1\n", [1.41, 2.35], ""),
+        ("x;ph\n1.410;5,3\n0.350;8,1\n", [1.41, 0.35], ""),
+        ("x,n\n1.410,5\n2.350,8\n", [1.41, 2.35], ""),
+    ],
+)
+def test_points_are_thousands_where_other_columns_have_decimal_commas(text, values, note):
+    frame = read_delimited(text.encode(), "my.csv")
+    reading = read_columns(frame)[0]
+    np.testing.assert_array_equal(reading.values(frame["x"])[:, 0], values)
+    assert note in reading.note
+    assert bool(reading.note) == bool(note)
+
+
+def test_one_later_row_has_the_same_thousands():
+    text = "x;ph\n" + "".join(f"{k}.{100 + k};{ph}\n" for k, ph in enumerate(ONE, 1))
+    encoder = TableEncoder().fit(read_delimited(text.encode(), "my.csv"))
+    later = encoder.transform(read_delimited(b"x;ph\n1.000;5\n", "later.csv"))
+    np.testing.assert_array_equal(later, [[1000.0, 5.0]])
 
 
 def test_semicolons_say_it_too_and_what_is_decided_stays():

@@ -60,7 +60,7 @@ def read_column(
     max_categories : int, default=30
         The largest number of different words that are read as categories.
     decimal_commas : bool, default=False
-        Whether commas of which the column does not tell what they are ("1,234") are decimal ones.
+        What decimal signs are where the column does not tell ("1,234", "1.234").
 
     Returns
     -------

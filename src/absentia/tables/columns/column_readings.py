@@ -138,8 +138,8 @@ class ColumnReading(Stored):
 
     @property
     def in_doubt(self) -> bool:
-        """Whether commas are read as thousands that the rest of a table may show to be decimal."""
-        return self.grouped and self.decimal == "." and not self.shown
+        """Whether the rest of a table may show that the decimal sign is a comma after all."""
+        return self.kind == "number" and self.decimal == "." and not self.shown
 
     @property
     def width(self) -> int:

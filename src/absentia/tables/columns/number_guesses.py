@@ -177,12 +177,14 @@ def units_of_most(words: Words) -> list[str]:
 
 
 def _comma_note(words: Words) -> str:
-    """Return what the commas of a column are taken for, with an example where that is a guess."""
+    """Return what commas and points are taken for, with an example where that is a guess."""
     decimal, doubtful = words.decimal_sign, words.in_doubt
     if not doubtful:
         return ", with decimal commas" * (decimal == ",")
     if decimal == ",":
         return f", with decimal commas as the rest of the table has: {example(doubtful, decimal)}"
+    if not words.has_thousands:  # a point, which is a decimal one as long as nothing says otherwise
+        return ""
     return f"; commas taken as thousands: {example(doubtful, decimal)}"
 
 

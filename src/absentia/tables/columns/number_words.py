@@ -48,8 +48,9 @@ _COMMA_SHOWS = re.compile(
 _POINT_SHOWS = re.compile(
     rf"^(0*\.\d+|\d+\.\d{{1,2}}|\d+\.\d{{4,}}|\d{{4,}}\.\d+|\d{{1,3}}([,'’{_SPACES}]\d{{3}})+\.\d+)$"
 )
-#: Commas between groups of three digits more than once: no decimal commas.
-_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
+#: The same sign between groups of three digits more than once: no decimal sign.
+_COMMA_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
+_POINT_MILLIONS = re.compile(r"^[1-9]\d{0,2}(\.\d{3}){2,}$")
 
 #: What every limit has, so that one search settles most words.
 _LIMIT = re.compile(
@@ -125,34 +126,37 @@ def shown_sign(words: Iterable[str]) -> str:
     """Return the decimal sign that the words of a column show, empty where they show none.
 
     A point where one word can only have a decimal point (or commas between thousands), whatever
-    the others are; a comma where one can only have a decimal comma.
+    the others are; a comma where one can only have a decimal comma (or points between thousands).
 
     Examples
     --------
     >>> shown_sign(["1,234", "2,500"]), shown_sign(["1,234", "0,5"]), shown_sign(["1,234,567"])
     ('', ',', '.')
+    >>> shown_sign(["1.234"]), shown_sign(["1.234", "1.234.567"])
+    ('', ',')
     """
     comma = False
     for word in words:
         if "," not in word and "." not in word:
             continue
         body = _body(word)
-        if _POINT_SHOWS.match(body) or _MILLIONS.match(body):
+        if _POINT_SHOWS.match(body) or _COMMA_MILLIONS.match(body):
             return "."
-        comma = comma or bool(_COMMA_SHOWS.match(body))
+        comma = comma or bool(_COMMA_SHOWS.match(body) or _POINT_MILLIONS.match(body))
     return "," if comma else ""
 
 
 def in_doubt(words: Iterable[str]) -> str:
-    """Return the first word whose comma may be either sign, where no word decides; else nothing.
+    """Return the first word whose comma or point may be either sign; nothing if a word decides.
 
     Examples
     --------
-    >>> in_doubt(["12", "1,234", "2,500"]), in_doubt(["1,234", "0,5"])
-    ('1,234', '')
+    >>> in_doubt(["12", "1,234", "2,500"]), in_doubt(["1,234", "0,5"]), in_doubt(["12", "1.234"])
+    ('1,234', '', '1.234')
     """
     words = list(words)
-    doubtful = next((word for word in words if groups_thousands(word, ".")), "")
+    either = (word for word in words if any(groups_thousands(word, sign) for sign in ".,"))
+    doubtful = next(either, "")
     return "" if shown_sign(words) else doubtful
 
 

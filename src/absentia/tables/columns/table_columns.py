@@ -1,17 +1,20 @@
-"""All columns of a table, read with what each says about the others: the meaning of commas.
+"""All columns of a table, read with what each says about the others: the decimal sign.
 
-``"2,911"`` is 2911 or 2.911, and a column of nothing else does not tell which. The rest of its
-table does, where another column has ``"5,3"``; so does a file whose values are separated by
-semicolons, which programs write where the comma is the decimal sign.
+``"2,911"`` is 2911 or 2.911, and a column of nothing else does not tell which; nor does a column of
+``"1.410"``. The rest of the table does, where another column has ``"5,3"``. For commas so does a
+file whose values are separated by semicolons, which programs write where the comma is the decimal
+sign; points are decimal ones there too as long as no comma is, and a note says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.column_readings import ColumnReading
+from absentia.tables.columns.number_words import example
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +31,8 @@ def read_columns(
     """Find out how the columns of a pandas frame are to be read, one reading for each.
 
     Commas that may be decimal ones or separate thousands are decimal ones if another column, or
-    the separator of the file, says so, and no column has a decimal point.
+    the separator of the file, says so, and no column has a decimal point. Points that may be either
+    separate thousands if another column has decimal commas, and none a decimal point.
 
     Parameters
     ----------
@@ -46,6 +50,9 @@ def read_columns(
     [',', ',']
     >>> read_columns(table[["density"]])[0].note
     "numbers written as text; commas taken as thousands: '2,911' is 2911"
+    >>> table = pd.DataFrame({"price": ["1.410", "2.350"], "ph": ["5,3", "8,1"]})
+    >>> read_columns(table)[0].note
+    "numbers written as text, with decimal commas as the rest of the table has: '1.410' is 1410"
     """
     asked = kinds or {}
 
@@ -55,21 +62,29 @@ def read_columns(
         return read_as(column, asked[name], **how) if name in asked else read_column(column, **how)
 
     readings = [read(j) for j in range(frame.shape[1])]
-    doubtful = [j for j, reading in enumerate(readings) if reading.in_doubt]
-    if doubtful and _has_decimal_commas(frame, readings):
-        for j in doubtful:
+    doubtful = {j: _in_doubt(frame.iloc[:, j], reading) for j, reading in enumerate(readings)}
+    doubtful = {j: word for j, word in doubtful.items() if word}
+    shown = {reading.shown for reading in readings if reading.kind == "number"}
+    semicolons = frame.attrs.get(SEPARATOR) == ";"
+    commas = "," in shown or (semicolons and any(readings[j].grouped for j in doubtful))
+    for j, word in doubtful.items():
+        if commas and "." not in shown:
             readings[j] = read(j, decimal_commas=True)
+        elif semicolons and not readings[j].grouped:
+            note = f"{readings[j].note}; points taken as decimal ones: {example(word, '.')}"
+            readings[j] = replace(readings[j], note=note)
     return readings
 
 
 def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
     """Find out how one column of a pandas frame is to be read; the others only where needed."""
     reading = read_column(frame[name])
-    if not reading.in_doubt:
+    if not _in_doubt(frame[name], reading):
         return reading
     return read_columns(frame)[list(frame.columns).index(name)]
 
 
-def _has_decimal_commas(frame: pd.DataFrame, readings: list[ColumnReading]) -> bool:
-    shown = {reading.shown for reading in readings if reading.kind == "number"}
-    return "." not in shown and ("," in shown or frame.attrs.get(SEPARATOR) == ";")
+def _in_doubt(column: pd.Series, reading: ColumnReading) -> str:
+    """Return a word of a column whose decimal sign the rest of its table decides, or nothing."""
+    written = reading.in_doubt and column.dtype.kind not in "iufb"
+    return reading.words_of(column).in_doubt if written else ""

@@ -57,8 +57,8 @@ class Words:
     ----------
     column : pandas.Series
     decimal_commas : bool, default=False
-        Whether commas that may be decimal ones or separate thousands ("1,234") are decimal ones:
-        what the rest of the table says.
+        Whether commas are the decimal sign of a column that does not tell ("1,234", "1.234"): what
+        the rest of the table says.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Words:
 
     @computed_once
     def in_doubt(self) -> str:
-        """A word whose comma may be either sign, where no word of the column decides."""
+        """A word whose comma or point may be either sign, where no word of the column decides."""
         return in_doubt(self.distinct)
 
     @computed_once

@@ -18,10 +18,13 @@ from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from absentia.engine.forking import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
 from absentia.tables.columns.table_columns import SEPARATOR
+from absentia.tables.columns.words import Words
 from absentia.tables.files.headers import column_names, note_repeated, note_title, title_of
 from absentia.tables.phrases import counted
 
@@ -45,6 +48,8 @@ _MARKS = (
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+#: Where a cell may have a decimal comma; in quotes, where commas separate the cells.
+_DECIMAL_COMMA = (re.compile(r"\d,\d"), re.compile(r'"[^",\n]*\d,\d[^",\n]*"'))
 #: What pandas takes for a missing value, and the question mark of old data sets.
 _MISSING = (
     *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>"),
@@ -99,9 +104,38 @@ def read_delimited(
     if not frame.shape[1]:
         raise ValueError(f"{source} has separators only: no name, and no value.")
     note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
+    frame = _with_doubtful_points(frame, text, separator)
     frame.columns = column_names(frame)
     frame.attrs[SEPARATOR] = separator
     return frame
+
+
+def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.DataFrame:
+    """Return the frame with numbers such as "1.410" as they are written, if they may be thousands.
+
+    That is in files with semicolons, and in others with decimal commas. A float would have
+    forgotten that "1.410" has three digits behind its point: the table as a whole decides.
+    """
+    import pandas as pd
+
+    numbers = frame.select_dtypes("float64")
+    doubtful = [name for name in numbers if _may_group_thousands(numbers[name].to_numpy())]
+    if not doubtful or not (separator == ";" or _DECIMAL_COMMA[separator == ","].search(text)):
+        return frame
+    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
+        written = _cells(text, separator, usecols=doubtful)
+    for name in doubtful:
+        words = written[name].where(frame[name].notna(), None)
+        if Words(words).in_doubt:
+            frame[name] = words
+    return frame
+
+
+def _may_group_thousands(values: np.ndarray) -> bool:
+    """Return whether floats may have been written as "1.410": at most three decimals, 1 to 999."""
+    known = np.abs(values[np.isfinite(values)])
+    grouped = (known >= 1.0) & (known < 1000.0) & (np.round(known, 3) == known)
+    return bool((grouped | (known == 0.0)).all())
 
 
 def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.DataFrame:
