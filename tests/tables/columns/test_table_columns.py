@@ -67,6 +67,11 @@ def test_points_are_thousands_where_other_columns_have_decimal_commas(text, valu
     assert bool(reading.note) == bool(note)
 
 
+def test_addresses_of_computers_are_no_numbers():
+    addresses = pd.DataFrame({"host": ["192.168.178.120", "192.168.178.121"] * 15})
+    assert read_columns(addresses)[0].kind == "category"
+
+
 def test_one_later_row_has_the_same_thousands():
     text = "x;ph\n" + "".join(f"{k}.{100 + k};{ph}\n" for k, ph in enumerate(ONE, 1))
     encoder = TableEncoder().fit(read_delimited(text.encode(), "my.csv"))

@@ -50,7 +50,8 @@ _POINT_SHOWS = re.compile(
 )
 #: The same sign between groups of three digits more than once: no decimal sign.
 _COMMA_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
-_POINT_MILLIONS = re.compile(r"^[1-9]\d{0,2}(\.\d{3}){2,}$")
+#: Not "192.168.178.120", which is the address of a computer.
+_POINT_MILLIONS = re.compile(r"^(?!\d{2,3}(\.\d{3}){3}$)[1-9]\d{0,2}(\.\d{3}){2,}$")
 
 #: What every limit has, so that one search settles most words.
 _LIMIT = re.compile(
