@@ -52,6 +52,17 @@ def test_what_is_no_unit_stays_words(words):
     assert read_column(pd.Series(words * 5)).kind == "category"
 
 
+def test_singular_and_plural_are_one_unit():
+    column = pd.Series(["1 year", "2 years", "3 years", None, "5 years"] * 6)
+    reading = read_column(column)
+    assert (reading.kind, reading.unit) == ("number", "years")
+    np.testing.assert_array_equal(reading.values(column)[:5, 0], [1, 2, 3, np.nan, 5])
+    later = reading.values(pd.Series(["1 year", "7 years", "2 months"]))[:, 0]
+    np.testing.assert_array_equal(later, [1, 7, np.nan])
+    # Milliseconds are no plural of metres.
+    assert read_column(pd.Series(["1 m", "2 ms", "3 m", "4 ms"] * 6)).kind == "category"
+
+
 def test_several_units_stay_words_and_are_said():
     column = pd.Series(["5 kg", "11 lb", "6 kg", "13 lb"] * 5)
     reading = read_column(column)

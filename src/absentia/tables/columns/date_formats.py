@@ -20,6 +20,7 @@ DATE_FORMATS = (
     "%m/%d/%Y",
     "%d.%m.%Y",
     "%d-%m-%Y",
+    "%m-%d-%Y",
     "%d.%m.%y",
     "%d/%m/%y",
     "%m/%d/%y",
@@ -30,6 +31,7 @@ DATE_FORMATS = (
         for year in ("%Y", "%y")
         for order in ("%d/%m", "%m/%d")
     ),
+    *(f"{order}-%Y{time}" for time in _TIMES[1:] for order in ("%d-%m", "%m-%d")),
     "%d.%m.%Y %H:%M",
     "%d.%m.%Y %H:%M:%S",
     "%d.%m.%y %H:%M",
@@ -45,9 +47,9 @@ DATE_FORMATS = (
 )
 #: Formats that begin with the day, and the one that exchanges day and month for each.
 DAY_FIRST = {
-    date_format: date_format.replace("%d/%m", "%m/%d")
+    date_format: re.sub("^%d(.)%m", r"%m\1%d", date_format)
     for date_format in DATE_FORMATS
-    if date_format.startswith("%d/%m")
+    if date_format.startswith(("%d/%m", "%d-%m"))
 }
 _MONTH_CODE = re.compile(r"[A-Z]{3}-\d\d")
 _LITERALS = {form: set(re.sub(r"%[a-zA-Z]", "", form)) - {" "} for form in DATE_FORMATS[1:]}
@@ -60,8 +62,9 @@ def possible_formats(words: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> possible_formats(["Jan-21", "Feb-21"])
-    ['ISO8601', '%d-%m-%Y', '%d %b %Y', '%d-%b-%Y', '%d-%b-%y', '%b-%y', '%d %B %Y', '%b %d %Y']
+    >>> possible_formats(["Jan-21", "Feb-21"])  # doctest: +NORMALIZE_WHITESPACE
+    ['ISO8601', '%d-%m-%Y', '%m-%d-%Y', '%d %b %Y', '%d-%b-%Y', '%d-%b-%y', '%b-%y', '%d %B %Y',
+     '%b %d %Y']
     >>> possible_formats(["red", "green"])
     []
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.tables.columns.number_words import limits_of_word, number_of
 
-__all__ = ["split_unit", "without_unit"]
+__all__ = ["singular", "split_unit", "without_unit"]
 
 #: A number, and one word of letters such as kg, mg/dl, km/h, m² or °C.
 _WITH_UNIT = re.compile(
@@ -51,6 +51,17 @@ def split_unit(word: str) -> tuple[str, str]:
     return number, found["unit"]
 
 
+def singular(unit: str) -> str:
+    """Return a unit without the ending of a plural: "1 year" and "2 years" have the same one.
+
+    Examples
+    --------
+    >>> singular("years"), singular("lbs"), singular("ms"), singular("kg")
+    ('year', 'lb', 'ms', 'kg')
+    """
+    return unit[:-1] if len(unit) > 2 and unit[-2:].isalpha() and unit[-1] == "s" else unit
+
+
 def without_unit(word: str, unit: str) -> str:
     """Return the number of a word that has this unit; another word as it is.
 
@@ -58,8 +69,8 @@ def without_unit(word: str, unit: str) -> str:
     --------
     >>> without_unit("12.5 kg", "kg"), without_unit("12.5 lb", "kg"), without_unit("3", "kg")
     ('12.5', '12.5 lb', '3')
+    >>> without_unit("1 year", "years")
+    '1'
     """
-    if not word.endswith(unit):
-        return word
     number, found = split_unit(word)
-    return number if found == unit else word
+    return number if found and singular(found) == singular(unit) else word

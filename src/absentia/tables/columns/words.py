@@ -9,6 +9,7 @@ which is not what pandas takes for equal (:func:`_equal_cells` says where the tw
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from threading import RLock
@@ -27,7 +28,7 @@ from absentia.tables.columns.number_words import (
     number_of,
     shown_sign,
 )
-from absentia.tables.columns.units import split_unit, without_unit
+from absentia.tables.columns.units import singular, split_unit, without_unit
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -123,13 +124,16 @@ class Words:
 
     @computed_once
     def units(self) -> dict[str, int]:
-        """In how many rows numbers have a unit behind them, by the unit."""
-        found: dict[str, int] = {}
+        """In how many rows numbers have a unit behind them, by the unit.
+
+        Singular and plural are one unit, as they are written more often.
+        """
+        spellings: dict[str, Counter[str]] = {}
         for word, count in zip(self.distinct, self.counts.tolist(), strict=True):
             unit = split_unit(word)[1]
             if unit:
-                found[unit] = found.get(unit, 0) + count
-        return found
+                spellings.setdefault(singular(unit), Counter())[unit] += count
+        return {written.most_common(1)[0][0]: written.total() for written in spellings.values()}
 
     def without_unit(self, unit: str) -> Words:
         """Return the same rows with "12.5" for "12.5 kg"; two of the words may then be alike."""
