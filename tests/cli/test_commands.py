@@ -112,7 +112,7 @@ def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_pat
     assert len(out.splitlines()) == 31
     new[["patient"]].to_csv(tmp_path / "nothing.csv", index=False)
     assert main(["predict", model, str(tmp_path / "nothing.csv")]) == 1
-    assert "none of the columns that the model was trained with" in capsys.readouterr().err
+    assert "none of the columns that the model was trained on" in capsys.readouterr().err
 
 
 def test_a_quantity_is_learned_in_its_own_units(tmp_path, capsys):

@@ -116,7 +116,7 @@ def test_bounds_and_dashes_are_missing_numbers(capsys):
     out = capsys.readouterr().out
     assert "35 of 400 values missing" in out
     assert "chi-square" in out
-    limits = "10 values such as '<0.5' count as missing here, and are limits to a model."
+    limits = "10 values such as '<0.5' count as missing here, but a model uses them as limits."
     assert f"a: numbers written as text; {limits}" in out
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err
@@ -272,7 +272,7 @@ def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):
     twice.to_excel(tmp_path / "t.xlsx", index=False)
     notes = []
     assert list(read_table(str(tmp_path / "t.xlsx"), notes.append).columns) == ["a", "a "]
-    assert notes == ["The name 'a' comes 2 times: the later ones are 'a '."]
+    assert notes == ["The column name 'a' appears 2 times: the later ones are renamed to 'a '."]
 
 
 def test_a_sheet_is_chosen_by_its_name(capsys):
@@ -308,7 +308,7 @@ def test_a_row_that_may_be_a_title_is_said(capsys):
     book = pd.read_excel("t.xlsx", header=None)
     book.iloc[0, 0] = "Sensor report 2024"
     book.to_excel("t.xlsx", index=False, header=False)
-    said = "The first row has one cell only, 'Sensor report 2024': if it is a title, remove it."
+    said = "The first row has only one cell, 'Sensor report 2024': if it is a title, remove it."
     notes = []
     read_table("t.xlsx", notes.append)
     assert notes == [said]

@@ -48,11 +48,11 @@ def test_describe_says_what_was_found(files, capsys):
     out = capsys.readouterr().out
     for said in (
         "amounts of money in €",
-        "percentages, 12 % taken as 12",
+        "percentages, 12 % read as 12",
         "such as '<0,5'",
         "2 spellings",
         "of -999, far from the others",
-        "ranges of numbers, taken as numbers from 0 ('<30') to 2 ('50+')",
+        "ranges of numbers, read as numbers from 0 ('<30') to 2 ('50+')",
     ):
         assert said in out
     assert main(["describe", "sheet.csv", "--no-test", "--numbers", "BP"]) == 0
@@ -65,7 +65,7 @@ def test_train_predict_and_ask(files, capsys):
     train = ["train", "sheet.csv", "-t", "Outcome", "-o", "model", "--method", "genrbf"]
     assert main(train) == 0
     said = capsys.readouterr().err
-    assert "such as '<0,5' taken as limits" in said
+    assert "such as '<0,5' are used as limits" in said
     assert "BP: --numbers BP takes such codes as numbers" in said
     assert "Ward: words" in said
     assert main(["predict", "model", "new.csv", "--uncertainty", "-o", "out.csv"]) == 0
@@ -79,7 +79,7 @@ def test_train_predict_and_ask(files, capsys):
     assert main([*train, "--force", "--numbers", "BP", "--categories", "Group"]) == 0
     said = capsys.readouterr().err
     assert "-999" not in said
-    assert "Group: words, one indicator column for each of the 3" in said
+    assert "Group: 3 categories, one indicator column for each" in said
     assert main([*train, "--force", "--numbers", "BP", "--categories", "BP"]) == 1
     assert "BP cannot be a category and a number" in capsys.readouterr().err
 

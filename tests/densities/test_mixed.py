@@ -140,7 +140,7 @@ def test_corners():
     X[:, 1] = np.arange(len(X))  # all distinct
     with pytest.warns(UserWarning, match="x3"):
         assert np.isfinite(fitted(X).score(X))
-    with pytest.raises(ValueError, match="no column that is learned from"):
+    with pytest.raises(ValueError, match="not among the columns that are learned from"):
         MixedDensity(categories=["colour"]).fit(X)
     with pytest.raises(ValueError, match="from 0 to 3"):
         MixedDensity(categories=[4]).fit(X)
@@ -246,7 +246,9 @@ def test_ordered_categories_are_numbers_unless_they_are_named():
 def test_columns_that_a_plan_leaves_out_are_no_categories_until_it_keeps_them():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=80), "name": [f"n{k}" for k in range(80)]})
-    with pytest.raises(ValueError, match=r"'name', which is no column that is learned from.*keep"):
+    with pytest.raises(
+        ValueError, match=r"'name', which is not among the columns that are learned from.*keep"
+    ):
         MixedDensity(1, categories=["name"]).fit(frame)
     plan = ColumnPlan.of(frame, keep_ids=True, max_categories=10_000, codes=True)
     density = MixedDensity(1).fit(plan.read(frame, new=False))

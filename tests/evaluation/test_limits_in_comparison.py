@@ -28,7 +28,7 @@ def data():
 
 def test_a_dataset_keeps_limits(data):
     assert data.n_limits == np.isfinite(data.limits).sum() > 60
-    assert any("taken as limits" in note for note in data.notes)
+    assert any("used as limits" in note for note in data.notes)
     some = data.rows(np.arange(20)).columns(np.array([0]))
     assert some.limits[1].shape == (20, 1)
     table = data.table(np.arange(20))

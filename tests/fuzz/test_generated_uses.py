@@ -40,7 +40,7 @@ MORE_REFUSALS = (
     "at least",  # rows per class, fold or component
     "n_splits=5",  # scikit-learn's folds, of fewer rows
     "number of classes",  # one class among the rows that are left for training
-    "No column carries anything to learn from",
+    "No column has anything to learn from",
 )
 
 

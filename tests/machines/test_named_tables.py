@@ -72,7 +72,7 @@ def check_works(frame, y, used, tmp_path):
     train, test = half[: len(half) // 2], half[len(half) // 2 :]
     new = frame.iloc[test]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Words that training never saw", UserWarning)
+        warnings.filterwarnings("ignore", "Words that did not occur in training", UserWarning)
         machine = SVC().fit(frame.iloc[train], y.iloc[train])
         expected = machine.decision_function(new)
         assert np.isfinite(expected).all()
@@ -93,7 +93,7 @@ def check_works(frame, y, used, tmp_path):
     same = polars.from_pandas(frame.astype(dict.fromkeys(_mixed(frame), str)).mask(frame.isna()))
     machine.fit(same[train], y.iloc[train].to_numpy())
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Words that training never saw", UserWarning)
+        warnings.filterwarnings("ignore", "Words that did not occur in training", UserWarning)
         np.testing.assert_allclose(machine.decision_function(same[test]), expected, atol=1e-9)
 
 

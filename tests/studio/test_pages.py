@@ -71,7 +71,7 @@ def test_the_page_says_the_task_that_training_finds_and_that_limits_are_used():
     found = workspace.read("cost", {}, None)
     assert (found["task"], found["problem"]) == ("regression", "")
     crp = next(column for column in found["columns"] if column["name"] == "crp")
-    assert "2 values such as '<0,5' taken as limits" in crp["note"]
+    assert "2 values such as '<0,5' are used as limits" in crp["note"]
     # What training would refuse is said where the target is chosen.
     assert "fewer than two classes" in workspace.read("word", {}, None)["problem"]
 
@@ -101,8 +101,8 @@ def test_notes_of_the_reader_are_shown(client):
     content = f"a,a,y\n{rows}1\n".encode()
     response = client.post("api/open", content, x_file_name="mine.csv")
     repeated, short = response.json()["notes"][::-1]
-    assert repeated == "The name 'a' comes 2 times: the later ones are 'a.1'."
-    assert short.startswith("1 row has fewer values than mine.csv has names")
+    assert repeated == "The column name 'a' appears 2 times: the later ones are renamed to 'a.1'."
+    assert short.startswith("1 row has fewer values than mine.csv has columns")
     assert opened(client, mixed_table())["notes"] == []
     workspace = Workspace(mixed_table(), "mine")
     workspace._batch_notes = [short]

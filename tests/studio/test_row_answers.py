@@ -152,7 +152,7 @@ def test_training_learns_from_limits():
     holes = frame.assign(a=frame["a"].where(~frame["a"].str.contains("[<>]"), ""))
     classes, quantity = frame.drop(columns="size"), frame.drop(columns="kind")
     trained = train_model(classes, "kind")
-    assert any("taken as limits" in note for note in trained.notes)
+    assert any("used as limits" in note for note in trained.notes)
     assert trained.score > train_model(holes.drop(columns="size"), "kind").score + 0.1
     answers = RowAnswers(trained.pipeline)
     batch = answers.batch(classes)

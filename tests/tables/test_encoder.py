@@ -102,13 +102,13 @@ def test_an_absent_column_is_missing_in_every_row():
     table = raw_table()
     encoder = TableEncoder().fit(table)
     names = list(encoder.get_feature_names_out())
-    with pytest.warns(UserWarning, match="lacks 'age', 'ward', which the model was trained with"):
+    with pytest.warns(UserWarning, match="lacks 'age', 'ward', which the model was trained on"):
         out = encoder.transform(table.drop(columns=["age", "ward"]))
     gone = [k for k, name in enumerate(names) if name == "age" or name.startswith("ward=")]
     assert np.isnan(out[:, gone]).all()
     kept = np.delete(np.arange(len(names)), gone)
     np.testing.assert_array_equal(out[:, kept], encoder.transform(table)[:, kept])
-    with pytest.raises(ValueError, match="none of the columns that the model was trained with"):
+    with pytest.raises(ValueError, match="none of the columns that the model was trained on"):
         encoder.transform(pd.DataFrame({"other": [1.0]}))
 
 
@@ -117,7 +117,7 @@ def test_bad_tables_get_a_sentence():
         TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(ValueError, match="at least one row"):
         TableEncoder().fit(pd.DataFrame({"a": []}))
-    with pytest.raises(ValueError, match="No column carries anything"):
+    with pytest.raises(ValueError, match="No column has anything"):
         TableEncoder().fit(pd.DataFrame({"a": [None, None], "b": [1, 1]}))
 
 
@@ -203,7 +203,7 @@ def test_a_row_number_that_was_asked_for_is_kept():
 
 @pytest.mark.parametrize(
     ("kinds", "sentence"),
-    [({"b": "number"}, "kinds name the column 'b'"), ({"a": "text"}, "found 'text' for 'a'")],
+    [({"b": "number"}, "kinds names the column 'b'"), ({"a": "text"}, "found 'text' for 'a'")],
 )
 def test_kinds_that_cannot_be_are_refused(kinds, sentence):
     with pytest.raises(ValueError, match=sentence):

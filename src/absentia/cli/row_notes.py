@@ -16,7 +16,7 @@ from absentia.tables.columns.column_readings import ColumnReading, numbers_of
 from absentia.tables.columns.words import Words
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import count_as_missing, counted
-from absentia.tables.plan.plan_warnings import new_words
+from absentia.tables.plan.plan_warnings import OTHER_SIGNS, new_words
 from absentia.tables.reading import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
         notes.append(f"Not known from training, so missing: {_some(new, ', ')}.")
     signs = encoder.other_signs(frame)
     if signs:
-        notes.append(f"Numbers are written otherwise than in training: {_some(signs, '; ')}.")
+        notes.append(f"{OTHER_SIGNS}: {_some(signs, '; ')}.")
     for name, reading in used.items():
         if reading.is_quantity:
             notes += _unread(frame[name], reading)

@@ -139,8 +139,8 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         """Decide how each column is to be read, from the table of the training rows."""
         if not (self.kinds is None or isinstance(self.kinds, Mapping)):
             raise TypeError(
-                "kinds must be a dictionary of column and kind, such as {'zip': 'category'}, found "
-                f"{self.kinds!r}."
+                "kinds must be a dictionary from column to kind, such as {'zip': 'category'}, "
+                f"found {self.kinds!r}."
             )
         frame = as_frame(X)
         how: dict[str, Any] = {

@@ -178,7 +178,7 @@ def _check_finite(array: FloatArray, X: TableLike) -> None:
         raise ValueError(
             f"Infinity, or a number too large for float64, was found in column"
             f"{'s' * (len(columns) > 1)} {listed([names[j] for j in columns])} (first in row "
-            f"{row}): {_FINITE}. To take infinities as missing: np.where(np.isinf(X), np.nan, X)."
+            f"{row}): {_FINITE}. To treat infinities as missing: np.where(np.isinf(X), np.nan, X)."
         )
 
 
@@ -205,8 +205,8 @@ def _values_to_array(X: TableLike) -> FloatArray:
         _refuse_text(values)
     if kind in "mM":
         raise ValueError(
-            "Every value must be a number, but X holds dates or durations; turn them into numbers "
-            "of the unit that matters, for example days since the first."
+            "Every value must be a number, but X holds dates or durations; convert them "
+            "to numbers in a suitable unit, for example days since the first."
         )
     if kind not in "fiub":
         raise TypeError(f"Every value must be a number, but X has the type {values.dtype}.")
@@ -285,15 +285,15 @@ def _check_names(frame: pd.DataFrame) -> None:
     repeated = [str(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(
-            f"Column names must be unique, but {listed(repeated)} came more than once. "
-            "Rename or drop the copies."
+            f"Column names must be unique, but these appear more than once: "
+            f"{listed(repeated)}. Rename or drop the copies."
         )
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         raise TypeError(
             f"Feature names are only supported if all input features have string names, but "
             f"{listed([str(name) for name in names if not isinstance(name, str)])} "
-            "has another type. Use X.columns = X.columns.astype(str)."
+            "is of another type. Use X.columns = X.columns.astype(str)."
         )
 
 

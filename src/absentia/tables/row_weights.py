@@ -41,7 +41,7 @@ def check_largest_weight(weights: FloatArray) -> None:
     if weights.size and weights.max() > _LARGEST_WEIGHT:
         raise ValueError(
             f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found {weights.max():.6g} in row "
-            f"{int(weights.argmax())}. Divide all weights by one number."
+            f"{int(weights.argmax())}. Divide all weights by the same number."
         )
 
 
@@ -53,5 +53,5 @@ def huge_weights_refused() -> Iterator[None]:
     except OverflowError:
         raise ValueError(
             f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found an integer that is beyond "
-            "the largest float. Divide all weights by one number."
+            "the largest float. Divide all weights by the same number."
         ) from None

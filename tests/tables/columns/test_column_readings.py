@@ -94,4 +94,7 @@ def test_a_column_of_many_intervals_is_left_out_with_advice():
     column = pd.Series(pd.arrays.IntervalArray.from_arrays(values - 1, values + 1), name="w")
     reading = read_column(column)
     assert reading.left_out
-    assert reading.note == "left out, many intervals: bounded(X, lower, upper) takes them as limits"
+    assert (
+        reading.note
+        == "left out, too many different intervals: bounded(X, lower, upper) uses them as limits"
+    )

@@ -58,10 +58,10 @@ def test_single_digits_months_and_two_digit_years():
         "2068-12-31",
         "1969-01-01",
     ]
-    assert "years of two digits from 1969 to 2068" in reading.note
+    assert "two-digit years read as 1969 to 2068" in reading.note
     months = pd.Series(["Jan-21", "Feb-21", "Dec-22"] * 5)
     reading = read_column(months)
-    assert "months without a day as their first" in reading.note
+    assert "months without a day read as their first day" in reading.note
     assert reading.restored(reading.values(months)[:2, 0])[1] == pd.Timestamp("2021-02-01")
 
 
@@ -70,20 +70,20 @@ def test_a_day_that_may_be_a_month_is_said(date_format):
     column = spelled(date_format, dates=[day for day in DAYS if day.day <= 12])
     reading = read_column(column)
     assert reading.kind == "date"
-    assert "day and month could be exchanged, read day first" in reading.note
+    assert "either the day or the month could come first, read as day first" in reading.note
     beside = pd.concat([column, spelled("%Y-%m-%d")])
-    assert "day and month could be exchanged" in read_column(beside).note
+    assert "either the day or the month could come first" in read_column(beside).note
 
 
 def test_dates_that_are_asked_for_and_none():
     words = pd.Series(["week 3", "week 4", None] * 5, name="when")
-    said = "left out, no known spelling of dates reads it, such as 'week 3'"
+    said = "left out, none of its values, such as 'week 3', is in a known date format"
     assert read_as(words, "date").note == said
     assert "such as '17'" in read_as(pd.Series([17, 18, 19]), "date").note
     frame = pd.DataFrame({"when": words, "x": range(15)})
     assert f"when: {said}" in TableEncoder(kinds={"when": "date"}).fit(frame).notes_
     assert f"when: {said}." in describe_missingness(frame, kinds={"when": "date"}).notes
-    assert read_as(pd.Series([None, None], dtype=object), "date").note.endswith("no value at all")
+    assert read_as(pd.Series([None, None], dtype=object), "date").note.endswith("it has no values")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_other_columns_say_what_commas_are(others, decimal):
     expected = float(THREE[0].replace(",", "." if decimal == "," else ""))
     assert reading.values(pd.Series(THREE))[0, 0] == expected
     assert f"{THREE[0]!r} is {expected:g}" in reading.note
-    assert ("commas taken as thousands" in reading.note) == (decimal == ".")
+    assert ("commas read as thousands separators" in reading.note) == (decimal == ".")
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,28 @@ def test_a_target_and_a_report_go_by_the_table_as_well():
     assert table.task == "regression"
     assert table.target.max() < 10
     assert "is " + f"{float(THREE[0].replace(',', '.')):g}" in table.notes[0]
-    assert any("with decimal commas as the rest" in n for n in describe_missingness(frame).notes)
+    assert any("with decimal commas as in the rest" in n for n in describe_missingness(frame).notes)
 
 
 @pytest.mark.parametrize(
     ("trained", "later", "said", "read"),
     [
         (ONE, ["0.415"], "'0.415' is 0.415, where training has a decimal comma", 0.415),
-        (ONE, ["2.500"], "'2.500' is 2500, thousands, which training does not have", 2500),
-        (ONE, ["0.4", "2.500"], "'2.500' is 2500, thousands", 0.4),
-        ([*ONE, "1.234,5"], ["0.4", "2.500"], "'2.500' is 2500, thousands", 0.4),
-        (POINTS, ["0,4", "0,5"], "(2 values like it)", 0.4),
-        (POINTS, ["2,500"], "'2,500' is 2500, thousands, which training does not have", 2500),
+        (
+            ONE,
+            ["2.500"],
+            "'2.500' is 2500, with a thousands separator, which training does not have",
+            2500,
+        ),
+        (ONE, ["0.4", "2.500"], "'2.500' is 2500, with a thousands separator, which", 0.4),
+        ([*ONE, "1.234,5"], ["0.4", "2.500"], "'2.500' is 2500, with a thousands separator.", 0.4),
+        (POINTS, ["0,4", "0,5"], "(2 values like this)", 0.4),
+        (
+            POINTS,
+            ["2,500"],
+            "'2,500' is 2500, with a thousands separator, which training does not have",
+            2500,
+        ),
         ([*POINTS, "1,234.5"], ["2,500"], "", 2500),
         (ONE, ["2,500"], "", 2.5),
         (THREE, ["2,500"], "", 2500),
@@ -122,7 +132,11 @@ def test_another_sign_at_predict_is_said(trained, later, said, read):
         table = machine.columns_.read(new)
     plan = machine.columns_
     assert table.array[0, 0] * plan.scales[0] + plan.centres[0] == pytest.approx(read)
-    signs = [str(w.message) for w in caught if "otherwise than in training" in str(w.message)]
+    signs = [
+        str(w.message)
+        for w in caught
+        if "written differently from those in training" in str(w.message)
+    ]
     assert bool(signs) == bool(said)
     assert said in "".join(signs)
     assert bool(TableEncoder().fit(frame).other_signs(new)) == bool(said)
@@ -132,7 +146,7 @@ def test_points_in_a_file_are_said_too():
     encoder = TableEncoder().fit(pd.DataFrame({"x": ONE}))
     points = read_delimited(b"x,n\n2.500,1\n1.250,2\n", "my.csv")
     assert encoder.other_signs(points) == [
-        "in 'x' numbers have a decimal point, where training has a decimal comma"
+        "in 'x', numbers have a decimal point, where training has a decimal comma"
     ]
     assert encoder.other_signs(read_delimited(b"x,n\n2,1\n1,2\n", "my.csv")) == []
     assert encoder.other_signs(pd.DataFrame({"x": [2.5, 1.25]})) == []  # typed, not written

@@ -31,7 +31,7 @@ def test_commas_limits_and_bare_numbers():
     reading = read_column(pd.Series(words))
     assert reading.decimal == ","
     assert reading.counts.bounds == 1
-    assert "(1 value without it taken in the same)" in reading.note
+    assert "(also assumed for 1 value without a unit)" in reading.note
     lower, upper = reading.bounds(pd.Series(["<0,5 kg", "2,5 kg"]))
     assert (lower[0], upper[0], upper[1]) == (-np.inf, 0.5, 2.5)
 
@@ -79,7 +79,7 @@ def test_the_owner_knows_better_about_units():
     assert read_column(column).sentinels == (-999.0,)
     words = pd.Series(["much", "little"] * 5)
     assert (
-        read_as(words, "number").note == "left out, none of its values is a number, such as 'much'"
+        read_as(words, "number").note == "left out, none of its values, such as 'much', is a number"
     )
 
 
@@ -95,7 +95,7 @@ def test_long_texts_are_not_searched():
 
 
 def test_words_that_differ_in_case_are_said():
-    said = "'Yes' and 'yes' differ in case only: they count as two words"
+    said = "'Yes' and 'yes' differ only in case: they count as two different words"
     frame = pd.DataFrame(
         {"ok": ["yes", "no", "Yes", " yes "] * 5, "x": range(20), "y": [1, 2] * 10}
     )
@@ -109,8 +109,10 @@ def test_words_that_differ_in_case_are_said():
     assert f"ok: {said}." in table.notes
     assert "differ in case" not in "".join(split_target(frame, "y").notes)
     three = read_column(pd.Series(["SÜD", "Süd", "süd", "z", "Z"] * 5)).note
-    assert "'SÜD', 'Süd' and 'süd' differ in case only: they count as three words" in three
-    assert "(and there are more such words)" in three
+    assert (
+        "'SÜD', 'Süd' and 'süd' differ only in case: they count as three different words" in three
+    )
+    assert "(and there are other such words)" in three
 
 
 def test_days_of_a_month_have_no_unit():

@@ -91,10 +91,10 @@ def test_a_separator_at_the_end_moves_nothing(text, tmp_path):
     [
         (b"a,b\n1,2,3\n4,5,6\n", "has 2 names, but its rows have 3 values"),
         (b"a\n1,2,3\n4,,\n", "has 1 name, but its rows have 3 values"),
-        (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 values, the lines before it 2"),
-        (b"a,b\n", "has a header and no rows"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 values, but those before it have 2"),
+        (b"a,b\n", "has a header but no rows"),
         (b" \n", "is empty"),
-        (b"a,b\n1,\x002\n", "holds zero bytes"),
+        (b"a,b\n1,\x002\n", "contains NUL bytes"),
         (b"\xff\xfea\x00\x00\xd8b\x00", "is damaged"),
     ],
 )
@@ -219,8 +219,8 @@ def test_a_very_long_value_turns_no_check_off(cell):
     read_delimited(f"a,b,y\n{rows}3,s\n".encode(), "t.csv", notes.append)
     last = 53 + cell.count("\n")
     assert notes == [
-        f"1 row has fewer values than t.csv has names (the first in line {last}): the last columns "
-        "count as missing there. If another value was left out, write its separator."
+        f"1 row has fewer values than t.csv has columns (the first in line {last}): the last "
+        "columns count as missing there. If another value is missing, write its separator."
     ]
     with pytest.raises(ValueError, match="but 50 of its 51 rows have 2 values"):
         read_delimited(f"a,b,y\n1,{cell},p\n{'2,q' + chr(10)}".encode() + b"2,q\n" * 49, "t.csv")
@@ -234,12 +234,12 @@ def test_a_very_long_name_is_a_name():
 def test_the_note_on_repeated_names_says_what_they_are_called():
     notes = []
     frame = read_delimited(b"a,a,,,a.1,\n1,2,3,4,5,\n6,7,8,9,1,\n", "t.csv", notes.append)
-    assert notes == ["The name 'a' comes 2 times: the later ones are 'a.2'."]
+    assert notes == ["The column name 'a' appears 2 times: the later ones are renamed to 'a.2'."]
     assert frame["a.2"].tolist() == [2, 7]
 
 
 def test_separators_only_and_a_first_line_that_names_none():
-    with pytest.raises(ValueError, match=r"t\.csv has separators only"):
+    with pytest.raises(ValueError, match=r"t\.csv contains only separators"):
         read_delimited(b",,,\n,,,\n", "t.csv")
     for line in ("sep=\r\n", '"sep="\n', "sep=\n"):
         assert read_delimited(f"{line}a,b\n1,2\n".encode(), "t.csv").to_dict("list") == {
@@ -258,7 +258,7 @@ def test_a_title_above_the_header_is_said(title, rows):
         notes.append(str(error))
     said = (
         "If its first row, 'Report 7', is a title, remove it.",
-        "The first row has one cell only, 'Report 7': if it is a title, remove it.",
+        "The first row has only one cell, 'Report 7': if it is a title, remove it.",
     )
     assert notes[-1].endswith(said)
 

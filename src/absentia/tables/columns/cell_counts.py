@@ -20,7 +20,7 @@ READABLE_OR_LOST = 0.75
 def unless_useless(reading: ColumnReading, distinct: list[str]) -> ColumnReading:
     """Leave out a column that has fewer than two different values."""
     if not distinct:
-        return replace(reading, left_out=True, note="left out, it has no value at all")
+        return replace(reading, left_out=True, note="left out, it has no values")
     if len(distinct) == 1:
         note = f"left out, its only value is {distinct[0]!r}"
         return replace(reading, left_out=True, note=note)

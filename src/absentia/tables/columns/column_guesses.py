@@ -100,7 +100,9 @@ def read_column(
         or _read_as_words(words, n_empty, max_categories)
     )
     if found.left_out and str(column.dtype).startswith("interval"):
-        note = "left out, many intervals: bounded(X, lower, upper) takes them as limits"
+        note = (
+            "left out, too many different intervals: bounded(X, lower, upper) uses them as limits"
+        )
         return replace(found, note=note, is_id=False)
     return found
 
@@ -131,15 +133,15 @@ def read_as(
     n_empty = len(column) - int(words.counts.sum())
     if kind == "left out":
         counts = CellCounts(len(column) - n_empty, n_empty)
-        return ColumnReading("category", "left out, as asked", counts, left_out=True)
+        return ColumnReading("category", "left out, as requested", counts, left_out=True)
     if kind == "category":
         return _read_as_words(words, n_empty, max_categories)
     if kind in ("date", "cyclic date"):
         return asked_dates(column, words, n_empty, cyclic=kind == "cyclic date")
     if kind != "number":
         raise ValueError(
-            f"A column is read as {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}, found "
-            f"{kind!r} for {column.name!r}."
+            f"The kind of a column must be {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}, "
+            f"found {kind!r} for {column.name!r}."
         )
     if column.dtype.kind in "mM":
         return _read_typed(column, max_categories)
@@ -159,7 +161,7 @@ def _read_typed(column: pd.Series, max_categories: int) -> ColumnReading:
     if column.dtype.kind == "M":
         return typed_dates(column, counts)
     if column.dtype.kind == "m":
-        reading = ColumnReading("duration", "durations, taken as numbers of days", counts)
+        reading = ColumnReading("duration", "durations, read as numbers of days", counts)
         return unless_useless(reading, first_two_words(column))
     return (
         read_as_compact_dates(column, counts)
@@ -181,7 +183,9 @@ def _read_as_keys(column: pd.Series, n_empty: int, max_categories: int) -> Colum
     if not 3 <= len(distinct) <= max_categories or len(known) < 3 * len(distinct):
         return None
     reading = _read_as_words(Words(column), n_empty, max_categories)
-    what = f"whole numbers under the name of a key, taken as {len(reading.categories)} categories"
+    what = (
+        f"whole numbers in a column named like a key, read as {len(reading.categories)} categories"
+    )
     return replace(reading, note=what)
 
 
@@ -216,12 +220,12 @@ def _read_as_order(column: pd.Series, words: Words, n_empty: int) -> ColumnReadi
     if not values:
         return unless_useless(ColumnReading("ordered", "", CellCounts(0, n_empty)), [])
     counts = CellCounts(int(words.counts.sum()), n_empty)
-    reading = ColumnReading("ordered", _order_note("ordered words", values), counts, values)
+    reading = ColumnReading("ordered", _order_note("ordered categories", values), counts, values)
     return unless_useless(reading, words.distinct)
 
 
 def _order_note(what: str, values: tuple[str, ...]) -> str:
-    return f"{what}, taken as numbers from 0 ({values[0]!r}) to {len(values) - 1} ({values[-1]!r})"
+    return f"{what}, read as numbers from 0 ({values[0]!r}) to {len(values) - 1} ({values[-1]!r})"
 
 
 def _read_as_words(words: Words, n_empty: int, max_categories: int) -> ColumnReading:
@@ -231,9 +235,9 @@ def _read_as_words(words: Words, n_empty: int, max_categories: int) -> ColumnRea
     values = sorted(words.distinct, key=lambda value: (-count_of[value], value))
     if len(values) > 2:
         values = sorted(values)
-        note = f"words, one indicator column for each of the {len(values)}"
+        note = f"{len(values)} categories, one indicator column for each"
     else:
-        note = f"words, 1 for {values[-1]!r} and 0 for {values[0]!r}" if values else ""
+        note = f"2 categories, 1 for {values[-1]!r} and 0 for {values[0]!r}" if values else ""
     notes = [case_note(values), _units_note(words)]
     said = "".join(f"; {other}" for other in notes if other)
     is_id = len(values) == counts.read >= _FEWEST_IDS
@@ -252,7 +256,7 @@ def case_note(words: Iterable[str]) -> str:
     Examples
     --------
     >>> case_note(["no", "Yes", "yes"])
-    "'Yes' and 'yes' differ in case only: they count as two words"
+    "'Yes' and 'yes' differ only in case: they count as two different words"
     """
     alike: dict[str, list[str]] = {}
     for word in words:
@@ -262,8 +266,9 @@ def case_note(words: Iterable[str]) -> str:
         return ""
     *before, last = map(repr, groups[0])
     number = {2: "two", 3: "three"}.get(len(groups[0]), str(len(groups[0])))
-    note = f"{', '.join(before)} and {last} differ in case only: they count as {number} words"
-    return note + " (and there are more such words)" * (len(groups) > 1)
+    said = f"differ only in case: they count as {number} different words"
+    more = " (and there are other such words)" * (len(groups) > 1)
+    return f"{', '.join(before)} and {last} {said}{more}"
 
 
 def _units_note(words: Words) -> str:

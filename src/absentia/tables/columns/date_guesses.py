@@ -32,7 +32,7 @@ _COMPACT_DATE = "%Y%m%d"
 def typed_dates(column: pd.Series, counts: CellCounts) -> ColumnReading:
     """Read a column whose type says that it holds dates."""
     reading = _with_cycles(ColumnReading("date", "", counts, (), (TYPED_DATES,)), column)
-    note = f"dates, taken as days since 1970{_cycle_note(reading.cycles)}"
+    note = f"dates, read as days since 1970{_cycle_note(reading.cycles)}"
     return unless_useless(replace(reading, note=note), first_two_words(column))
 
 
@@ -46,7 +46,7 @@ def read_as_compact_dates(column: pd.Series, counts: CellCounts) -> ColumnReadin
     if np.isnan(days_of(column, reading.date_formats)).sum() > counts.empty:
         return None
     reading = _with_cycles(reading, column)
-    note = f"whole numbers such as {known[0]:.0f}, taken as dates (year, month, day)"
+    note = f"whole numbers such as {known[0]:.0f}, read as dates (year, month, day)"
     return replace(reading, note=note + _cycle_note(reading.cycles))
 
 
@@ -66,16 +66,16 @@ def _dates_of_words(
     counts = counts_of(words, is_date, n_empty)
     by_row = words.by_row(days)
     cycles = find_cycles(by_row) if cyclic is None else _asked_cycles(by_row, cyclic)
-    note = "dates written as text, taken as days since 1970"
+    note = "dates written as text, read as days since 1970"
     if len(date_formats) > 1:
-        note += f" ({len(date_formats)} spellings)"
+        note += f" ({len(date_formats)} date formats)"
     if any("%y" in date_format for date_format in date_formats):
-        note += ", years of two digits from 1969 to 2068"
+        note += ", two-digit years read as 1969 to 2068"
     if any("%d" not in form and "%" in form for form in date_formats):
-        note += ", months without a day as their first"
+        note += ", months without a day read as their first day"
     note += _cycle_note(cycles)
     if _either_way_round(words, date_formats):
-        note += "; day and month could be exchanged, read day first"
+        note += "; either the day or the month could come first, read as day first"
     if counts.unreadable:
         note += "; " + unreadable_note(words, ~is_date, counts.unreadable)
     reading = ColumnReading("date", note, counts, date_formats=date_formats, cycles=cycles)
@@ -97,7 +97,7 @@ def asked_dates(column: pd.Series, words: Words, n_empty: int, *, cyclic: bool) 
         return _dates_of_words(words, words.date_formats()[0], n_empty, cyclic)
     days = days_of(column, date_formats)
     cycles = _asked_cycles(days, cyclic)
-    note = "dates, taken as days since 1970" + _cycle_note(cycles)
+    note = "dates, read as days since 1970" + _cycle_note(cycles)
     reading = ColumnReading("date", note, counts, date_formats=date_formats, cycles=cycles)
     if words.distinct and np.isnan(days).all():
         return _no_dates(reading, words.distinct[0])
@@ -106,7 +106,7 @@ def asked_dates(column: pd.Series, words: Words, n_empty: int, *, cyclic: bool) 
 
 def _no_dates(reading: ColumnReading, word: str) -> ColumnReading:
     """Leave out a column that its owner takes for dates, and no format reads."""
-    note = f"left out, no known spelling of dates reads it, such as {word!r}"
+    note = f"left out, none of its values, such as {word!r}, is in a known date format"
     return replace(reading, left_out=True, note=note)
 
 
@@ -123,8 +123,9 @@ def _with_cycles(reading: ColumnReading, column: pd.Series) -> ColumnReading:
 
 
 def _cycle_note(cycles: tuple[str, ...]) -> str:
-    listed = " and ".join(f"of the {cycle}" for cycle in cycles)
-    return f", with the time {listed} as sine and cosine" if cycles else ""
+    *before, last = (f"the time of {cycle}" for cycle in cycles or ("",))
+    listed = f"{', '.join(before)} and {last}" if before else last
+    return f", with {listed} as sine and cosine" if cycles else ""
 
 
 def _either_way_round(words: Words, date_formats: Iterable[str]) -> bool:

@@ -37,6 +37,8 @@ __all__ = [
     "with_unit",
 ]
 
+#: How the note on a column of text begins; a unit is named behind it.
+_AS_TEXT = "numbers written as text"
 #: A column with fewer rows is not taken for a list of identifiers.
 _FEWEST_IDS = 20
 _ID_NAME = re.compile(
@@ -112,7 +114,7 @@ def numbers_of_words(
     is_code = is_number & np.isin(lower, sentinels)
     counts = counts_of(words, is_number & ~is_code, n_empty, is_bound)
     decimal = words.decimal_sign
-    notes = ["numbers written as text" + _comma_note(words)]
+    notes = [_AS_TEXT + _comma_note(words)]
     notes += _mark_notes(words.marks())
     if counts.bounds:
         limit = next(word for word, bound in zip(words.distinct, is_bound, strict=True) if bound)
@@ -135,7 +137,7 @@ def numbers_of_words(
         grouped=words.has_thousands,
     )
     if words.distinct and not is_number.any() and not is_bound.any():
-        note = f"left out, none of its values is a number, such as {words.distinct[0]!r}"
+        note = f"left out, none of its values, such as {words.distinct[0]!r}, is a number"
         return replace(reading, left_out=True, note=note)
     used = compress(words.distinct, is_number & ~is_code)
     return unless_useless(reading, list(dict.fromkeys(used)))
@@ -156,11 +158,11 @@ def with_unit(reading: ColumnReading, words: Words, unit: str) -> ColumnReading:
     """Return the reading of the bare numbers of a column as one that knows their unit."""
     if reading.left_out or not unit:
         return reading
-    said = f"numbers written as text with the unit {unit!r}"
+    said = f"{_AS_TEXT} with the unit {unit!r}"
     n_without = int(words.counts[np.isfinite(words.numbers(reading.decimal))].sum())
     if n_without:
-        said += f" ({counted(n_without, 'value')} without it taken in the same)"
-    note = reading.note.replace("numbers written as text", said, 1)
+        said += f" (also assumed for {counted(n_without, 'value')} without a unit)"
+    note = reading.note.replace(_AS_TEXT, said, 1)
     return replace(reading, note=note, unit=unit)
 
 
@@ -182,10 +184,10 @@ def _comma_note(words: Words) -> str:
     if not doubtful:
         return ", with decimal commas" * (decimal == ",")
     if decimal == ",":
-        return f", with decimal commas as the rest of the table has: {example(doubtful, decimal)}"
+        return f", with decimal commas as in the rest of the table: {example(doubtful, decimal)}"
     if not words.has_thousands:  # a point, which is a decimal one as long as nothing says otherwise
         return ""
-    return f"; commas taken as thousands: {example(doubtful, decimal)}"
+    return f"; commas read as thousands separators: {example(doubtful, decimal)}"
 
 
 #: Signs that stand for one currency alone; "$" and "¥" do not, and "kr" is none of its codes.
@@ -203,7 +205,7 @@ def _mark_notes(marks: dict[str, int]) -> list[str]:
     elif money:
         notes.append(f"amounts of money in {', '.join(money)}, not converted")
     if "%" in marks:
-        notes.append("percentages, 12 % taken as 12")
+        notes.append("percentages, 12 % read as 12")
     return notes
 
 

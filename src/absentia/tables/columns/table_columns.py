@@ -49,10 +49,10 @@ def read_columns(
     >>> [reading.decimal for reading in read_columns(table)]
     [',', ',']
     >>> read_columns(table[["density"]])[0].note
-    "numbers written as text; commas taken as thousands: '2,911' is 2911"
+    "numbers written as text; commas read as thousands separators: '2,911' is 2911"
     >>> table = pd.DataFrame({"price": ["1.410", "2.350"], "ph": ["5,3", "8,1"]})
     >>> read_columns(table)[0].note
-    "numbers written as text, with decimal commas as the rest of the table has: '1.410' is 1410"
+    "numbers written as text, with decimal commas as in the rest of the table: '1.410' is 1410"
     """
     asked = kinds or {}
 
@@ -71,7 +71,7 @@ def read_columns(
         if commas and "." not in shown:
             readings[j] = read(j, decimal_commas=True)
         elif semicolons and not readings[j].grouped:
-            note = f"{readings[j].note}; points taken as decimal ones: {example(word, '.')}"
+            note = f"{readings[j].note}; points read as decimal points: {example(word, '.')}"
             readings[j] = replace(readings[j], note=note)
     return readings
 

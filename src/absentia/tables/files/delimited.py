@@ -100,9 +100,9 @@ def read_delimited(
         raise ValueError(f"{error} {advice}") from error
     note_title(title, note)
     if not len(frame):
-        raise ValueError(f"{source} has a header and no rows.")
+        raise ValueError(f"{source} has a header but no rows.")
     if not frame.shape[1]:
-        raise ValueError(f"{source} has separators only: no name, and no value.")
+        raise ValueError(f"{source} contains only separators: no column names and no values.")
     note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
     frame = _with_doubtful_points(frame, text, separator)
     frame.columns = column_names(frame)
@@ -235,7 +235,7 @@ def read_csv(
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         too_long = _TOO_LONG.search(str(error))
         what = (
-            f"line {too_long[2]} has {too_long[3]} values, the lines before it {too_long[1]}"
+            f"line {too_long[2]} has {too_long[3]} values, but those before it have {too_long[1]}"
             if too_long
             else str(error).strip()
         )
@@ -330,13 +330,13 @@ def _note_short_rows(
         if 2 * n_rows > len(lacking):
             raise ValueError(
                 f"The header of {source} has {counted(n_names, 'name')}, but {n_rows} of its "
-                f"{len(lacking)} rows have {n_names - usual} values: leave out the names that are "
-                "too many, or write the separators of empty cells."
+                f"{len(lacking)} rows have {n_names - usual} values: remove the names that "
+                "have no values, or write a separator for each empty cell."
             )
         have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
         note(
-            f"{have} fewer values than {source} has names (the first in line {short[0]}): the "
-            "last columns count as missing there. If another value was left out, write its "
+            f"{have} fewer values than {source} has columns (the first in line {short[0]}): the "
+            "last columns count as missing there. If another value is missing, write its "
             "separator."
         )
 
@@ -392,9 +392,9 @@ def _decoded(content: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         if encoding != "utf-8":
             raise ValueError(
-                f"{source} is damaged: it is not {encoding.upper()} throughout."
+                f"{source} is damaged: parts of it are not valid {encoding.upper()}."
             ) from error
         text = content.decode("latin-1")
     if "\0" in text:
-        raise ValueError(f"{source} is no text file: it holds zero bytes.")
+        raise ValueError(f"{source} is not a text file: it contains NUL bytes.")
     return text

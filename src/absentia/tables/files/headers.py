@@ -29,7 +29,8 @@ def note_repeated(
         if times > 1:
             _, *later = (new for old, new in zip(names, called, strict=False) if old == name)
             shown = ", ".join(map(repr, later[:3])) + ", ..." * (len(later) > 3)
-            note(f"The name {name!r} comes {times} times: the later ones are {shown}.")
+            said = f"appears {times} times: the later ones are renamed to {shown}"
+            note(f"The column name {name!r} {said}.")
 
 
 def title_of(rows: Sequence[Sequence[str]]) -> str:
@@ -53,4 +54,4 @@ def title_of(rows: Sequence[Sequence[str]]) -> str:
 def note_title(title: str, note: Callable[[str], None]) -> None:
     """Say that the first row may be a title: which it is, nobody knows."""
     if title:
-        note(f"The first row has one cell only, {title!r}: if it is a title, remove it.")
+        note(f"The first row has only one cell, {title!r}: if it is a title, remove it.")

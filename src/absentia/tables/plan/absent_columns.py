@@ -20,7 +20,7 @@ def absent_columns(found: set[str], readings: Mapping[str, ColumnReading]) -> li
     absent = [name for name in needed if name not in found]
     if len(absent) == len(needed):
         raise ValueError(
-            f"The table has none of the columns that the model was trained with, "
+            f"The table has none of the columns that the model was trained on, "
             f"{listed(needed)}; it has {listed(sorted(found))}."
         )
     return absent
@@ -53,7 +53,7 @@ def warn_of_absent_columns(absent: list[str]) -> None:
     """Warn of columns of training that a table lacks."""
     if absent:
         warnings.warn(
-            f"The table lacks {listed(absent)}, which the model was trained with: missing in "
-            "every row.",
+            f"The table lacks {listed(absent)}, which the model was trained on: "
+            f"{'it counts' if len(absent) == 1 else 'they count'} as missing in every row.",
             stacklevel=4,
         )

@@ -60,10 +60,11 @@ def find_columns(categories: Any, rows: Rows) -> list[int]:
         if isinstance(column, str):
             if column not in labels:
                 raise ValueError(
-                    f"categories names {column!r}, which is no column that is learned from. "
-                    "Columns of a frame with one value, a different word in each row or more than "
-                    "30 words are left out: train on ColumnPlan.of(frame, keep_ids=True, "
-                    "max_categories=10_000, codes=True).read(frame) to keep the latter two."
+                    f"categories names {column!r}, which is not among the columns that are "
+                    "learned from. Columns of a frame with one value, a different word in each row "
+                    "or more than 30 words are left out. To keep the last two kinds, train on "
+                    "ColumnPlan.of(frame, keep_ids=True, max_categories=10_000, codes=True)"
+                    ".read(frame)."
                 )
             found.add(labels.index(column))
         elif isinstance(column, int | np.integer) and 0 <= column < rows.n_features:

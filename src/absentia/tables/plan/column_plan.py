@@ -66,7 +66,7 @@ class ColumnPlan(Stored):
     >>> SVC().fit(table, [0, 1, 1, 0]).columns_
     column  used as   note
     age     number
-    sex     category  words, 1 for 'male' and 0 for 'female'
+    sex     category  2 categories, 1 for 'male' and 0 for 'female'
     ship    left out  its only value is 'Titanic'
     """
 
@@ -125,7 +125,7 @@ optional
         >>> table = pd.DataFrame({"ward": [1, 2, 3, 2], "age": [41, 67, None, 52]})
         >>> ColumnPlan.of(table, kinds={"ward": "category"})
         column  used as   note
-        ward    category  words, one indicator column for each of the 3
+        ward    category  3 categories, one indicator column for each
         age     number
         """
         frame = as_frame(X)
@@ -161,7 +161,7 @@ optional
             notes = number_notes(values, sentinels, 0)
             known = values[~np.isnan(values)]
             if not len(known):
-                notes.append("it has no value at all")
+                notes.append("it has no values")
             elif known.min() == known.max():
                 notes.append(f"its only value is {known[0]:g}")
             readings[name] = ColumnReading("number", "; ".join(notes), sentinels=sentinels)

@@ -41,8 +41,8 @@ def plan_readings(
     repeated = sorted({name for name in columns if columns.count(name) > 1})
     if repeated:
         raise ValueError(
-            f"Every column needs a name of its own, but {repeated[0]!r} appears more than "
-            "once: rename one of them."
+            f"Column names must be unique, but {repeated[0]!r} appears more than once: rename one "
+            "of them."
         )
     if not len(frame) or not columns:
         raise ValueError(
@@ -53,7 +53,7 @@ def plan_readings(
     unknown = [name for name in asked if name not in columns]
     if unknown:
         raise ValueError(
-            f"kinds name the column {unknown[0]!r}, which the table does not have; its columns "
+            f"kinds names the column {unknown[0]!r}, which the table does not have; its columns "
             f"are {listed(columns)}."
         )
     found_readings = read_columns(frame, kinds=asked, max_categories=max_categories)
@@ -66,7 +66,7 @@ def plan_readings(
         readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
     if all(reading.left_out for reading in readings.values()):
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
-        raise ValueError("No column carries anything to learn from. " + "; ".join(notes) + ".")
+        raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
     return readings, ids
 
 

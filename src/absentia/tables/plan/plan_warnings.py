@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["new_words", "other_signs", "warn_of_codes", "warn_of_new_words"]
+__all__ = ["OTHER_SIGNS", "new_words", "other_signs", "warn_of_codes", "warn_of_new_words"]
+
+#: What is said before the phrases of :func:`other_signs`.
+OTHER_SIGNS = "Some numbers are written differently from those in training"
 
 
 def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
@@ -27,7 +30,7 @@ def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
     if found:
         some = "; ".join(found[:5]) + f"; and {len(found) - 5} more columns" * (len(found) > 5)
         warnings.warn(
-            f"Codes for missing values: {some}. To use them as numbers, say so: "
+            f"Codes for missing values: {some}. To keep them as numbers, use "
             "ColumnPlan.of(X, kinds={column: 'number'}).read(X), or pass an array.",
             stacklevel=4,
         )
@@ -79,7 +82,7 @@ def other_signs(
             # Of a file it is known that they were written with a point.
             if reading.decimal == "," and SEPARATOR in frame.attrs and _has_fractions(frame[name]):
                 said = "numbers have a decimal point, where training has a decimal comma"
-                found.append(f"in {name!r} {said}")
+                found.append(f"in {name!r}, {said}")
             continue
         words = reading.words_of(frame[name])
         sign, known = reading.decimal, reading.shown or reading.decimal == ","
@@ -87,17 +90,19 @@ def other_signs(
         grouped = [
             shown_sign([word]) == "" and groups_thousands(word, sign) for word in words.distinct
         ]
+        separated = "with a thousands separator"
+        separated += ", which training does not have" * (not reading.grouped)
         for which, said in (
             (other, f"where training has a decimal {'comma' if sign == ',' else 'point'}"),
-            (grouped, "thousands, which training does not have"),
+            (grouped, separated),
         ):
             if any(which) and (which is other or any(other) or not reading.grouped):
                 first = words.distinct[which.index(True)]
                 number = int(words.counts[np.array(which)].sum())
                 shown = f"{example(first, sign)}, {said}"
                 if number > 1:
-                    shown += f" ({counted(number, 'value')} like it)"
-                found.append(f"in {name!r} {shown}")
+                    shown += f" ({counted(number, 'value')} like this)"
+                found.append(f"in {name!r}, {shown}")
     return found
 
 
@@ -111,12 +116,12 @@ def warn_of_new_words(
     found = new_words(frame, readings, absent)
     if found:
         warnings.warn(
-            f"Words that training never saw count as missing: {', '.join(found[:8])}.",
+            f"Words that did not occur in training count as missing: {', '.join(found[:8])}.",
             stacklevel=4,
         )
     signs = other_signs(frame, readings, absent)
     if signs:
         warnings.warn(
-            f"Numbers are written otherwise than in training: {'; '.join(signs[:8])}.",
+            f"{OTHER_SIGNS}: {'; '.join(signs[:8])}.",
             stacklevel=4,
         )
