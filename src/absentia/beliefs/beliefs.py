@@ -19,12 +19,13 @@ from sklearn.base import BaseEstimator
 
 from absentia.beliefs import row_moments
 from absentia.beliefs.affine_maps import mapped
+from absentia.beliefs.belief_checks import check_columns, check_parts
 from absentia.beliefs.belief_plot import draw_row
 from absentia.beliefs.belief_table import ShownBeliefs
 from absentia.beliefs.draws.random_rows import sampled
 from absentia.beliefs.given_moments import moments_by_row
 from absentia.beliefs.limits.bounds import limited
-from absentia.beliefs.priors.categories import check_codes, row_probabilities
+from absentia.beliefs.priors.categories import row_probabilities
 from absentia.beliefs.priors.covariances import CovarianceTable
 from absentia.beliefs.priors.prior import Prior
 from absentia.beliefs.row_selection import joined, selected
@@ -107,38 +108,7 @@ class Beliefs(Stored, ShownBeliefs):
 
         Compiled code looks up groups of rows in the tables, so every index is checked.
         """
-        kinds = {"patterns": Patterns, "covariances": CovarianceTable, "prior": Prior}
-        for name, kind in kinds.items():
-            self._require_type(name, kind)
-            getattr(self, name).ensure_valid()
-        self._require_array("means", np.float64, (len(self.patterns), None, None))
-        n, k, d = self.means.shape
-        self._require_array("log_weights", np.float64, (n, k))
-        self._require_array("group_of_row", np.intp, (n,))
-        table, masks = self.covariances, self.patterns.masks
-        self._require_indices("group_of_row", table.n_groups)
-        self._require_finite("means")
-        if np.isnan(self.log_weights).any() or (self.log_weights == np.inf).any():
-            raise ValueError("Beliefs.log_weights must be finite or minus infinity.")
-        columns = (masks.shape[1], table.n_features, self.prior.n_features)
-        if columns != (d, d, d) or not k or table.n_components != k:
-            raise ValueError(
-                f"Beliefs about {d} columns with {k} components have patterns, covariances and a "
-                f"prior about {columns} columns, and covariances of {table.n_components}."
-            )
-        # The prior has as many as its weights; arrays without rows may say any number.
-        if k not in (1, self.prior.n_components):
-            raise ValueError(
-                f"Beliefs with {k} components, {self.prior.n_components} in the prior."
-            )
-        table.validate_groups(self.patterns, self.group_of_row)
-        if self.codes is not None or self.prior.probabilities:
-            check_codes(self.codes, n, self.prior.n_categories)
-        if self.margins is not None:
-            self._require_type("margins", Margins)
-            self.margins.ensure_valid()
-            if len(self.margins.curves) != d:
-                raise ValueError(f"Beliefs about {d} columns have margins of other columns.")
+        check_parts(self)
 
     @classmethod
     def from_moments(
@@ -215,14 +185,7 @@ class Beliefs(Stored, ShownBeliefs):
 
     def checked(self, estimator: BaseEstimator) -> Beliefs:
         """Return the beliefs after checking their number of columns against training."""
-        # Fewer than the table's where a column was missing in every row of training.
-        expected = getattr(estimator, "_n_belief_columns", estimator.n_features_in_)
-        if self.n_features != expected:
-            raise ValueError(
-                f"X has {self.n_features} features, but {type(estimator).__name__} is expecting "
-                f"{expected} features as input: these beliefs are about other columns than those "
-                "of training."
-            )
+        check_columns(self, estimator)
         self.ensure_valid()
         return self
 
