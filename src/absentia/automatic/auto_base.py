@@ -191,8 +191,9 @@ class AutoMachine(TakesMissing, ShowsColumns):
         Returns
         -------
         Uncertainty
-            Of the columns of the frame, also where they are words. The
-            noise of a regressor is the mean squared error of its answers to rows left out.
+            Of the columns of the frame, also where they are words. The noise of a regressor is the
+            mean squared error of its answers to rows left out, less what their missing values
+            account for.
         """
         table = self._table(X)
         plan = None if self.encoder_ is None else self.encoder_.plan()
