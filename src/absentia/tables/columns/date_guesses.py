@@ -10,6 +10,7 @@ import numpy as np
 
 from absentia.tables.columns.cell_counts import READABLE, counts_of, unless_useless, unreadable_note
 from absentia.tables.columns.column_readings import (
+    COMPACT_DATE,
     TYPED_DATES,
     CellCounts,
     ColumnReading,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["asked_dates", "read_as_compact_dates", "read_as_dates", "typed_dates"]
 
-_COMPACT_DATE = "%Y%m%d"
-
 
 def typed_dates(column: pd.Series, counts: CellCounts) -> ColumnReading:
     """Read a column whose type says that it holds dates."""
@@ -42,7 +41,7 @@ def read_as_compact_dates(column: pd.Series, counts: CellCounts) -> ColumnReadin
     known = np.unique(values[~np.isnan(values)])
     if len(known) < 10 or known[0] < 19000101 or known[-1] > 21001231:
         return None
-    reading = ColumnReading("date", "", counts, date_formats=(_COMPACT_DATE,))
+    reading = ColumnReading("date", "", counts, date_formats=(COMPACT_DATE,))
     if np.isnan(days_of(column, reading.date_formats)).sum() > counts.empty:
         return None
     reading = _with_cycles(reading, column)
@@ -92,7 +91,7 @@ def asked_dates(column: pd.Series, words: Words, n_empty: int, *, cyclic: bool) 
     if column.dtype.kind == "M":
         date_formats: tuple[str, ...] = (TYPED_DATES,)
     elif column.dtype.kind in "iuf":
-        date_formats = (_COMPACT_DATE,)
+        date_formats = (COMPACT_DATE,)
     else:
         return _dates_of_words(words, words.date_formats()[0], n_empty, cyclic)
     days = days_of(column, date_formats)
