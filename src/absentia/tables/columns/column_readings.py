@@ -93,6 +93,9 @@ class ColumnReading(Stored):
         Whether numbers that are written as text have thousands separated.
     unit : str
         The unit behind every number, such as ``kg``; empty where there is none.
+    typed : bool
+        Whether the numbers had a type, so that nothing is known of how they are written: where
+        they come as text, the table that they come in decides.
     sentinels : tuple of float
         Numbers that stand for a missing value, such as -999.
     is_id : bool
@@ -115,10 +118,12 @@ class ColumnReading(Stored):
     shown: str = ""
     grouped: bool = False
     unit: str = ""
+    typed: bool = False
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Set the fields; of readings that were kept before they had the last ones, those too."""
-        super().__setstate__({"shown": "", "grouped": True, "unit": ""} | state)
+        since = {"shown": "", "grouped": True, "unit": "", "typed": False}
+        super().__setstate__(since | state)
 
     def validate(self) -> None:
         """Raise ValueError unless the kind is known and categories are different words."""
@@ -138,6 +143,7 @@ class ColumnReading(Stored):
         if not all(isinstance(code, float) for code in self.sentinels):
             raise ValueError("ColumnReading.sentinels must be numbers.")
         self._require_type("grouped", bool)
+        self._require_type("typed", bool)
         self._require_type("unit", str)
         if self.shown not in ("", ".", ","):
             raise ValueError("ColumnReading.shown must be a decimal sign.")

@@ -25,7 +25,13 @@ from absentia.tables.reading import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["asked_dates", "read_as_compact_dates", "read_as_dates", "typed_dates"]
+__all__ = [
+    "asked_dates",
+    "either_way_round",
+    "read_as_compact_dates",
+    "read_as_dates",
+    "typed_dates",
+]
 
 
 def typed_dates(column: pd.Series, counts: CellCounts) -> ColumnReading:
@@ -73,7 +79,7 @@ def _dates_of_words(
     if any("%d" not in form and "%" in form for form in date_formats):
         note += ", months without a day read as their first day"
     note += _cycle_note(cycles)
-    if _either_way_round(words, date_formats):
+    if either_way_round(words, date_formats):
         note += "; either the day or the month could come first, read as day first"
     if counts.unreadable:
         note += "; " + unreadable_note(words, ~is_date, counts.unreadable)
@@ -127,7 +133,7 @@ def _cycle_note(cycles: tuple[str, ...]) -> str:
     return f", with {listed} as sine and cosine" if cycles else ""
 
 
-def _either_way_round(words: Words, date_formats: Iterable[str]) -> bool:
+def either_way_round(words: Words, date_formats: Iterable[str]) -> bool:
     """Return whether day-first dates could all be month-first ones as well."""
     first = [form for form in date_formats if form in DAY_FIRST]
     read = np.isfinite(words.days(first))
