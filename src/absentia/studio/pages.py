@@ -114,7 +114,7 @@ def studio_app(
     async def row(workspace: Workspace, request: Request) -> Answer:
         number = request.path_params["number"]
         if not (number.isascii() and number.isdecimal() and len(number) < 10):
-            raise ValueError("Rows are numbered from 1 on.")
+            raise ValueError("Rows are numbered from 1.")
         return workspace.row(int(number))
 
     async def answer(workspace: Workspace, request: Request) -> Answer:
@@ -211,7 +211,9 @@ async def _body(request: Request) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > MOST_BYTES:
-            raise _TooLarge(f"The file is larger than {MOST_BYTES // 2**20} MB, the most there is.")
+            raise _TooLarge(
+                f"The file is larger than {MOST_BYTES // 2**20} MB, the most that is allowed."
+            )
         parts.append(part)
     return b"".join(parts)
 
@@ -229,7 +231,7 @@ async def _json(request: Request) -> Json:
 def _object(found: object) -> Json:
     """Return an object of JSON; what else a page may send is refused."""
     if not isinstance(found, dict):
-        raise ValueError("The page sent something that is no object.")
+        raise ValueError("The page sent something that is not an object.")
     return found
 
 
