@@ -299,7 +299,7 @@ def test_a_sheet_is_chosen_by_its_name(capsys):
     assert main(["ask", "m", "t.xlsx", "--sheet", "Data"]) == 0
     capsys.readouterr()
     assert main(["describe", "t.xlsx", "--sheet", "Daten"]) == 1
-    assert "t.xlsx has no sheet 'Daten'; there are 'Info', 'Data'" in capsys.readouterr().err
+    assert "t.xlsx has no sheet 'Daten'; its sheets are 'Info', 'Data'" in capsys.readouterr().err
     table.to_csv("t.csv", index=False)
     assert main(["describe", "t.csv", "--sheet", "Data"]) == 1
     assert "t.csv has no sheets: --sheet is for Excel files" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_describe_says_what_was_found(files, capsys):
         "amounts of money in €",
         "percentages, 12 % read as 12",
         "such as '<0,5'",
-        "2 spellings",
+        "2 date formats",
         "of -999, far from the others",
         "ranges of numbers, read as numbers from 0 ('<30') to 2 ('50+')",
     ):
@@ -67,7 +67,7 @@ def test_train_predict_and_ask(files, capsys):
     said = capsys.readouterr().err
     assert "such as '<0,5' are used as limits" in said
     assert "BP: use --numbers BP to keep such codes as numbers" in said
-    assert "Ward: words" in said
+    assert "Ward: 2 categories" in said
     assert main(["predict", "model", "new.csv", "--uncertainty", "-o", "out.csv"]) == 0
     said = capsys.readouterr().err
     assert "missing in every row: BP" in said
