@@ -81,7 +81,7 @@ def test_train_predict_and_ask(files, capsys):
     assert "-999" not in said
     assert "Group: 3 categories, one indicator column for each" in said
     assert main([*train, "--force", "--numbers", "BP", "--categories", "BP"]) == 1
-    assert "BP cannot be a category and a number" in capsys.readouterr().err
+    assert "BP cannot be both a category and a number" in capsys.readouterr().err
 
 
 def test_limits_move_predictions(files):
