@@ -197,7 +197,7 @@ def ask(
     costs: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Table with names of columns and their costs; 1 by default."
+            metavar="FILE", help="Table with names of columns and their costs; others cost 1."
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
