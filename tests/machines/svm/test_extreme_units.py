@@ -144,7 +144,7 @@ def test_a_solver_that_does_not_converge_ends_with_a_sentence(machine, monkeypat
     monkeypatch.setattr(
         "absentia.machines.svm.support_vectors.most_iterations", lambda n_samples: 20_000
     )
-    with pytest.warns(ConvergenceWarning, match=r"after 20,000 steps.*smaller C"):
+    with pytest.warns(ConvergenceWarning, match=r"in 20,000 steps.*smaller C"):
         fitted = machine.fit(X, y)
     assert fitted.fit_status_ == 1
     assert np.isfinite(answers(fitted, X)).all()
