@@ -264,6 +264,6 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):
         raise TypeError(
-            "The automatic machines take rows, not beliefs: their members differ in it."
+            "The automatic machines take rows, not beliefs: each member makes its own of them."
         )
     return None, opened

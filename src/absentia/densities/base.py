@@ -287,8 +287,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open(X)
         if isinstance(rows, Stream):
             raise ValueError(
-                "Beliefs are held in memory, and this table is not. Condition it chunk by chunk, "
-                "or use FourierFeatures, score_samples and impute, which take it as it is."
+                "Beliefs are held in memory, but this table is not. Condition it chunk by chunk, "
+                "or use FourierFeatures, score_samples and impute, which accept it as it is."
             )
         return rows
 
@@ -329,8 +329,8 @@ def open_table_or_stream(
     if isinstance(rows, Table | Stream):
         return rows.behind_plan()
     raise TypeError(
-        "Every value must be a number or missing, but X holds beliefs, which are what a density "
-        "makes of rows: pass the rows themselves."
+        "Every value must be a number or missing, but X holds beliefs. A density is fitted to "
+        "rows, not to beliefs: pass the rows themselves."
     )
 
 
