@@ -176,8 +176,11 @@ def _fill(
     whole: Region,
 ) -> None:
     """Fill ``out`` for one pair of components: popular groups among themselves, and the rest."""
-    n_popular, popular_columns = rows.ordering.n_popular, columns.ordering.n_popular
     ends = out, rows, columns, smoothing
+    n_popular, popular_columns = rows.ordering.n_popular, columns.ordering.n_popular
+    if not n_popular:
+        fill_rest(*ends, whole)
+        return
     fill_popular(*ends, replace(whole, last_row=n_popular, n_columns=popular_columns))
     fill_rest(*ends, replace(whole, first_row=n_popular))
     if not whole.symmetric:

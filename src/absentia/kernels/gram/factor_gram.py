@@ -204,6 +204,7 @@ class _RowPanel(NamedTuple):
         own: _FactorSide,
         other: _FactorSide,
         groups: IntArray,
+        precisions: FloatArray,
         widths: FloatArray,
     ) -> _RowPanel:
         masks = own.masks[groups]
@@ -221,7 +222,7 @@ class _RowPanel(NamedTuple):
             weights,
             1 / (noise + other.noise) - weights,
             own.loadings,
-            np.ascontiguousarray(unpacked(own.precisions[groups], own.loadings.shape[1])),
+            precisions[groups],
         )
 
 
@@ -240,6 +241,7 @@ def fill_factors(
     other = _FactorSide.of(columns.beliefs, columns.component, smoothing)
     row_groups, column_groups = _groups_of_whole(rows), _groups_of_whole(columns)
     overlaps = _Overlaps.of(own, other, widths)
+    precisions = unpacked(own.precisions, own.loadings.shape[1])
     row_constants, column_constants = rows.constants, columns.constants
     if region.scaled:
         # A complete row has no block of its own in the systems, and so none to be divided by.
@@ -252,7 +254,7 @@ def fill_factors(
     def fill_tiles(tiles: list[_ColumnTile], begin: int, end: int) -> None:
         here = slice(begin, end)
         panel = _RowPanel.of(
-            rows.means[here], row_constants[here], own, other, row_groups[here], widths
+            rows.means[here], row_constants[here], own, other, row_groups[here], precisions, widths
         )
         missed = [index[:n] for index, n in zip(panel.missed, panel.n_missing, strict=True)]
         terms = [overlaps.terms[index].T for index in missed]
