@@ -6,7 +6,8 @@ import pytest
 
 from absentia import TableEncoder
 from absentia.cli import main
-from absentia.cli.row_notes import row_notes
+from absentia.cli.row_notes import row_notes, with_words_as_written
+from absentia.tables.files.delimited import cells_as_written, read_delimited
 
 
 def table(n: int = 80) -> pd.DataFrame:
@@ -125,3 +126,17 @@ def test_a_word_is_the_same_whatever_the_other_rows_of_its_file_are(tmp_path, mo
         answers, notes = capsys.readouterr()
         assert answers.split()[1:3] == ["y01", "y02"]
         assert not notes
+
+
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_thousands_are_those_of_training_whatever_separates_the_values(separator):
+    rng = np.random.default_rng(0)
+    rent = [f"{value:,}".replace(",", ".") for value in rng.integers(1000, 2000, 30)]
+    share = [f"{value:.1f}".replace(".", ",") for value in rng.normal(5, 1, 30)]
+    encoder = TableEncoder().fit(pd.DataFrame({"rent": rent, "share": share}))
+    content = f"rent{separator}share\n1.410{separator}5\n".encode()
+    later = read_delimited(content, "later.csv")
+    rows = with_words_as_written(
+        encoder, later, lambda: cells_as_written(content, "later.csv", list(later.columns))
+    )
+    np.testing.assert_array_equal(encoder.transform(rows), [[1410.0, 5.0]])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.tables.columns.column_readings import ColumnReading, numbers_of
+from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.columns.words import Words
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import count_as_missing, counted
@@ -68,13 +69,18 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
 def with_words_as_written(
     encoder: TableEncoder, frame: pd.DataFrame, cells: Callable[[], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return a table with the words that training knew where a file's reader saw numbers.
+    """Return a table with what training would have seen where a file's reader saw numbers.
 
     "01" is a word beside "A1"; in a file without "A1" it is read as 1, which training never saw.
+    "1.410" is 1410 in a column with decimal commas, and 1.41 to the reader of a file without them.
     """
     out, cells = frame, cache(cells)
     for name, reading in encoder.plan_.by_name.items():
-        if not reading.categories or name not in frame or frame[name].dtype.kind not in "iufb":
+        if name not in frame or frame[name].dtype.kind not in "iufb":
+            continue
+        if reading.decimal == "," and frame[name].dtype.kind == "f" and SEPARATOR in frame.attrs:
+            out = out.assign(**{name: cells()[name].where(frame[name].notna())})
+        if not reading.categories:
             continue
         known = set(reading.categories)
         written = cells()[name].where(frame[name].notna())

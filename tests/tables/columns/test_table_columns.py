@@ -8,6 +8,7 @@ import pytest
 
 from absentia import KernelRidge, TableEncoder, describe_missingness, load, save
 from absentia.evaluation.learning_table import split_target
+from absentia.tables.columns.column_guesses import read_column
 from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.files.delimited import read_delimited
@@ -50,13 +51,14 @@ def test_other_columns_say_what_commas_are(others, decimal):
         ('x,ph\n1.410,"5,3"\n2.350,"8,1"\n', [1410, 2350], "'1.410' is 1410"),
         ("x;ph\n1.410 kg;5,3\n2.350 kg;8,1\n", [1410, 2350], "'1.410' is 1410"),
         ("x;ph\n1.410;5,312\n2.350;8,150\n", [1410, 2350], "'1.410' is 1410"),
-        ("x;n\n1.410;5\n1.234.567;8\n", [1410, 1234567], "with decimal commas"),
+        ("x;n\n1.410;5\n1.234.567;8\n", [1410, 1234567], "points read as thousands separators"),
         # Points are decimal ones where nothing says otherwise, or another column has them.
         ("x;n\n1.410;5\n2.350;8\n", [1.41, 2.35], "'1.410' is 1.41"),
         ("x;ph;t\n1.410;5,3;0.5\n2.350;8,1;1.5\n", [1.41, 2.35], "'1.410' is 1.41"),
         ("x;ph\n1.410;5,3\n2.35;8,1\n", [1.41, 2.35], ""),
         ("x;ph\n1.410;5,3\n0.350;8,1\n", [1.41, 0.35], ""),
         ("x,n\n1.410,5\n2.350,8\n", [1.41, 2.35], ""),
+        ("x\tn\n1.410\t5\n2.350\t8\n", [1.41, 2.35], "'1.410' is 1.41"),
     ],
 )
 def test_points_are_thousands_where_other_columns_have_decimal_commas(text, values, note):
@@ -65,6 +67,32 @@ def test_points_are_thousands_where_other_columns_have_decimal_commas(text, valu
     np.testing.assert_array_equal(reading.values(frame["x"])[:, 0], values)
     assert note in reading.note
     assert bool(reading.note) == bool(note)
+
+
+@pytest.mark.parametrize("sign", [".", ","])
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_thousands_beside_hundreds(sign, separator):
+    values = np.random.default_rng(0).integers(800, 1700, 60)
+    words = [f"{value:,}".replace(",", sign) for value in values]
+    text = f"x{separator}n\n" + "".join(f'"{word}"{separator}1\n' for word in words)
+    frame = read_delimited(text.encode(), "my.csv")
+    reading = read_columns(frame)[0]
+    np.testing.assert_array_equal(reading.values(frame["x"])[:, 0], values)
+    kind = "points" if sign == "." else "commas"
+    assert f"{kind} read as thousands separators: {words[0]!r} is {values[0]}" in reading.note
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["1.410", "2.385", "2.071", "950", "815", "1990"],  # a thousand without a sign
+        ["1.410", "2.385", "2.071", "9", "8", "990"],  # weights of some, numbers of others
+        ["1.410", "2.385", "950", "815", "990"],  # too few to tell
+        ["1.410", "2.385", "2.071", "2.5", "815", "850", "990"],
+    ],
+)
+def test_what_stands_beside_decimals(words):
+    assert read_column(pd.Series(words)).decimal == "."
 
 
 def test_addresses_of_computers_are_no_numbers():

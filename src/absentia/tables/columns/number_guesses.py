@@ -145,7 +145,7 @@ def numbers_of_words(
         sentinels=sentinels,
         is_id=is_id,
         shown=words.shown_sign,
-        grouped=words.has_thousands,
+        grouped=bool(words.grouped_word),
     )
     if words.distinct and not is_number.any() and not is_bound.any():
         note = f"left out, none of its values, such as {words.distinct[0]!r}, is a number"
@@ -192,13 +192,12 @@ def units_of_most(words: Words) -> list[str]:
 def _comma_note(words: Words) -> str:
     """Return what commas and points are taken for, with an example where that is a guess."""
     decimal, doubtful = words.decimal_sign, words.in_doubt
-    if not doubtful:
-        return ", with decimal commas" * (decimal == ",")
-    if decimal == ",":
+    if doubtful and decimal == ",":
         return f", with decimal commas as in the rest of the table: {example(doubtful, decimal)}"
-    if not words.has_thousands:  # a point, which is a decimal one as long as nothing says otherwise
-        return ""
-    return f"; commas read as thousands separators: {example(doubtful, decimal)}"
+    if words.grouped_word and not any(decimal in word for word in words.distinct):
+        sign = "points" if decimal == "," else "commas"
+        return f"; {sign} read as thousands separators: {example(words.grouped_word, decimal)}"
+    return ", with decimal commas" * (decimal == ",")
 
 
 #: Signs that stand for one currency alone; "$" and "¥" do not, and "kr" is none of its codes.

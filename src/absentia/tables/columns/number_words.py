@@ -50,6 +50,8 @@ _POINT_SHOWS = re.compile(
 )
 #: The same sign between groups of three digits more than once: no decimal sign.
 _COMMA_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
+#: From how many such words on "1.410" beside "950" is evidence.
+_FEWEST_GROUPED = _FEWEST_HUNDREDS = 3
 #: Not "192.168.178.120", which is the address of a computer.
 _POINT_MILLIONS = re.compile(r"^(?!\d{2,3}(\.\d{3}){3}$)[1-9]\d{0,2}(\.\d{3}){2,}$")
 
@@ -135,16 +137,32 @@ def shown_sign(words: Iterable[str]) -> str:
     ('', ',', '.')
     >>> shown_sign(["1.234"]), shown_sign(["1.234", "1.234.567"])
     ('', ',')
+    >>> shown_sign(["1.410", "1.385", "2.071", "950", "815", "990"])
+    ','
     """
-    comma = False
-    for word in words:
-        if "," not in word and "." not in word:
-            continue
-        body = _body(word)
-        if _POINT_SHOWS.match(body) or _COMMA_MILLIONS.match(body):
-            return "."
-        comma = comma or bool(_COMMA_SHOWS.match(body) or _POINT_MILLIONS.match(body))
-    return "," if comma else ""
+    words = list(words)
+    signed = [_body(word) for word in words if "," in word or "." in word]
+    if any(_POINT_SHOWS.match(body) or _COMMA_MILLIONS.match(body) for body in signed):
+        return "."
+    if any(_COMMA_SHOWS.match(body) or _POINT_MILLIONS.match(body) for body in signed):
+        return ","
+    return _sign_beside_hundreds(signed, words) if len(signed) >= _FEWEST_GROUPED else ""
+
+
+def _sign_beside_hundreds(signed: list[str], words: list[str]) -> str:
+    """Return the decimal sign of a column with "1.410" and "950", empty where these do not tell.
+
+    Of decimals with three digits one in ten would end in a zero, which most programs do not write,
+    and hardly any would be whole. So the sign separates thousands where all numbers that have it
+    have three digits behind it, and the others are whole, mostly hundreds, and below a thousand.
+    """
+    for decimal in ".,":
+        if all(_THOUSANDS[decimal].match(body) and decimal not in body for body in signed):
+            whole = [word for word in words if word.isdecimal() and word != "0"]
+            hundreds = [word for word in whole if len(word) == 3]
+            if len(hundreds) >= _FEWEST_HUNDREDS and 2 * len(hundreds) > len(whole):
+                return "" if any(len(word) > 3 for word in whole) else decimal
+    return ""
 
 
 def in_doubt(words: Iterable[str]) -> str:
@@ -181,7 +199,7 @@ def example(word: str, decimal: str) -> str:
     >>> example("1,234", "."), example("<1,234", ",")
     ("'1,234' is 1234", "'<1,234' is 1.234")
     """
-    return f"{word!r} is {number_of(_body(word), decimal):g}"
+    return f"{word!r} is {number_of(_body(word), decimal):.15g}"
 
 
 def _body(word: str) -> str:

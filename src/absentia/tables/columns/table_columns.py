@@ -3,7 +3,8 @@
 ``"2,911"`` is 2911 or 2.911, and a column of nothing else does not tell which; nor does a column of
 ``"1.410"``. The rest of the table does, where another column has ``"5,3"``. For commas so does a
 file whose values are separated by semicolons, which programs write where the comma is the decimal
-sign; points are decimal ones there too as long as no comma is, and a note says so.
+sign. Points are decimal ones as long as no comma is; for files that commas do not separate a note
+says so.
 """
 
 from __future__ import annotations
@@ -65,12 +66,12 @@ def read_columns(
     doubtful = {j: _in_doubt(frame.iloc[:, j], reading) for j, reading in enumerate(readings)}
     doubtful = {j: word for j, word in doubtful.items() if word}
     shown = {reading.shown for reading in readings if reading.kind == "number"}
-    semicolons = frame.attrs.get(SEPARATOR) == ";"
-    commas = "," in shown or (semicolons and any(readings[j].grouped for j in doubtful))
+    separator = frame.attrs.get(SEPARATOR, ",")
+    commas = "," in shown or (separator == ";" and any(readings[j].grouped for j in doubtful))
     for j, word in doubtful.items():
         if commas and "." not in shown:
             readings[j] = read(j, decimal_commas=True)
-        elif semicolons and not readings[j].grouped:
+        elif separator != "," and not readings[j].grouped:
             note = f"{readings[j].note}; points read as decimal points: {example(word, '.')}"
             readings[j] = replace(readings[j], note=note)
     return readings

@@ -118,9 +118,10 @@ class Words:
         return in_doubt(self.distinct)
 
     @computed_once
-    def has_thousands(self) -> bool:
-        """Whether a word has groups of thousands."""
-        return any(groups_thousands(word, self.decimal_sign) for word in self.distinct)
+    def grouped_word(self) -> str:
+        """The first word whose thousands are separated, empty where there is none."""
+        sign = self.decimal_sign
+        return next((word for word in self.distinct if groups_thousands(word, sign)), "")
 
     @computed_once
     def units(self) -> dict[str, int]:

@@ -48,8 +48,8 @@ _MARKS = (
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
-#: Where a cell may have a decimal comma; in quotes, where commas separate the cells.
-_DECIMAL_COMMA = (re.compile(r"\d,\d"), re.compile(r'"[^",\n]*\d,\d[^",\n]*"'))
+#: A cell that may have a decimal comma, where commas separate the cells.
+_QUOTED_COMMA = re.compile(r'"[^",\n]*\d,\d[^",\n]*"')
 #: What pandas takes for a missing value, and the question mark of old data sets.
 _MISSING = (
     *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>"),
@@ -113,21 +113,26 @@ def read_delimited(
 def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.DataFrame:
     """Return the frame with numbers such as "1.410" as they are written, if they may be thousands.
 
-    That is in files with semicolons, and in others with decimal commas. A float would have
-    forgotten that "1.410" has three digits behind its point: the table as a whole decides.
+    A float would have forgotten that "1.410" has three digits behind its point: the table as a
+    whole decides. Where commas separate the values and none is a decimal one, points are decimal
+    ones unless the column itself tells otherwise.
     """
     import pandas as pd
 
     numbers = frame.select_dtypes("float64")
     doubtful = [name for name in numbers if _may_group_thousands(numbers[name].to_numpy())]
-    if not doubtful or not (separator == ";" or _DECIMAL_COMMA[separator == ","].search(text)):
+    points = separator == "," and not _QUOTED_COMMA.search(text)
+    if points:
+        doubtful = [name for name in doubtful if (numbers[name] >= 100.0).any()]
+    if not doubtful:
         return frame
     with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
         written = _cells(text, separator, usecols=doubtful)
     for name in doubtful:
-        words = written[name].where(frame[name].notna(), None)
-        if Words(words).in_doubt:
-            frame[name] = words
+        cells = written[name].where(frame[name].notna(), None)
+        words = Words(cells)
+        if words.shown_sign == "," or (words.in_doubt and not points):
+            frame[name] = cells
     return frame
 
 
