@@ -80,6 +80,28 @@ def test_keys_are_categories_and_other_whole_numbers_are_not(name, values, kind)
         np.testing.assert_array_equal(reading.values(column([2], name))[0], [0, 1, 0])
 
 
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        (["Ulm", "Bonn", "k.A."] * 9, "3 categories, one indicator column for each; 'k.A.' counts"),
+        (["Ulm", "Unbekannt"] * 9, "'Unbekannt' counts as a category"),
+        (["a", "b", "-", "Not applicable"] * 9, "'-' and 'Not applicable' count as categories"),
+    ],
+)
+def test_a_category_that_would_be_missing_among_numbers_is_named(values, note):
+    assert note in read_column(column(values)).note
+    assert "count" not in read_column(column(["Ulm", "Bonn", "Trier"] * 9)).note
+
+
+@pytest.mark.parametrize("word", ["k.A.", "k. A.", "s/d", "inconnu", "NC", "n/r", "not reported"])
+def test_what_people_write_for_nothing_is_missing_among_numbers_and_dates(word):
+    for known in (NUMBERS.astype(str), pd.date_range("2020-01-05", periods=60).astype(str)):
+        reading = read_column(column([*known, *[word] * 60]))
+        assert reading.kind in ("number", "date")
+        assert reading.counts.unreadable == 60
+        assert np.isnan(reading.values(column([word]))[0]).all()
+
+
 CASES = RNG.permutation(10001 + np.arange(80))[:60]
 APART = RNG.permutation(5000)[:60] + 20
 
