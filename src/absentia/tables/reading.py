@@ -135,7 +135,9 @@ def column_names(X: Any, n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
 
 
-def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
+def table_as(
+    X: Any, array: FloatArray, columns: IntArray | None = None, names: list[str] | None = None
+) -> Any:
     """Return ``array`` as the kind of table that ``X`` is, with the names of ``X``.
 
     Parameters
@@ -146,12 +148,14 @@ def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
         NaN where a value is missing; polars gets nulls there.
     columns : ndarray of int, optional
         Which columns of ``X`` those of ``array`` are; by default all of them.
+    names : list of str, optional
+        Names of the columns, where ``X`` may lack some of them.
     """
     if not is_frame(X):
         return array
-    names = list(X.columns)
-    if columns is not None:
-        names = [names[j] for j in columns]
+    if names is None:
+        names = list(X.columns)
+        names = names if columns is None else [names[j] for j in columns]
     if _is_polars(X):
         polars = sys.modules["polars"]
         return polars.DataFrame(array, schema=names).fill_nan(None)
