@@ -171,8 +171,8 @@ def _strata(frame: pd.DataFrame) -> str:
         "fewer than 400 training rows": facts["rows"] < 400,
         "400 training rows and more": facts["rows"] >= 400,
         "more than 100 columns": facts["columns"] > 100,
-        "absence says nothing": facts["informative"] < 0.5,
-        "absence is informative": facts["informative"] >= 0.5,
+        "missingness is not informative": facts["informative"] < 0.5,
+        "missingness is informative": facts["informative"] >= 0.5,
     }
     rows = []
     for name, inside in strata.items():

@@ -134,7 +134,7 @@ class DensityContract:
         X = table()
         padded = pd.DataFrame({"a": X[:, 0], "gone": np.nan, "b": X[:, 1], "c": X[:, 2]})
         without = self.fitted(padded.drop(columns="gone"))
-        with pytest.warns(UserWarning, match="every row of training: gone"):
+        with pytest.warns(UserWarning, match="every training row: gone"):
             density = self.fitted(padded)
         assert list(density.columns_) == [0, 2, 3]
         assert list(density.get_feature_names_out()) == ["a", "b", "c"]

@@ -82,11 +82,14 @@ class Assembled:
     table : MemberTable
     out_of_fold : ndarray of shape (n_levels, n_samples, n_outputs)
         NaN for rows that were not judged.
+    levels : HiddenLevels
+        The rows that were answered out of fold.
     """
 
     committee: Committee
     table: MemberTable
     out_of_fold: FloatArray
+    levels: HiddenLevels
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +204,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
-        raise ValueError(f"No member could be fitted; the first said: {tried[0].remark}")
+        raise ValueError(f"No member could be fitted; the first one: {tried[0].remark}")
     answers = np.stack([own for own, _ in found])
     nested = np.stack([member.nested for member in tried if member.nested is not None])
     blended, weights, temperatures, excess = weigh(rows, plan.weighting, answers, folds, nested)
@@ -213,7 +216,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
         members, excess, weights[:, kept], temperatures, ground.norm, ground.density, ground.points
     )
     table = _summary(rows, folds.levels, tried, all_weights)
-    return Assembled(committee, table, blended)
+    return Assembled(committee, table, blended, folds.levels)
 
 
 def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) -> Tried:

@@ -193,8 +193,9 @@ class AutoMachine(TakesMissing, ShowsColumns):
         Returns
         -------
         Uncertainty
-            Of the columns of the frame, also where they are words. The
-            noise of a regressor is the mean squared error of its answers to rows left out.
+            Of the columns of the frame, also where they are words. The noise of a regressor is the
+            mean squared error of its answers to rows left out, less what their missing values
+            account for.
         """
         table = self._table(X)
         plan = None if self.encoder_ is None else self.encoder_.plan()
@@ -265,6 +266,6 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):
         raise TypeError(
-            "The automatic machines take rows, not beliefs: their members differ in it."
+            "The automatic machines take rows, not beliefs: each member makes its own of them."
         )
     return None, opened

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from absentia.automatic.assembly import Assembled
 from absentia.automatic.auto_base import AutoMachine
+from absentia.automatic.error_scale import ErrorScale
 from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, MostProbableClass, RegressorTargets
 from absentia.parameters import FRACTION
@@ -18,7 +19,7 @@ __all__ = ["AutoClassifier", "AutoRegressor"]
 
 
 class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, AutoMachine):
-    """A classifier that chooses for itself: calibrated probabilities for a table with holes.
+    """An average of classifiers for a table with missing values, weighted by cross-validation.
 
     Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
     regression on beliefs (one Gaussian, a mixture, normal scores, times a kernel of what is
@@ -156,7 +157,7 @@ class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, Auto
 
 
 class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
-    """A regressor that chooses for itself: predictions and intervals for a table with holes.
+    """An average of regressors for a table with missing values, weighted by cross-validation.
 
     As :class:`AutoClassifier`, with kernel ridge regression on beliefs and on means with
     indicators, a forest and boosted trees, weighted by their out-of-fold squared error.
@@ -187,6 +188,8 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         Mean and unit of the targets, in which members learn them.
     errors_ : ndarray of shape (n_levels, 201)
         Quantiles of the absolute errors of such predictions, at each level of hidden cells.
+    error_scale_ : ErrorScale
+        How large these errors are, by what a row misses.
     out_of_fold_ : ndarray of shape (n_samples,)
         Predictions for the training rows from members that had not seen them, with
         hyperparameters, weights and a mean of the target from other folds, as the Notes of
@@ -212,6 +215,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     """
 
     errors_: FloatArray
+    error_scale_: ErrorScale
     target_mean_: float
     target_scale_: float
 
@@ -231,9 +235,10 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     def predict_interval(self, X: TableLike, coverage: float = 0.9) -> FloatArray:
         """Return an interval for the target of each row, from errors on rows left out.
 
-        The half-width is the quantile of the absolute out-of-fold errors, interpolated between
-        the levels of hidden cells by how much more the row misses than training rows did. For
-        a guarantee use :class:`~absentia.ConformalRegressor`.
+        The half-width is a quantile of the absolute out-of-fold errors, relative to the error that
+        is expected for what the row misses: rows without the columns that matter get wider
+        intervals, also among rows that miss no more than training rows did. For a guarantee use
+        :class:`~absentia.ConformalRegressor`.
 
         Parameters
         ----------
@@ -247,10 +252,11 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         FRACTION.check("coverage", coverage)
         table = self._table(X)
         centre = self._answers(table)[:, 0]
-        grid = np.linspace(0.0, 1.0, self.errors_.shape[1])
-        widths = [float(np.interp(coverage, grid, level)) for level in self.errors_]
-        excess = self.committee_.norm.excess(table.unknown)
-        half = np.interp(excess, self.committee_.levels, widths)
+        own = self.committee_
+        half = self._error_scale().half_widths(
+            table, own.norm.excess(table.unknown), own.levels, coverage, own.density, own.points
+        )
+        half *= self.target_scale_
         return np.stack([centre - half, centre + half], axis=1)
 
     def _answers(self, table: FloatArray | Table) -> FloatArray:
@@ -261,7 +267,12 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         return numbers
 
     def _noise(self) -> float:
-        return float(np.mean(self.errors_[0] ** 2))
+        return float(self._error_scale().lines[0, 0]) * self.target_scale_**2
+
+    def _error_scale(self) -> ErrorScale:
+        # Models that were saved before there was one know their errors by level.
+        known: ErrorScale | None = getattr(self, "error_scale_", None)
+        return known or ErrorScale.by_level(self.errors_ / self.target_scale_)
 
     def _learning_rows(
         self, table: Table, y: np.ndarray, weights: FloatArray | None
@@ -291,6 +302,15 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         )
         # More hidden cells never make an answer surer than it was.
         errors = np.maximum.accumulate(errors, axis=0)
+        some = np.flatnonzero(found.levels.judged)
+        scale = ErrorScale.of(
+            residuals[:, some],
+            rows.y[some],
+            tuple(table[some] for table in found.levels.tables),
+            found.committee.density,
+            found.committee.points,
+            len(grid),
+        )
         judged = np.isfinite(residuals[0])
         weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
         # The target has mean zero and variance one, so that 1 - error^2 is R² row by row; a
@@ -300,6 +320,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         _, error = _mean_and_error(squared - share * rows.y[judged] ** 2, weights[judged])
         return {
             "errors_": errors * codes["target_scale_"],
+            "error_scale_": scale,
             "score_": 1.0 - share,
             "score_error_": error,
             "baseline_": 0.0,

@@ -128,8 +128,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         -------
         ndarray of shape (n_samples, len(columns_)), or (size, n_samples, len(columns_))
             A frame, as :meth:`impute` returns it, or a list of ``size`` of them, where ``X`` is one
-            or training had columns of words. Observed values are the same in every draw, to the last bit. Values
-            with limits are drawn as :meth:`Beliefs.sample` does, some of them beyond a limit.
+            or training had columns of words. Observed values are the same in every draw, to the
+            last bit. Values with limits are drawn as :meth:`Beliefs.sample` does, some of them
+            beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]
@@ -290,8 +291,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open(X)
         if isinstance(rows, Stream):
             raise ValueError(
-                "Beliefs are held in memory, and this table is not. Condition it chunk by chunk, "
-                "or use FourierFeatures, score_samples and impute, which take it as it is."
+                "Beliefs are held in memory, but this table is not. Condition it chunk by chunk, "
+                "or use FourierFeatures, score_samples and impute, which accept it as it is."
             )
         return rows
 
@@ -332,8 +333,8 @@ def open_table_or_stream(
     if isinstance(rows, Table | Stream):
         return rows.behind_plan()
     raise TypeError(
-        "Every value must be a number or missing, but X holds beliefs, which are what a density "
-        "makes of rows: pass the rows themselves."
+        "Every value must be a number or missing, but X holds beliefs. A density is fitted to "
+        "rows, not to beliefs: pass the rows themselves."
     )
 
 

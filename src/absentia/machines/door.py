@@ -157,7 +157,7 @@ class MachineDoor(ChoosesKernel):
         if (weights < 0).any():
             raise ValueError(
                 f"sample_weight must not be negative, found {weights.min():.6g} in row "
-                f"{int(weights.argmin())}: a row counts, or at weight zero it does not."
+                f"{int(weights.argmin())}: use 0 for rows that should not count."
             )
         return weights
 

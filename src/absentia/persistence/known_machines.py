@@ -55,6 +55,7 @@ LEARNED: dict[str, str] = {
     "eigenvalues_": "floats[1]",
     "eigenvectors_": "floats[2]",
     "encoder_": "estimator | none",
+    "error_scale_": "Stored",
     "errors_": "floats[2]",
     "estimator_": "estimator",
     "features_": "estimator",

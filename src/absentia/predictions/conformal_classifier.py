@@ -138,8 +138,9 @@ class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, 
         if not hasattr(self.estimator, "predict_proba"):
             name = type(getattr(self.estimator, "estimator", self.estimator)).__name__
             raise ValueError(
-                f"{name} has no predict_proba, which label sets are made from. Wrap it: "
-                f"CalibratedClassifierCV({name}(...), method='sigmoid') of scikit-learn."
+                f"{name} has no predict_proba, from which label sets are made. Wrap it in "
+                f"scikit-learn's calibration: CalibratedClassifierCV({name}(...), "
+                "method='sigmoid')."
             )
         attributes = self._fit(table, labels)
         codes = np.searchsorted(classes, np.asarray(attributes["calibration_targets_"]))

@@ -92,7 +92,7 @@ class HidingTable(Stored, Rows):
             return cls(X, X, X.isna().to_numpy())
         if is_frame(X) and has_columns_of_words(X):
             raise ValueError(
-                "A conformal predictor takes frames with columns of words from pandas only: pass "
+                "A conformal predictor accepts frames with columns of words only from pandas: pass "
                 "X.to_pandas(), or put absentia.TableEncoder before the model."
             )
         values = as_table(X)

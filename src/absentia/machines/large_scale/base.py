@@ -274,8 +274,8 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
                 not isinstance(given, str) or given != default for given, default in defaults
             ):
                 raise ValueError(
-                    "gamma, metric, mask_weight or category_weight was given besides "
-                    f"features={self.features!r}, which has parameters of its own. Set them there."
+                    "gamma, metric, mask_weight or category_weight was given along with "
+                    f"features={self.features!r}, which has its own parameters. Set them there."
                 )
             return clone(self.features)
         raise ValueError(
