@@ -219,8 +219,9 @@ converged_, n_features_in_, feature_names_in_
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
-            with columns of words
+        ndarray of shape (n_samples, len(columns_)), or a frame where ``X`` is one
+            A pandas or polars frame of numbers comes back as such, with its index and names; after
+            training on a frame with columns of words the result is a pandas.DataFrame.
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
@@ -244,10 +245,10 @@ converged_, n_features_in_, feature_names_in_
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
-            with columns of words; a list of ``size`` of them, where a size is given. Observed
-            values are the same in every draw, to the last bit; values with limits are drawn as
-            :meth:`Beliefs.sample` does, some of them beyond a limit.
+        ndarray of shape (n_samples, len(columns_)), or a frame, as :meth:`impute` returns it
+            A list of ``size`` of them, where a size is given. Observed values are the same in every
+            draw, to the last bit; values with limits are drawn as :meth:`Beliefs.sample` does, some
+            of them beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]

@@ -17,6 +17,7 @@ from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_p
 from absentia.densities.believing import fit_density, words_for
 from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
 from absentia.densities.unknowns import Unknowns
+from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -123,6 +124,8 @@ class MarginalModel(TakesMissing, ShowsColumns):
                 "the model. For a model that is fitted already write "
                 f"{name}(FrozenEstimator(model)).fit(X), with FrozenEstimator from sklearn.frozen."
             )
+        if not frozen:
+            warn_of_other_order(X, y)
         targets = None if frozen else self._check_targets(y, len(rows))
         weights = row_weights(sample_weight, len(rows))
         density = fit_density(density, rows, weights)
