@@ -276,9 +276,9 @@ def test_densities_take_numbers_of_any_kind(kind):
 
 @pytest.mark.parametrize("machine", [absentia.SVR(), absentia.NuSVR()], ids=repr)
 def test_targets_whose_squares_are_no_numbers_are_named(machine):
-    with pytest.raises(ValueError, match=r"y holds 1e\+300 in row 1"):
+    with pytest.raises(ValueError, match=r"y has 1e\+300 in row 1"):
         machine.fit(X, 1e300 * y)
-    with pytest.raises(ValueError, match=r"y holds 1e-200 in row 1"):
+    with pytest.raises(ValueError, match=r"y has 1e-200 in row 1"):
         machine.fit(X, 1e-200 * y)
     assert (machine.fit(X, 0.0 * y).predict(X) == 0).all()
 

@@ -97,7 +97,7 @@ density = GaussianDensity().fit(X[:600])
 rescued = MarginalRegressor(
     FrozenEstimator(model), density=FrozenEstimator(density), n_draws=32, random_state=0
 ).fit(X[:600])
-conditional_means = pd.DataFrame(density.impute(tonight), columns=SENSORS)
+conditional_means = density.impute(tonight)
 answers = {
     "model, NaN as it comes": model.predict(tonight),
     "model, mean of the column": model.predict(tonight.fillna(X[:600].mean())),

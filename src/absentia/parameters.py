@@ -172,7 +172,7 @@ PENALTY = number_between(1e-200, 1e200, expected="a number from 1e-200 to 1e200"
 INFINITE = Rule(
     ("infinity",), lambda value: isinstance(value, float | np.floating) and value == np.inf
 )
-NOT_NEGATIVE = number_between(0, expected="a number that is not negative")
+NOT_NEGATIVE = number_between(0, expected="a non-negative number")
 FRACTION = number_between(0, 1, expected="a number between 0 and 1", open_ends=True)
 SHARE = number_between(0, 1, expected="a number from 0 to 1")
 #: Widths of RBF kernels: with room for twice the number and for one over it.
@@ -206,7 +206,7 @@ def _is_class_weights(value: Any) -> bool:
 
 
 CLASS_WEIGHT = words(None, "balanced") | Rule(
-    ("a dictionary of class and number that is not negative",), _is_class_weights
+    ("a dictionary from class to non-negative number",), _is_class_weights
 )
 FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)

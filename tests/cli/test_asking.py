@@ -101,7 +101,7 @@ def test_regions_are_guaranteed_or_say_that_they_are_not(capsys, folder):
         capsys, "predict", folder / "price-calibrated", folder / "new.csv", "--coverage", "0.999"
     )
     assert code == 0
-    assert "6 of 6 rows have too few calibration rows for 0.999" in err
+    assert "6 of 6 rows have too few calibration rows for a coverage of 0.999" in err
     assert np.isinf(pd.read_csv(io.StringIO(out))["upper"]).all()
 
 
@@ -143,7 +143,7 @@ def test_costs_and_top_change_the_list(capsys, folder):
     assert found.loc[found["row"] == 2, "column"].item() != "dose"
     code, _, err = run(capsys, *command)
     assert code == 1
-    assert "exists already" in err
+    assert "already exists" in err
     assert run(capsys, *command, "--force")[0] == 0
     assert len(pd.read_parquet(out)) > len(found)
 
@@ -154,7 +154,7 @@ def test_costs_and_top_change_the_list(capsys, folder):
         ("column,cost\nnone,1\n", "costs name the column 'none', which the table does not have"),
         ("column,cost\ndose,-1\n", "not negative, found -1 for column 'dose'"),
         ("column,cost\ndose,much\n", "gives 'much' as the cost of 'dose'; expected a number"),
-        ("column,cost\ndose,1\ndose,2\n", "names a column twice"),
+        ("column,cost\ndose,1\ndose,2\n", "names a column more than once"),
         ("column,cost,why\ndose,1,x\n", "has 3 columns; expected two"),
     ],
 )
@@ -173,7 +173,10 @@ def test_mistakes_get_one_sentence(capsys, folder):
         (["predict", folder / "price", new, "--coverage", "0.9"], "train it with --calibrate 0.2"),
         (["predict", folder / "price-calibrated", new, "--coverage", "90"], "between 0 and 1"),
         (["ask", folder / "price", new, "-o", folder / "new.csv"], "is an input"),
-        (["ask", folder / "price", new, "-o", folder / "x.doc"], "not a kind of file to write"),
+        (
+            ["ask", folder / "price", new, "-o", folder / "x.doc"],
+            "not a kind of file that can be written",
+        ),
         (
             ["train", folder / "train.csv", "-t", "price", "--calibrate", "2", "-o", folder / "m"],
             "between 0 and 1, found 2",

@@ -38,7 +38,7 @@ def test_a_file_sorted_by_its_target_is_learned_as_well(capsys):
     assert main(["train", "--method", "genrbf", "sorted.csv", "-t", "price", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert score_of(notes) > 0.9
-    assert "always the mean would have 0.000" in notes
+    assert "always the mean would score 0.000" in notes
 
 
 def test_a_score_stands_beside_that_of_a_constant_answer(capsys):
@@ -48,7 +48,7 @@ def test_a_score_stands_beside_that_of_a_constant_answer(capsys):
     table.to_csv("t.csv", index=False)
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     said = capsys.readouterr().err
-    assert "always 'common' would have 0.900; it has learned nothing)" in said
+    assert "always 'common' would score 0.900; the model has learned nothing)" in said
 
 
 def test_rare_classes_are_counted_and_named(capsys):
@@ -58,7 +58,7 @@ def test_rare_classes_are_counted_and_named(capsys):
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "Of the 32 classes of y, 30 classes have fewer than 5 rows and were left out" in notes
-    assert "and 10 more. They held 30 of the 60 rows" in notes
+    assert "and 10 more. They have 30 of the 60 rows" in notes
 
 
 def test_ids_and_ignored_columns(capsys):
@@ -96,7 +96,10 @@ def test_ids_and_ignored_columns(capsys):
         == 0
     )
     assert "patient" not in capsys.readouterr().err
-    for names, said in (("q", "no column 'q' to ignore; there are patient"), ("y", "to predict")):
+    for names, said in (
+        ("q", "no column 'q' to ignore; the columns are patient"),
+        ("y", "to predict"),
+    ):
         assert (
             main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "x", "--ignore", names])
             == 1
@@ -145,7 +148,7 @@ def test_a_target_of_numbers_written_as_text_is_a_quantity(capsys):
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "price", "-o", "m"]) == 0
     notes = capsys.readouterr().err
     assert "Regression of price from 58 rows" in notes
-    assert "2 rows have no price, left out." in notes
+    assert "2 rows have no price and are left out." in notes
 
 
 def test_excel_files(capsys, monkeypatch):
@@ -200,7 +203,9 @@ def test_an_interruption_says_so(command, capsys, monkeypatch):
     options = ["-o", "m"] if command == "train" else ["-q"]
     assert main([command, "t.csv", "-t", "y", *options]) == 130
     err = capsys.readouterr().err
-    said = "interrupted" if command == "train" else "t-report; the same command goes on from there"
+    said = (
+        "interrupted" if command == "train" else "t-report; run the same command again to continue"
+    )
     assert said in err
 
 
@@ -283,7 +288,7 @@ def test_a_sheet_is_chosen_by_its_name(capsys):
         table.to_excel(book, sheet_name="Data", index=False)
     train = ["train", "t.xlsx", "-t", "y", "-o", "m", "--method", "genrbf"]
     assert main(train) == 1
-    assert "--sheet reads another: 'Data'" in capsys.readouterr().err
+    assert "Use --sheet to read another: 'Data'" in capsys.readouterr().err
     assert main([*train, "--sheet", "Data"]) == 0
     assert "sheets was read" not in capsys.readouterr().err
     assert main(["describe", "t.xlsx", "--sheet", "Data", "--no-test"]) == 0
@@ -294,7 +299,7 @@ def test_a_sheet_is_chosen_by_its_name(capsys):
     assert main(["ask", "m", "t.xlsx", "--sheet", "Data"]) == 0
     capsys.readouterr()
     assert main(["describe", "t.xlsx", "--sheet", "Daten"]) == 1
-    assert "t.xlsx has no sheet 'Daten'; there are 'Info', 'Data'" in capsys.readouterr().err
+    assert "t.xlsx has no sheet 'Daten'; its sheets are 'Info', 'Data'" in capsys.readouterr().err
     table.to_csv("t.csv", index=False)
     assert main(["describe", "t.csv", "--sheet", "Data"]) == 1
     assert "t.csv has no sheets: --sheet is for Excel files" in capsys.readouterr().err

@@ -39,19 +39,22 @@ def no_training(monkeypatch):
         (["train", "t.csv", "-t", "y", "-o", "t.csv"], "t.csv is an input"),
         (["train", "t.csv", "-t", "y", "-o", "t.csv", "--force"], "t.csv is an input"),
         (["train", "t.csv", "-t", "y", "-o", "./link.csv", "--force"], "is an input"),
-        (["train", "t.csv", "-t", "y", "-o", "old"], "old exists already"),
+        (["train", "t.csv", "-t", "y", "-o", "old"], "old already exists"),
         (["train", "t.csv", "-t", "y", "-o", "folder"], "folder is a folder"),
         (["train", "t.csv", "-t", "y", "-o", "nowhere/m"], "There is no folder nowhere"),
         (["predict", "old", "t.csv", "-o", "t.csv", "--force"], "t.csv is an input"),
         (["predict", "old.csv", "t.csv", "-o", "old.csv", "-f"], "old.csv is an input"),
-        (["predict", "m", "t.csv", "-o", "old.csv"], "old.csv exists already"),
-        (["predict", "m", "t.csv", "-o", "nowhere.csv"], "nowhere.csv exists already"),
-        (["predict", "m", "t.csv", "-o", "x.doc"], "x.doc is not a kind of file to write"),
-        (["describe", "t.csv", "--plot", "old.png"], "old.png exists already"),
-        (["describe", "t.csv", "--plot", "holes.gif"], "one of .png, .svg, .pdf"),
+        (["predict", "m", "t.csv", "-o", "old.csv"], "old.csv already exists"),
+        (["predict", "m", "t.csv", "-o", "nowhere.csv"], "nowhere.csv already exists"),
+        (
+            ["predict", "m", "t.csv", "-o", "x.doc"],
+            "x.doc is not a kind of file that can be written",
+        ),
+        (["describe", "t.csv", "--plot", "old.png"], "old.png already exists"),
+        (["describe", "t.csv", "--plot", "holes.gif"], "a name that ends in .png, .svg, .pdf"),
         (["compare", "t.csv", "-t", "y", "--report", "t.csv"], "t.csv is a file"),
-        (["compare", "t.csv", "-t", "y", "--report", "site"], "holds files of others"),
-        (["compare", "t.csv", "-t", "y", "--report", "mine"], "holds files of others"),
+        (["compare", "t.csv", "-t", "y", "--report", "site"], "has files that no report wrote"),
+        (["compare", "t.csv", "-t", "y", "--report", "mine"], "has files that no report wrote"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -82,7 +85,7 @@ def test_a_place_that_cannot_be_written_is_found_before_training(table, no_train
 def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
     (tmp_path / "m").write_text("old")
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m", "--force"]) == 0
-    assert "always 'no' would have 0." in capsys.readouterr().err
+    assert "always 'no' would score 0." in capsys.readouterr().err
     table.assign(prediction="mine").to_csv("new.csv", index=False)
     assert main(["predict", "m", "new.csv", "--keep", "-o", "out.csv"]) == 0
     assert "'prediction_2'" in capsys.readouterr().err
@@ -108,7 +111,7 @@ def test_a_file_that_appears_meanwhile_is_kept(table, capsys, tmp_path, monkeypa
     monkeypatch.setattr(learning, "fit", slow(fit, "m.skops"))
     train = ["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m.skops"]
     assert main([*train, *options]) == 0
-    assert ("m.skops has appeared meanwhile" in capsys.readouterr().err) is not force
+    assert ("m.skops was created in the meantime" in capsys.readouterr().err) is not force
     monkeypatch.setattr(learning, "predictions", slow(predictions, "p.csv.gz"))
     model = "m.skops" if force else "m_2.skops"
     assert main(["predict", model, "t.csv", "-o", "p.csv.gz", *options]) == 0
@@ -206,15 +209,15 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "scores.csv").write_text("1")
-    with pytest.raises(ValueError, match=r"holds files of others, .* such as scores\.csv"):
+    with pytest.raises(ValueError, match=r"has files that no report wrote, .* such as scores\.csv"):
         files.check_folder(mine)
     files.check_folder(mine, force=True)
     (mine / "index.html").write_text("<html>absentia</html>")
-    with pytest.raises(ValueError, match="holds files of others"):
+    with pytest.raises(ValueError, match="has files that no report wrote"):
         files.check_folder(mine)
     (mine / "index.html").unlink()
     (mine / "results.sqlite").touch()  # says nothing of the files beside it
-    with pytest.raises(ValueError, match="holds files of others"):
+    with pytest.raises(ValueError, match="has files that no report wrote"):
         files.check_folder(mine)
     (mine / "scores.csv").unlink()
     files.check_folder(mine)  # a contest that was stopped goes on
@@ -346,9 +349,9 @@ def test_what_is_no_file_stays_in_the_folder_of_a_report(tmp_path):
     (tmp_path / "scores.csv").unlink()
     for make in (os.mkdir, os.mkfifo, lambda path: os.symlink("nowhere", path)):
         make(tmp_path / "scores.csv")
-        with pytest.raises(ValueError, match=r"scores\.csv is no file"):
+        with pytest.raises(ValueError, match=r"scores\.csv is not a file"):
             files.check_folder(tmp_path, force=True)
-        with pytest.raises(ValueError, match=r"scores\.csv is no file"):
+        with pytest.raises(ValueError, match=r"scores\.csv is not a file"):
             report()
         (os.rmdir if make is os.mkdir else os.unlink)(tmp_path / "scores.csv")
     assert (tmp_path / "index.html").read_bytes() == before
@@ -392,5 +395,5 @@ def test_the_folder_of_a_report_is_checked_before_anything_is_written(
         (tmp_path / "out" / name).mkdir(parents=True)
     (tmp_path / "out" / "mesquita-smoke-1" / "scores.csv").write_text("precious")
     assert main(["bench", "report", "r.sqlite", "-o", "out"]) == 1
-    assert "mesquita-smoke-1 holds files of others" in capsys.readouterr().err
+    assert "mesquita-smoke-1 has files that no report wrote" in capsys.readouterr().err
     assert not list((tmp_path / "out" / "mesquita-smoke-0").iterdir())

@@ -75,8 +75,8 @@ def test_values_far_beyond_training_are_named(folder, capsys):
     rows.loc[2, "seen"] = "2052-03-01"
     (note,) = said(folder, capsys, rows)
     assert note == (
-        "Far beyond what training saw: 999 in 'age', row 1 and 1 value more (training: 20 to 89); "
-        "2052-03-01 in 'seen', row 3 (training: 2023-01-05 to 2023-10-26)."
+        "Far beyond the range of training: 999 in 'age', row 1 and 1 more value (training: 20 to "
+        "89); 2052-03-01 in 'seen', row 3 (training: 2023-01-05 to 2023-10-26)."
     )
 
 
@@ -108,7 +108,9 @@ def test_numbers_where_training_had_words_are_said():
     rng = np.random.default_rng(0)
     encoder = TableEncoder().fit(pd.DataFrame({"ward": rng.choice(["01", "02", "A1"], 60)}))
     (note,) = row_notes(encoder, pd.DataFrame({"ward": [1, 2]}), "new.csv")
-    assert note == "Not known from training, so missing: '1' in 'ward' and 1 more."
+    assert (
+        note == "Words that did not occur in training count as missing: '1' in 'ward' and 1 more."
+    )
 
 
 def test_a_word_is_the_same_whatever_the_other_rows_of_its_file_are(tmp_path, monkeypatch, capsys):

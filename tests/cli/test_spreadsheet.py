@@ -50,7 +50,7 @@ def test_describe_says_what_was_found(files, capsys):
         "amounts of money in €",
         "percentages, 12 % read as 12",
         "such as '<0,5'",
-        "2 spellings",
+        "2 date formats",
         "of -999, far from the others",
         "ranges of numbers, read as numbers from 0 ('<30') to 2 ('50+')",
     ):
@@ -66,12 +66,12 @@ def test_train_predict_and_ask(files, capsys):
     assert main(train) == 0
     said = capsys.readouterr().err
     assert "such as '<0,5' are used as limits" in said
-    assert "BP: --numbers BP takes such codes as numbers" in said
-    assert "Ward: words" in said
+    assert "BP: use --numbers BP to keep such codes as numbers" in said
+    assert "Ward: 2 categories" in said
     assert main(["predict", "model", "new.csv", "--uncertainty", "-o", "out.csv"]) == 0
     said = capsys.readouterr().err
     assert "missing in every row: BP" in said
-    assert "Not known from training, so missing: 'East' in 'Ward'." in said
+    assert "Words that did not occur in training count as missing: 'East' in 'Ward'." in said
     assert "Bill: 1 value cannot be read as a number, such as '12 apples' in row 1" in said
     assert pd.read_csv("out.csv")["prediction"].tolist() == ["well", "relapse"]
     assert main(["ask", "model", "new.csv"]) == 0
@@ -81,7 +81,7 @@ def test_train_predict_and_ask(files, capsys):
     assert "-999" not in said
     assert "Group: 3 categories, one indicator column for each" in said
     assert main([*train, "--force", "--numbers", "BP", "--categories", "BP"]) == 1
-    assert "BP cannot be a category and a number" in capsys.readouterr().err
+    assert "BP cannot be both a category and a number" in capsys.readouterr().err
 
 
 def test_limits_move_predictions(files):
@@ -127,4 +127,4 @@ def test_a_name_that_comes_twice_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b,a\n" + "1,2,3\n4,5,6\n" * 10)
     assert main(["describe", "t.csv", "--no-test"]) == 0
-    assert "The name 'a' comes 2 times" in capsys.readouterr().err
+    assert "The column name 'a' appears 2 times" in capsys.readouterr().err

@@ -320,7 +320,7 @@ def test_frozen_and_frames(machine):
 def test_a_column_that_the_density_never_saw(machine):
     X, signal = example()
     X[:, 3] = np.nan
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         model = LogisticRegression().fit(X, signal > 0)
     found = measure_next(model, ROWS)
     assert np.isnan(found.gain[:, 3]).all()

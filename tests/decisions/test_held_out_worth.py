@@ -146,7 +146,7 @@ def test_a_class_of_one_row_and_a_model_that_was_not_fitted_are_named():
     X = np.random.default_rng(0).normal(size=(30, 2))
     y = np.arange(30) % 2
     y[0] = 2
-    with pytest.raises(ValueError, match="The class 2 has one row"):
+    with pytest.raises(ValueError, match="The class 2 has only one row"):
         held_out_worth(LogisticRegression(), X, y)
     with pytest.raises(ValueError, match="not fitted yet"):
         held_out_worth(LogisticRegression(), X, y, cv=None)

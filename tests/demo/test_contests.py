@@ -31,9 +31,9 @@ def test_the_contests_are_worth_holding(small):
     # A column's mean is wrong by one standard deviation, here estimated from some hundred holes.
     assert all(np.all(errors < 1.2) for errors in recovered.results.values())
     for contest, where in zip(
-        accuracies, ("training and test rows", "test rows alone"), strict=True
+        accuracies, ("training and test rows", "test rows only"), strict=True
     ):
-        assert f"holes in {where}" in str(contest)
+        assert f"values missing from {where}" in str(contest)
         most_frequent = 71 / 178
         assert all(np.all(values > most_frequent) for values in contest.results.values())
 

@@ -117,7 +117,14 @@ class DensityContract:
             same = self.fitted(other)
             np.testing.assert_array_equal(same.prior_.means, density.prior_.means)
             np.testing.assert_array_equal(same.impute(other), density.impute(X))
+            for imputed in (same.impute(other), *same.draw(other, 2, random_state=0)):
+                assert type(imputed) is (np.ndarray if other is lists else type(other))
+                assert list(getattr(imputed, "columns", names)) == names
         named = self.fitted(frame)
+        late = frame.set_index(np.arange(len(frame))[::-1])
+        assert named.impute(late).index.equals(late.index)
+        with pytest.warns(UserWarning, match="lacks 'b'"):
+            assert list(named.impute(frame[["a", "c"]]).columns) == names
         assert list(named.get_feature_names_out()) == names
         with pytest.raises(ValueError, match="feature names"):
             named.condition(frame[["b", "a", "c"]])
@@ -127,7 +134,7 @@ class DensityContract:
         X = table()
         padded = pd.DataFrame({"a": X[:, 0], "gone": np.nan, "b": X[:, 1], "c": X[:, 2]})
         without = self.fitted(padded.drop(columns="gone"))
-        with pytest.warns(UserWarning, match="every row of training: gone"):
+        with pytest.warns(UserWarning, match="every training row: gone"):
             density = self.fitted(padded)
         assert list(density.columns_) == [0, 2, 3]
         assert list(density.get_feature_names_out()) == ["a", "b", "c"]

@@ -239,7 +239,7 @@ def test_intervals_count_as_their_middle():
     ends = np.full(X.shape, np.nan)
     ends[:, 1] = np.floor(values)
     limited = bounded(hidden, ends, ends + 1)
-    with pytest.warns(UserWarning, match="as their middle"):
+    with pytest.warns(UserWarning, match="as their midpoints"):
         density = LowRankDensity(1).fit(limited)
     plain = LowRankDensity(1).fit(middle)
     np.testing.assert_array_equal(density.loadings_, plain.loadings_)

@@ -271,7 +271,7 @@ def test_one_category_and_all_different_ones(n_categories):
 
 def test_a_category_column_without_a_value_is_left_out_with_a_warning():
     X = np.column_stack([np.random.default_rng(0).normal(size=30), np.full(30, np.nan)])
-    with pytest.warns(UserWarning, match="missing in every row of training"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         density = MixedDensity(1, categories=[1]).fit(X)
     assert len(density.category_columns_) == 0
     assert np.isfinite(density.score_samples(X)).all()

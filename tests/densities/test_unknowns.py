@@ -88,7 +88,7 @@ def test_draws_and_trials_keep_within_limits():
 
 def test_a_column_that_the_density_lost_stays_missing():
     X = np.column_stack([np.random.default_rng(0).normal(size=50), np.full(50, np.nan)])
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         density = GaussianDensity().fit(X)
     unknowns = Unknowns.of(density, ["a", "lost"], 2)
     rows = Table(np.array([[np.nan, np.nan], [1.0, np.nan]]), columns_checked=True)

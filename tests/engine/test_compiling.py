@@ -45,7 +45,7 @@ def test_import_and_fit_where_no_cache_can_be_written(tmp_path):
             folder.chmod(0o755)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "(4,)\n"
-    assert done.stderr.count("absentia Compiled code cannot be kept") == 1
+    assert done.stderr.count("absentia Compiled code cannot be cached") == 1
 
 
 def test_only_one_file_decides_how_loops_are_compiled():

@@ -17,13 +17,13 @@ def frame(rows: int = 30) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize(("empty", "said"), [(1, "1 row has"), (2, "2 rows have")])
+@pytest.mark.parametrize(("empty", "said"), [(1, ("1 row has", "is")), (2, ("2 rows have", "are"))])
 def test_rows_without_any_value_are_left_out(empty, said):
     table = frame()
     table.loc[: empty - 1, ["a", "b"]] = None
     found = split_target(table, "y")
     assert len(found.target) == 30 - empty
-    assert found.notes == (f"{said} no value but that of y, left out.",)
+    assert found.notes == (f"{said[0]} no value other than that of y and {said[1]} left out.",)
 
 
 def test_nothing_is_said_where_every_row_has_a_value():
@@ -35,7 +35,7 @@ def test_nothing_is_said_where_every_row_has_a_value():
 
 
 def test_a_table_without_values_has_nothing_to_learn_from():
-    with pytest.raises(ValueError, match="0 rows with a target"):
+    with pytest.raises(ValueError, match="Only 0 rows can be learned from"):
         split_target(frame().assign(a=np.nan, b=None), "y")
 
 
@@ -43,7 +43,9 @@ def test_a_table_without_values_has_nothing_to_learn_from():
 def test_a_share_that_leaves_out_a_class_is_refused_by_the_rows_it_keeps(share):
     frame = pd.DataFrame({"a": range(30), "y": ["p", "q", "r"] * 10})
     table = split_target(frame, "y")
-    with pytest.raises(ValueError, match=r"keeps \d+ of 30 rows.*a row of each of the 3 classes"):
+    with pytest.raises(
+        ValueError, match=r"holds out \d+ of 30 rows.*a row of each of the 3 classes"
+    ):
         table.held_out(share)
 
 

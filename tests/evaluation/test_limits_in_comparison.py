@@ -56,6 +56,6 @@ def test_methods_on_beliefs_use_limits_and_others_do_not(data):
 def test_the_page_says_so(data, tmp_path):
     outcome = compare_table(data, methods=["genrbf", "mean"], folder=tmp_path, progress=False)
     text = comparison_text(outcome, data, "target")
-    sentence = f"{data.n_limits} values with limits such as <0.5: used by genrbf; missing to the"
+    sentence = f"{data.n_limits} values with limits such as <0.5: used by genrbf; missing for the"
     assert sentence in text
     assert "used by genrbf" in outcome.page.read_text()

@@ -104,7 +104,7 @@ class FeatureContract:
             pytest.skip("looks at the mask alone, of which such a column is a part")
         X = table()
         X[:, 2] = np.nan
-        with pytest.warns(UserWarning, match="missing in every row"):
+        with pytest.warns(UserWarning, match="missing in every training row"):
             features = self.make().fit(X)
         without = self.make().fit(X[:, [0, 1, 3]])
         close(features.transform(X), without.transform(X[:, [0, 1, 3]]))

@@ -210,7 +210,7 @@ def test_the_origin_of_the_columns_does_not_matter():
 def test_a_column_without_values_is_left_out():
     X = table(40)
     X[:, 2] = np.nan
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         features = FourierFeatures(8, random_state=0).fit(X)
     assert features.frequencies_.shape == (3, 4)
     Z = features.transform(X)
@@ -244,7 +244,7 @@ def test_bad_tables_and_parameters_are_refused():
         FourierFeatures(gamma=-1.0).fit(X)
     with pytest.raises(ValueError, match="metric must be"):
         FourierFeatures(metric="manhattan").fit(X)
-    with pytest.raises(ValueError, match=r"weight \(of a machine: mask_weight\) must be"):
+    with pytest.raises(ValueError, match=r"weight \(mask_weight in a machine\) must be"):
         FourierFeatures(mask_weight=-1.0).fit(X)
     with pytest.raises(ValueError, match="density must be one of"):
         FourierFeatures(density="uniform").fit(X)

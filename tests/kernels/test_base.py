@@ -184,7 +184,7 @@ def test_each_name_makes_its_kernel(name):
 
 def test_an_unknown_name_lists_the_known():
     assert kernel_named("expected_rbf") == ExpectedRBF()
-    with pytest.raises(ValueError, match=r"'genrbf', 'expected-rbf'.*'poly'; found 'sigmoid'"):
+    with pytest.raises(ValueError, match=r"'genrbf', 'expected-rbf'.*'poly', found 'sigmoid'"):
         kernel_named("sigmoid")
     with pytest.raises(TypeError, match="found 3"):
         kernel_named(3)
@@ -217,7 +217,7 @@ def test_a_large_matrix_is_mirrored_block_by_block():
     [
         (ExpectedPolynomial(coef0="one"), ValueError, "coef0 must be a finite number"),
         (ExpectedPolynomial(coef0=None), ValueError, "coef0 must be a finite number"),
-        (MaskKernel("much"), ValueError, "mask_weight\\) must be a number"),
+        (MaskKernel("much"), ValueError, "in a machine\\) must be a number"),
         (EmbeddingRBF("genrbf"), TypeError, "must be a Kernel"),
         (ExpectedRBF(scaled="no"), ValueError, "scaled must be True or False"),
     ],

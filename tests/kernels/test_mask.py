@@ -35,5 +35,5 @@ def test_no_weight_is_no_kernel():
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, [1.0, 2.0], [1.0, -1.0, 0.0]])
 def test_weights_that_make_no_sense_are_refused(weight):
-    with pytest.raises(ValueError, match=r"weight \(of a machine: mask_weight\) must be"):
+    with pytest.raises(ValueError, match=r"weight \(mask_weight in a machine\) must be"):
         MaskKernel(weight)(example("gaussian"))

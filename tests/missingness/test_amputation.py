@@ -77,7 +77,7 @@ def test_bad_requests_get_a_sentence(X, name):
         with pytest.raises(ValueError, match="rate must be a number from 0 to 1"):
             mechanism(X, rate)
     X[3, 2] = np.nan
-    with pytest.raises(ValueError, match=r"holes already \(1 missing, .*'x2'\)"):
+    with pytest.raises(ValueError, match=r"already has missing values \(1, .*'x2'\)"):
         mechanism(X, 0.3)
     with pytest.raises(ValueError, match="Infinity"):
         mechanism(np.full((4, 8), np.inf), 0.3)
@@ -250,7 +250,7 @@ def test_words_go_at_random_where_values_censor_themselves():
 def test_a_word_that_is_missing_is_a_hole_too():
     table = patients()
     table.loc[3, "ward"] = None
-    with pytest.raises(ValueError, match=r"1 missing, the first in column 'ward'"):
+    with pytest.raises(ValueError, match=r"missing values \(1, the first in column 'ward'"):
         amputation.mcar(table, 0.1)
 
 

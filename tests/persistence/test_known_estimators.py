@@ -130,7 +130,7 @@ def test_classes_that_are_not_known_are_not_saved_and_named(model, tmp_path):
 
 def test_parts_are_no_models_of_their_own(tmp_path):
     binarizer = preprocessing.LabelBinarizer().fit([1, 2, 3])
-    with pytest.raises(TypeError, match="LabelBinarizer, which is no model of its own"):
+    with pytest.raises(TypeError, match="LabelBinarizer, which is not a model by itself"):
         save(binarizer, tmp_path / "model")
     with pytest.raises(TypeError, match="as the parameter steps of Pipeline"):
         save(make_pipeline(binarizer, SVC()), tmp_path / "model")

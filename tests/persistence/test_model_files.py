@@ -191,7 +191,7 @@ def test_damaged_files_are_refused(path, damage):
         path.write_bytes(content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :])
     else:
         rewrite(path, lambda schema: None if damage == "no schema" else {"nonsense": 1})
-    with pytest.raises(ValueError, match="is no model file, or is damaged"):
+    with pytest.raises(ValueError, match="is not a model file, or is damaged"):
         load(path)
 
 
@@ -726,7 +726,7 @@ def test_a_file_that_lacks_a_fitted_attribute_is_refused_or_answers(name, tmp_pa
         kept = vars(part).pop(attribute)
         save_unchecked(model, tmp_path / "lacking.abs")
         setattr(part, attribute, kept)
-        damaged = pytest.raises(ValueError, match="is no model file, or is damaged")
+        damaged = pytest.raises(ValueError, match="is not a model file, or is damaged")
         try:
             again = load(tmp_path / "lacking.abs")
         except ValueError:

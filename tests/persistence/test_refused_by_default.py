@@ -211,7 +211,7 @@ def outsiders():
         "bagging": (bagging(), "BaggingRegressor"),
         "labels": (labels(), "MultiLabelBinarizer"),
         "a loss": (poisson(), "PoissonRegressor"),
-        "a binarizer": (LabelBinarizer().fit(range(9)), "no model of its own"),
+        "a binarizer": (LabelBinarizer().fit(range(9)), "not a model by itself"),
         "a binarizer as a step": (steps_of(LabelBinarizer().fit(range(9))), "parameter steps"),
         "a method": (stacked("fit_transform"), "stack_method_, expected list of method"),
         "a private method": (stacked("_fit"), "stack_method_, expected list of method"),

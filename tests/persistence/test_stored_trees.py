@@ -271,7 +271,7 @@ def test_thresholds_of_boosted_trees_are_no_model_of_their_own(tmp_path):
     step = make_pipeline(mapper, boosted)
     for model in (mapper, step):
         with pytest.raises(
-            TypeError, match=r"no model of its own|as the parameter steps|_BinMapper\.n_"
+            TypeError, match=r"not a model by itself|as the parameter steps|_BinMapper\.n_"
         ):
             save(model, tmp_path / "model")
     mapper.bin_thresholds_ = [[]]

@@ -104,7 +104,7 @@ class Contract:
         _, holes = example()
         holes[:, 2] = np.nan
         with (
-            pytest.warns(UserWarning, match="missing in every row"),
+            pytest.warns(UserWarning, match="missing in every training row"),
             pytest.raises(ValueError, match="only 4 of them have a value"),
         ):
             clone(wrapper).fit(holes)

@@ -353,11 +353,11 @@ def test_a_class_that_only_calibrates_is_named_as_the_reason(method):
     model = ConformalClassifier(
         LogisticRegression(), method=method, calibration_size=0.9, random_state=0
     )
-    with pytest.raises(ValueError, match="rows to train on are all of one class"):
+    with pytest.raises(ValueError, match="training rows are all of one class"):
         model.fit(X, y)
 
 
 def test_polars_frames_with_words_are_refused_by_a_sentence_that_helps():
     frame = pl.DataFrame({"a": [0.1, 0.2] * 20, "word": ["x", "y"] * 20})
-    with pytest.raises(ValueError, match=r"from pandas only: pass X\.to_pandas\(\)"):
+    with pytest.raises(ValueError, match=r"only from pandas: pass X\.to_pandas\(\)"):
         ConformalClassifier(LogisticRegression()).fit(frame, [0, 1] * 20)

@@ -224,7 +224,7 @@ def test_a_column_that_no_row_has_is_left_out_of_training():
     X, holes = example()
     holes[:, 2] = np.nan
     wrapper = MarginalRegressor(Ridge(), random_state=0)
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         wrapper.fit(pd.DataFrame(holes).add_prefix("c"), X[:, 0])
     assert wrapper.estimator_.n_features_in_ == 4
     assert np.isfinite(wrapper.predict(pd.DataFrame(X).add_prefix("c"))).all()

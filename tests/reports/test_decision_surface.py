@@ -38,7 +38,7 @@ def test_incomplete_rows_are_segments_and_a_cloud(rows, machine):
         [True],
     ]
     assert len(axes.patches) == 1
-    assert {text.get_text() for text in axes.texts} == {"up", "<down>", "1 with neither"}
+    assert {text.get_text() for text in axes.texts} == {"up", "<down>", "1 with both missing"}
 
 
 def test_a_segment_reaches_one_standard_deviation_to_both_sides(rows):

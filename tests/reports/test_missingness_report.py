@@ -59,7 +59,7 @@ def test_the_summary_reads_well(frame):
     assert "  always: a, c" in text
     assert "complete\n" in text
     assert "degrees of freedom" in text
-    assert "Nothing speaks against it; that is not a proof." in text
+    assert "No evidence against it, but that is not a proof." in text
     assert max(len(line) for line in text.splitlines()) < 100
 
 
@@ -92,7 +92,7 @@ def test_without_a_test_it_says_why(X, reason):
 
 
 def test_the_test_is_run_when_asked_and_not_when_it_would_take_long(frame):
-    assert "not asked for" in str(describe_missingness(frame, mcar_test=False))
+    assert "not requested" in str(describe_missingness(frame, mcar_test=False))
     wide = amputation.mcar(np.random.default_rng(0).normal(size=(400, 250)), 0.1, random_state=0)
     report = describe_missingness(wide)
     assert report.little is None
@@ -140,12 +140,10 @@ def test_tables_with_words_and_dates_are_described(frame, kind):
     np.testing.assert_allclose(report.column_rates[5:], [1 / 3, 2 / 300, 0], atol=1e-15)
     assert report.little is not None
     assert (
-        "1 value such as '<0.5' counts as missing here, and is a limit to a model"
+        "1 value such as '<0.5' counts as missing here, but a model uses it as a limit"
         in report.notes[0]
     )
-    assert (
-        report.notes[-1] == "Little's test looks at numbers only: not at ward, which holds words."
-    )
+    assert report.notes[-1] == "Little's test uses only numbers, so not ward, which holds words."
     assert "\nNotes\n  lead: numbers written as text" in str(report)
 
 

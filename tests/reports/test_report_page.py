@@ -78,5 +78,5 @@ def test_describe_writes_a_page_once(frame, tmp_path, capsys):
     assert main(["describe", str(source), "--html", str(target)]) == 0
     check(target.read_text("utf-8"))
     assert main(["describe", str(source), "--html", str(target)]) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main(["describe", str(source), "--html", str(source), "--force"]) == 1

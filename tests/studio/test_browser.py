@@ -118,7 +118,7 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     waited(lambda: find(browser, "#after-training").is_displayed())
     assert nothing_sticks_out(browser)
     said = find(browser, "#trained").text
-    assert "± is one standard error, the line two to either side" in said
+    assert "± is one standard error; the line extends two to either side" in said
     measure = "accuracy" if target == "kind" else "R²"
     assert measure in find(browser, "#model-scores svg").text  # the name of the axis
 
@@ -132,7 +132,7 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     field(browser, "a").find_element("css selector", "input").send_keys("2")
     waited(lambda: "3 unknown fields" in find(browser, "#doubt").text)
     if target == "value":
-        assert "Now the answer is ± " in find(browser, "#doubt-now").text
+        assert "The answer is now ± " in find(browser, "#doubt-now").text
         assert "± " in find(browser, "#answer tbody td.number").text
     assert nothing_sticks_out(browser)
     browser.execute_script(
@@ -171,7 +171,10 @@ def test_the_comparison_has_the_errors_and_the_scale_of_the_model(client, browse
         waited(lambda: find(browser, "#working").is_displayed())
         waited(lambda: not find(browser, "#working").is_displayed())
     for part in ("#trained", "#comparison"):
-        assert "± is one standard error, the line two to either side" in find(browser, part).text
+        assert (
+            "± is one standard error; the line extends two to either side"
+            in find(browser, part).text
+        )
     model, methods = (
         [(text.text, round(text.rect["x"])) for text in find(browser, f"{part} svg").find_elements(
             "css selector", "text[text-anchor=middle]")]

@@ -76,6 +76,19 @@ def test_the_page_says_the_task_that_training_finds_and_that_limits_are_used():
     assert "fewer than two classes" in workspace.read("word", {}, None)["problem"]
 
 
+def test_a_column_that_only_identifies_rows_is_said_to_be_left_out_for_that():
+    n = 24
+    frame = pd.DataFrame(
+        {"number": range(1, n + 1), "code": [f"c{k}" for k in range(n)], "y": ["p", "q"] * (n // 2)}
+    )
+    workspace = Workspace(frame, "mine")
+    notes = {c["name"]: (c["kind"], c["note"]) for c in workspace.read("y", {}, None)["columns"]}
+    assert notes["number"] == ("left out", "left out, it only numbers the rows")
+    assert notes["code"] == ("left out", "left out, it has a different word in each row")
+    kept = {c["name"]: c for c in workspace.read("y", {"code": "category"}, None)["columns"]}
+    assert kept["code"]["note"] == "24 categories, one indicator column for each"
+
+
 def test_the_own_origin_is_welcome(client):
     found = client.get("api/start", origin=client.origin, sec_fetch_site="same-origin")
     assert found.json()["examples"]

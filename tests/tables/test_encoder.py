@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from absentia import SVC, ConformalClassifier, GaussianDensity, LogisticRegression
 from absentia.tables.encoder import TableEncoder
 
 
@@ -171,6 +172,29 @@ def test_polars_tables_are_welcome():
     table = polars.DataFrame({"a": [1, 2, None], "b": ["x", "y", "x"]})
     out = TableEncoder().fit_transform(table)
     np.testing.assert_array_equal(out, [[1, 0], [2, 1], [np.nan, 0]])
+
+
+def test_frames_that_are_not_collected_are_told_how():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"X\.collect\(\)"):  # and no warning of polars
+        TableEncoder().fit(polars.LazyFrame({"a": [1, 2, None]}))
+    with pytest.raises(TypeError, match=r"X\.collect\(\)"):
+        SVC().fit(polars.LazyFrame({"a": [1, 2, None]}), [0, 1, 0])
+
+
+def test_dask_frames_that_are_needed_as_a_whole_are_told_how():
+    dataframes = pytest.importorskip("dask.dataframe")
+    words = dataframes.from_pandas(raw_table()[["age", "sex"]], npartitions=2)
+    numbers = words[["age"]]
+    y = np.arange(40) % 2
+    for refused in (
+        lambda: TableEncoder().fit(numbers),  # their names were lost
+        lambda: ConformalClassifier(LogisticRegression()).fit(numbers, y),
+        lambda: SVC().fit(words, y),
+        lambda: GaussianDensity().fit(words),
+    ):
+        with pytest.raises(TypeError, match=r"X\.compute\(\)"):
+            refused()
 
 
 def test_dates_far_away_are_dates():

@@ -204,7 +204,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
-        raise ValueError(f"No member could be fitted; the first said: {tried[0].remark}")
+        raise ValueError(f"No member could be fitted; the first one: {tried[0].remark}")
     answers = np.stack([own for own, _ in found])
     nested = np.stack([member.nested for member in tried if member.nested is not None])
     blended, weights, temperatures, excess = weigh(rows, plan.weighting, answers, folds, nested)

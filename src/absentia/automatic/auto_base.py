@@ -19,6 +19,7 @@ from absentia.densities.named_densities import DensityLike
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.densities.unknowns import Unknowns
 from absentia.hidden_warnings import hidden_warnings
+from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -129,6 +130,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         encoder, opened = _encoded(X)
         table = _numbers_with_limits(opened)
         n_samples, used = len(table), np.arange(len(table))
+        warn_of_other_order(X, y)
         targets = self._check_targets(y, len(table))
         if len(table) < 2:
             raise ValueError(
@@ -265,6 +267,6 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):
         raise TypeError(
-            "The automatic machines take rows, not beliefs: their members differ in it."
+            "The automatic machines take rows, not beliefs: each member makes its own of them."
         )
     return None, opened

@@ -19,7 +19,7 @@ __all__ = ["AutoClassifier", "AutoRegressor"]
 
 
 class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, AutoMachine):
-    """A classifier that chooses for itself: calibrated probabilities for a table with holes.
+    """An average of classifiers for a table with missing values, weighted by cross-validation.
 
     Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
     regression on beliefs (one Gaussian, a mixture, normal scores, times a kernel of what is
@@ -157,7 +157,7 @@ class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, Auto
 
 
 class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
-    """A regressor that chooses for itself: predictions and intervals for a table with holes.
+    """An average of regressors for a table with missing values, weighted by cross-validation.
 
     As :class:`AutoClassifier`, with kernel ridge regression on beliefs and on means with
     indicators, a forest and boosted trees, weighted by their out-of-fold squared error.

@@ -291,8 +291,8 @@ def plan_members(
             plans.append(EstimatorPlan(str(member[0]), type(member[1]).__name__, True, member[1]))
         else:
             raise ValueError(
-                f"There is no member {member!r}; there are {', '.join(MEMBERS)}, and pairs of a "
-                "name and an estimator."
+                f"There is no member {member!r}; the members are {', '.join(MEMBERS)}, and pairs "
+                "of a name and an estimator."
             )
     if not plans:
         raise ValueError("members is empty: expected 'default' or at least one member.")

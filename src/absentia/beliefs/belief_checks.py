@@ -60,6 +60,5 @@ def check_columns(beliefs: Beliefs, estimator: BaseEstimator) -> None:
     if beliefs.n_features != expected:
         raise ValueError(
             f"X has {beliefs.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{expected} features as input: these beliefs are about other columns than those "
-            "of training."
+            f"{expected} features as input: these beliefs are not about the columns of training."
         )

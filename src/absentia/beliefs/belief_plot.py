@@ -77,8 +77,10 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
             axes.plot(means[0, j], before.max(), "o", color=KNOWN, markersize=5)
             axes.set_xlabel(f"{means[0, j]:.4g}", color=KNOWN)
     left_out = one.n_features - len(shown)
-    more = f"; {left_out} more known" if left_out else ""
-    _heading(figure, f"row {row}: a point is known, a curve is belief, grey is any row{more}")
+    more = f"; {left_out} known columns not shown" if left_out else ""
+    _heading(
+        figure, f"row {row}: points are known values, curves are beliefs, grey is any row{more}"
+    )
     return figure
 
 
@@ -90,7 +92,7 @@ def _draw_categories(axes: Axes, one: Beliefs, column: int) -> None:
     axes.bar(codes, chances, width=0.6, color=KNOWN if known else MISSING)
     _title(axes, f"category column {column}")
     axes.set_xticks(codes)
-    axes.set_xlabel("code of the category")
+    axes.set_xlabel("category code")
 
 
 def draw_prior(prior: Prior, labels: Sequence[str], max_columns: int) -> Figure:

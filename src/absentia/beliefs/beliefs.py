@@ -193,7 +193,7 @@ class Beliefs(Stored, ShownBeliefs):
         """Raise ValueError where there are columns of categories, which ``user`` cannot take."""
         if self.codes is not None:
             raise ValueError(
-                f"{user} works on numbers, and these beliefs have columns of categories. Make "
+                f"{user} works on numbers, but these beliefs have columns of categories. Make "
                 "indicator columns of them: density='gaussian' or 'mixture' in a machine that is "
                 "given a frame, or TableEncoder."
             )
@@ -260,7 +260,7 @@ class Beliefs(Stored, ShownBeliefs):
         if isinstance(column, bool) or not isinstance(column, int | np.integer):
             raise TypeError(
                 f"column must be a number, 0 for the first of the {n_columns} columns of "
-                f"categories, found {column!r}. Beliefs know no names of columns."
+                f"categories, found {column!r}. Beliefs do not know the names of columns."
             )
         if self.codes is None or not 0 <= column < n_columns:
             raise IndexError(f"category column {column} of beliefs that have {n_columns}")
@@ -301,7 +301,7 @@ class Beliefs(Stored, ShownBeliefs):
         return sampled(self, size, random_state)
 
     def within(self, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
-        """Return the beliefs about rows of whose missing numbers limits are known.
+        """Return the beliefs about the rows given limits on their missing numbers.
 
         A value below the limit of detection, a rounded one, or one beyond the end of a scale is not
         known and yet not anywhere. Its belief is the truncated Gaussian, replaced by the Gaussian

@@ -72,7 +72,7 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
@@ -83,10 +83,11 @@ def options(
 def describe(
     file: FileArgument,
     plot: Annotated[
-        Path | None, typer.Option(metavar="PICTURE", help="Draw it into a .png, .svg or .pdf.")
+        Path | None, typer.Option(metavar="PICTURE", help="Draw it as a .png, .svg or .pdf file.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="PAGE", help="Write a page with pictures into a .html.")
+        Path | None,
+        typer.Option(metavar="PAGE", help="Write a page with pictures as a .html file."),
     ] = None,
     ignore: IgnoreOption = None,
     categories: CategoriesOption = None,
@@ -95,7 +96,7 @@ def describe(
     test: Annotated[
         bool | None,
         typer.Option(
-            "--test/--no-test", help="Whether to run Little's test; by default if it is quick."
+            "--test/--no-test", help="Whether to run Little's test; by default only if it is quick."
         ),
     ] = None,
     sheet: SheetOption = None,
@@ -105,6 +106,7 @@ def describe(
     from absentia import describe_missingness
     from absentia.cli.files import check_output, read_table, table_name
     from absentia.evaluation.learning_table import without_columns
+    from absentia.reports.describing import RUN_ANYWAY
     from absentia.tables.files.whole_files import replaced
 
     if plot is not None:
@@ -115,7 +117,7 @@ def describe(
     kinds = kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
     # The report addresses people who write Python.
-    reason = report.why_no_test.replace("pass mcar_test=True to wait", "--test waits")
+    reason = report.why_no_test.replace(RUN_ANYWAY, "use --test to run it anyway")
     print(replace(report, why_no_test=reason))
     if plot is not None:
         with replaced(plot) as draft:
@@ -137,25 +139,27 @@ def compare(
     target: TargetOption,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Which methods; `absentia bench methods` lists all."),
+        typer.Option(
+            metavar="A,B,...", help="Methods to compare; `absentia bench methods` lists all."
+        ),
     ] = None,
     task: TaskOption = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the report; FILE-report by default."),
+        typer.Option(metavar="FOLDER", help="Folder for the report; FILE-report by default."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Four quick methods on 300 rows: within a minute.")
+        bool, typer.Option("--quick", help="Four quick methods on 300 rows, within a minute.")
     ] = False,
     max_rows: Annotated[
         int | None,
-        typer.Option(min=50, help="Take a sample of a larger table; 1000 by default."),
+        typer.Option(min=50, help="Use a sample of this size of a larger table; 1000 by default."),
     ] = None,
     repeats: Annotated[
         int, typer.Option(min=1, max=20, help="How often the cross-validation is repeated.")
     ] = 1,
     time_limit: Annotated[
-        float | None, typer.Option(help="Time limit in seconds for a method on a fold.")
+        float | None, typer.Option(help="Time limit in seconds per method and fold.")
     ] = None,
     ignore: IgnoreOption = None,
     categories: CategoriesOption = None,
@@ -164,7 +168,8 @@ def compare(
     keep_ids: KeepIdsOption = False,
     jobs: JobsOption = 1,
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Another seed gives other folds.")
+        int,
+        typer.Option(min=0, max=LARGEST_SEED, help="Random seed; another one gives other folds."),
     ] = 0,
     sheet: SheetOption = None,
     force: ForceOption = False,
@@ -173,7 +178,7 @@ def compare(
     """Find out which method suits your table: a fair contest by cross-validation.
 
     Prints a verdict and a table of scores, and writes a page with pictures. Every method is tuned
-    on the training rows of each fold alone. A contest that was stopped goes on where it was.
+    only on the training rows of each fold. A contest that was stopped continues where it was.
     """
     from absentia.cli.files import check_folder, read_table, table_name
     from absentia.cli.learning import as_dataset
@@ -222,7 +227,7 @@ def warmup() -> None:
     from absentia.cli.warmup import warm_up
 
     warm_up()
-    say("All loops are compiled and kept on disk.")
+    say("All loops are compiled and cached on disk.")
 
 
 @app.command()
@@ -236,13 +241,13 @@ def demo() -> None:
 @app.command()
 def studio(
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="A table to open at once.")
+        str | None, typer.Argument(metavar="[FILE]", help="A table to open right away.")
     ] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")
+        bool, typer.Option("--browser/--no-browser", help="Whether to open the page in a browser.")
     ] = True,
     sheet: SheetOption = None,
 ) -> None:
@@ -255,7 +260,7 @@ def studio(
     from absentia.studio import serve
 
     if file is None and sheet is not None:
-        raise ValueError("--sheet is for the table to open: give an Excel file as well.")
+        raise ValueError("--sheet names a sheet of the table to open: give an Excel file as well.")
     frame = None if file is None else read_table(file, say, sheet=sheet)
     serve(
         frame=frame,

@@ -88,7 +88,7 @@ def regions(
     all classes.
     """
     if not 0 < coverage < 1:
-        raise ValueError(f"--coverage is a share between 0 and 1, found {coverage:g}.")
+        raise ValueError(f"--coverage must be a share between 0 and 1, found {coverage:g}.")
     machine = pipeline_of(model)[-1]
     rows = _rows_with_limits(pipeline_of(model), frame)
     if isinstance(machine, ConformalRegressor):
@@ -144,7 +144,8 @@ def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
     """
     if frame.shape[1] != 2:
         raise ValueError(
-            f"{source} has {frame.shape[1]} columns; expected two: the name of a column, its cost."
+            f"{source} has {frame.shape[1]} columns; expected two, names of columns and their "
+            "costs."
         )
     costs: dict[str, float] = {}
     column = frame.iloc[:, 1]
@@ -157,7 +158,7 @@ def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
                 f"{source} gives {cost!r} as the cost of {name!r}; expected a number."
             ) from None
     if len(costs) < len(frame):
-        raise ValueError(f"{source} names a column twice; give each one cost.")
+        raise ValueError(f"{source} names a column more than once; give one cost for each.")
     return costs
 
 
@@ -190,7 +191,7 @@ def _error_variance(model: BaseEstimator) -> float:
     score = getattr(getattr(machine, "estimator_", machine), "best_score_", None)
     if score is None:
         raise ValueError(
-            "This model does not know how far off it is: train it with --calibrate 0.2."
+            "This model does not know how large its errors are: train it with --calibrate 0.2."
         )
     return float(np.clip(1.0 - score, 0.0, 1.0))
 

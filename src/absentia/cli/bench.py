@@ -46,21 +46,28 @@ def list_methods() -> None:
 
 @bench.command("run")
 def run_suite(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="`absentia bench list` has them.")],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="`absentia bench list` lists all.")],
     data: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the data sets; ABSENTIA_DATA by default."),
+        typer.Option(metavar="FOLDER", help="Folder with the data sets; ABSENTIA_DATA by default."),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file of results.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the results.")] = Path(
         "results.sqlite"
     ),
     size: Annotated[str, typer.Option(help="smoke, small or full.")] = "small",
     jobs: JobsOption = 1,
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="All other seeds are derived from it.")
+        int,
+        typer.Option(
+            min=0, max=LARGEST_SEED, help="Random seed, from which all others are derived."
+        ),
     ] = 0,
-    methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these.")] = None,
-    datasets: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Run only these methods.")
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Run only these data sets.")
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,
@@ -71,18 +78,19 @@ def run_suite(
         str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster.")
     ] = None,
     no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Accept data sets with another sha256.")
+        bool,
+        typer.Option("--no-verify", help="Accept data sets whose sha256 is not the recorded one."),
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a suite; what is finished is kept, and a run that was stopped goes on."""
+    """Run a suite; finished work is kept, and a run that was stopped continues."""
     from absentia.evaluation.experiments import protocol_named
     from absentia.evaluation.running.cells import SIZES, Context
     from absentia.evaluation.running.runner import run
     from absentia.evaluation.running.store import Results
 
     if size not in SIZES:
-        raise ValueError(f"The size is one of {', '.join(SIZES)}, found {size!r}.")
+        raise ValueError(f"The size must be one of {', '.join(SIZES)}, found {size!r}.")
     protocol = protocol_named(suite)
     if data is not None and not data.is_dir():
         raise ValueError(f"There is no folder {data}.")
@@ -115,9 +123,9 @@ def run_suite(
 
 @bench.command("report")
 def report_results(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Made by `bench run`.")],
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="File from `bench run`.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the report goes.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the report.")
     ] = Path("report"),
     force: ForceOption = False,
 ) -> None:

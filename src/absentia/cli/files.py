@@ -75,7 +75,7 @@ def read_table_and_cells(
     if sheet is not None and not source.lower().endswith(_EXCEL_ENDINGS):
         raise ValueError(f"{source} has no sheets: --sheet is for Excel files.")
     if source == "-":
-        return _delimited(sys.stdin.buffer.read(), "the standard input", note)
+        return _delimited(sys.stdin.buffer.read(), "standard input", note)
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{source} is a folder; give the file inside it.")
@@ -127,8 +127,12 @@ def check_output(
     """
     path = Path(output)
     if endings and not path.name.lower().endswith(endings):
-        expected = f"{_KNOWN}" if endings == _WRITTEN else f"one of {', '.join(endings)}"
-        raise ValueError(f"{output} is not a kind of file to write; expected {expected}.")
+        expected = (
+            f"{_KNOWN}" if endings == _WRITTEN else f"a name that ends in {', '.join(endings)}"
+        )
+        raise ValueError(
+            f"{output} is not a kind of file that can be written; expected {expected}."
+        )
     if path.is_dir():
         raise ValueError(f"{output} is a folder; give the name of a file.")
     if not path.parent.is_dir():
@@ -137,7 +141,7 @@ def check_output(
     if path.exists() and not path.is_file():
         raise ValueError(f"{output} is a device or a pipe; give the name of a file.")
     if os.path.lexists(path) and not force:  # a link to nowhere counts
-        raise ValueError(f"{output} exists already: give another name, or --force.")
+        raise ValueError(f"{output} already exists: give another name, or use --force.")
     _check_writable(path.parent)
 
 
@@ -151,7 +155,7 @@ def place_now(output: Path, *, force: bool, note: Callable[[str], None]) -> Path
     stem, dot, endings = output.name.partition(".")
     names = (output.with_name(f"{stem}_{k}{dot}{endings}") for k in count(2))
     free = next(path for path in names if not os.path.lexists(path))
-    note(f"{output} has appeared meanwhile, and is kept: the output is {free}.")
+    note(f"{output} was created in the meantime and is kept: the output is in {free}.")
     return free
 
 
@@ -174,8 +178,8 @@ def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool
     others = files_of_others(folder)
     if others and not force:
         raise ValueError(
-            f"{folder} holds files of others, or changed since, such as {others[0].name}, which a "
-            "report might replace: give another name, or --force."
+            f"{folder} has files that no report wrote, or that were changed since, such as "
+            f"{others[0].name}; a report might replace them: give another name, or use --force."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder)
@@ -242,7 +246,7 @@ def _read_excel(path: Path, note: Callable[[str], None], sheet: str | None) -> p
     except Exception as error:  # openpyxl raises what the parts of a broken archive raise
         raise ValueError(f"{path} cannot be read as Excel: {error}.") from error
     if read not in names:
-        raise ValueError(f"{path} has no sheet {read!r}; there are {listed(names)}.")
+        raise ValueError(f"{path} has no sheet {read!r}; its sheets are {listed(names)}.")
     if not len(frame):
         which = f"The first sheet of {path}, {read!r}," if sheet is None else f"The sheet {read!r}"
         raise ValueError(f"{which} has no rows.")
@@ -251,7 +255,7 @@ def _read_excel(path: Path, note: Callable[[str], None], sheet: str | None) -> p
     note_title(title_of(cells.to_numpy().tolist()), note)
     if sheet is None and len(names) > 1:
         note(
-            f"Only the first of {len(names)} sheets was read: {read}. --sheet reads another: "
+            f"Only the first of {len(names)} sheets was read: {read}. Use --sheet to read another: "
             f"{listed(names[1:])}."
         )
     return frame

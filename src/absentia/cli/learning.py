@@ -72,7 +72,7 @@ def as_dataset(
     )
     if max_rows is None or len(data.y) <= max_rows:
         return data
-    note = f"A sample of {max_rows} of the {len(data.y)} rows was taken (--max-rows)."
+    note = f"Only a sample of {max_rows} of the {len(data.y)} rows is used (--max-rows)."
     return replace(data.sample(max_rows), notes=(*data.notes, note))
 
 
@@ -80,11 +80,14 @@ def reading_notes(encoder: TableEncoder) -> list[str]:
     """Return how the columns were read, and which options read them otherwise."""
     hints = []
     if encoder.ids_:
-        hints.append(f"{', '.join(encoder.ids_)}: --keep-ids learns from such columns as well")
+        hints.append(
+            f"{', '.join(encoder.ids_)}: use --keep-ids to learn from such columns as well"
+        )
     readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
     coded = [name for name, reading in readings if reading.sentinels]
     if coded:
-        hints.append(f"{', '.join(coded)}: --numbers {','.join(coded)} takes such codes as numbers")
+        said = f"use --numbers {','.join(coded)} to keep such codes as numbers"
+        hints.append(f"{', '.join(coded)}: {said}")
     return [*encoder.notes_, *hints]
 
 
@@ -105,7 +108,7 @@ def new_model(
     its own spread.
     """
     if method not in TRAINABLE:
-        raise ValueError(f"There is no method {method!r}; there are {', '.join(TRAINABLE)}.")
+        raise ValueError(f"There is no method {method!r}; the methods are {', '.join(TRAINABLE)}.")
     entry = registry()[method]
     encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
     if method == AUTOMATIC:
@@ -139,17 +142,17 @@ def fit(model: BaseEstimator, table: LearningTable) -> None:
         raise ValueError(with_names(str(error), names)) from error
 
 
-def with_probabilities(
-    model: BaseEstimator, features: pd.DataFrame, target: np.ndarray
-) -> BaseEstimator:
-    """Return a fitted classifier that gives probabilities as well (Platt's method).
+def with_probabilities(model: BaseEstimator, table: LearningTable) -> BaseEstimator:
+    """Return a fitted model; a classifier without probabilities gets them by Platt's method.
 
     The machine that the search found takes the place of the search; its decision values for rows
     that it had not seen, by five-fold cross-validation, say how sure each value may be.
     """
+    if table.task != "classification" or hasattr(machine_of(model), "predict_proba"):
+        return model
     *before, (name, search) = model.steps
     machine = CalibratedClassifierCV(search.best_estimator_, cv=5, ensemble=False)
-    machine.fit(model[:-1].transform(features), target)
+    machine.fit(model[:-1].transform(table.features), table.target)
     return Pipeline([*before, (name, machine)])
 
 
@@ -164,13 +167,13 @@ def training_summary(machine: BaseEstimator, table: LearningTable) -> tuple[str,
     else:
         score, error = machine.best_score_, ""
         n_settings = len(machine.cv_results_["params"])
-        best_of = f"the best of {n_settings} settings, so slightly too high; "
+        best_of = f"the best of {n_settings} settings, so slightly optimistic; "
         chosen = (f"{name}={_short(value)}" for name, value in machine.best_params_.items())
         lines = [f"Chosen by cross-validation: {', '.join(chosen)}."]
-    worse = "; it has learned nothing" if score <= baseline else ""
+    worse = "; the model has learned nothing" if score <= baseline else ""
     return (
         f"cross-validated {measure} {score:.3f}{error} "
-        f"({best_of}{answer} would have {baseline:.3f}{worse})",
+        f"({best_of}{answer} would score {baseline:.3f}{worse})",
         lines,
     )
 
@@ -208,8 +211,8 @@ def load_model(path: Path, note: Callable[[str], None]) -> BaseEstimator:
     }
     for original, current in sorted(found):
         note(
-            f"{path} was trained with scikit-learn {original}, and this is {current}: predictions "
-            "may differ. Train it again to be sure."
+            f"{path} was trained with scikit-learn {original}, and {current} is installed: "
+            "predictions may differ. Train it again to be sure."
         )
     return model
 
@@ -223,7 +226,7 @@ def predictions(
         return {"prediction": np.asarray(model.predict(frame)).ravel()}
     if not hasattr(model, "predict_proba"):
         raise ValueError(
-            "This model has no probabilities: they are for classes, not for quantities."
+            "This model has no probabilities: they exist for classes, not for quantities."
         )
     chances = model.predict_proba(frame)
     # What predict would say, without computing every kernel value again.
@@ -266,7 +269,7 @@ def written_with(
         # Another class may have the next name: "a_2" beside "a".
         free = name if name not in taken else _next_name(name, {*taken, *found, *named})
         if free != name:
-            note(f"The input has a column {name!r}; that of the model is {free!r}.")
+            note(f"The input already has a column {name!r}; that of the model is named {free!r}.")
         named[free] = values
     return frame.assign(**named)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
+    from absentia.evaluation.learning_table import LearningTable
 
 __all__ = ["ask", "predict", "train"]
 
@@ -39,7 +40,7 @@ def train(
     file: FileArgument,
     target: TargetOption,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to keep the model.")
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
     ],
     method: Annotated[
         str,
@@ -50,7 +51,9 @@ def train(
     ] = "automatic",
     time_budget: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Try no further models after that (automatic only)."),
+        typer.Option(
+            metavar="SECONDS", help="Try no more models after this time (automatic only)."
+        ),
     ] = None,
     task: TaskOption = None,
     ignore: IgnoreOption = None,
@@ -60,18 +63,20 @@ def train(
     keep_ids: KeepIdsOption = False,
     calibrate: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Keep this share of the rows for predict --coverage."),
+        typer.Option(
+            metavar="SHARE", help="Hold out this share of the rows for predict --coverage."
+        ),
     ] = 0.0,
     sheet: SheetOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a model on a table, and keep it in a file.
+    """Train a model on a table, and save it in a file.
 
-    By default different models are tried and averaged, with weights by cross-validation; --method
-    trains one support vector machine. Prints the cross-validated score beside that of the best
-    constant answer. The file holds how the columns are read as well, so that `absentia predict`
-    takes raw tables.
+    By default different models are tried and averaged, with weights from cross-validation; --method
+    trains one support vector machine. Prints the cross-validated score next to that of the best
+    constant answer. The file also holds how the columns are read, so `absentia predict` takes raw
+    tables.
     """
     from absentia import save
     from absentia.cli.asking import with_calibration
@@ -80,9 +85,6 @@ def train(
         fit,
         machine_of,
         new_model,
-        pipeline_of,
-        reading_notes,
-        training_summary,
         with_probabilities,
     )
     from absentia.evaluation.learning_table import split_target
@@ -92,29 +94,34 @@ def train(
     frame = read_table(file, say, sheet=sheet)
     table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
     table, held = table.held_out(calibrate)
-    progress = not quiet and sys.stderr.isatty()
     model = new_model(
         table.task,
         method,
         keep_ids=keep_ids,
         kinds=kinds,
-        progress=progress,
+        progress=not quiet and sys.stderr.isatty(),
         time_budget=time_budget,
     )
     fit(model, table)
     machine = machine_of(model)
-    if table.task == "classification" and not hasattr(machine, "predict_proba"):
-        model = with_probabilities(model, table.features, table.target)
+    model = with_probabilities(model, table)
     if held is not None:
         model = with_calibration(model, held.features, held.target)
     output = place_now(output, force=force, note=say)
     save(model, output)
-    if quiet:
-        return
-    for note in (*table.notes, *reading_notes(pipeline_of(model).named_steps["encode"])):
-        say(note)
+    if not quiet:
+        _say_what_was_learned(model, machine, table, target, output)
+
+
+def _say_what_was_learned(
+    model: BaseEstimator, machine: BaseEstimator, table: LearningTable, target: str, output: Path
+) -> None:
+    """Print how the table was read, what was chosen, and how good it is; ``machine`` as fitted."""
+    from absentia.cli.learning import pipeline_of, reading_notes, training_summary
+
     score, lines = training_summary(machine, table)
-    for line in lines:
+    notes = reading_notes(pipeline_of(model).named_steps["encode"])
+    for line in (*table.notes, *notes, *lines):
         say(line)
     say(
         f"{table.task.capitalize()} of {target} from {len(table.target)} rows: {score}. Model "
@@ -123,41 +130,44 @@ def train(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Made by `absentia train`.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File from `absentia train`.")],
     file: FileArgument,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; printed by default."
+        ),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Write the columns of the input as well.")
+        bool, typer.Option("--keep", help="Also write the columns of the input.")
     ] = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Write the probability of each class as well.")
+        bool, typer.Option("--probabilities", help="Also write the probability of each class.")
     ] = False,
     uncertainty: Annotated[
         bool,
         typer.Option(
             "--uncertainty",
-            help="Write probabilities or an interval, and how much is due to missing values.",
+            help="Also write probabilities or an interval, and how much of the doubt is due to "
+            "missing values.",
         ),
     ] = False,
     coverage: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Write an interval or label set that holds with this probability (0.9, say), for "
-            "each missing pattern; needs a model of `train --calibrate`.",
+            help="Also write an interval or label set that is right with this probability (such as "
+            "0.9) for each missing pattern; needs a model trained with --calibrate.",
         ),
     ] = None,
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Predict the target of each row of a table, with a model that was trained before.
+    """Predict the target of each row of a table with a trained model.
 
-    Columns are found by name. Missing values, also where training had none, columns that are not
-    there, cells that cannot be read and words that training never saw are uncertain, not errors:
-    notes say what was not used, and which values lie far beyond those of training.
+    Columns are found by name. Missing values (even where training had none), absent columns, cells
+    that cannot be read and words that did not occur in training are uncertain, not errors: notes
+    say what was not used, and which values lie far beyond the range of training.
     """
     from absentia.cli.asking import doubts, regions
     from absentia.cli.files import check_output, is_parquet, place_now, write_table
@@ -175,8 +185,8 @@ def predict(
         found |= guaranteed
         if without:
             say(
-                f"{without} of {len(frame)} rows have too few calibration rows for {coverage:g}: "
-                "their interval is infinite, or their set has all classes."
+                f"{without} of {len(frame)} rows have too few calibration rows for a coverage of "
+                f"{coverage:g}: their interval is infinite, or their set has all classes."
             )
     if output not in (None, "-"):
         output = str(place_now(Path(str(output)), force=force, note=say))
@@ -185,27 +195,30 @@ def predict(
 
 
 def ask(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Made by `absentia train`.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File from `absentia train`.")],
     file: FileArgument,
     costs: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="What columns cost: a table of names and costs; 1 by default."
+            metavar="FILE", help="Table with names of columns and their costs; others cost 1."
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; else printed."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; printed by default."
+        ),
     ] = None,
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say which missing value of each row is most worth measuring next.
 
-    Prints a table, the missing columns of each row by expected gain per cost: the entropy in nats
-    or, for quantities, the share of the variance that knowing the value would remove on average,
-    with the standard deviation of the prediction before (doubt) and after it (doubt_after).
+    Prints the missing columns of each row by expected gain per cost. The gain is the entropy in
+    nats or, for quantities, the share of the variance that knowing the value would remove on
+    average; quantities also have the standard deviation of the prediction before (doubt) and after
+    (doubt_after).
     """
     from absentia.cli.asking import costs_from, next_measurements
     from absentia.cli.files import check_output, read_table, write_table

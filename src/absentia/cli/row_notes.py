@@ -47,10 +47,12 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
     used = {n: r for n, r in readings.items() if not r.left_out and n not in absent}
     notes = []
     if absent:
-        notes.append(f"Not in {source}, so missing in every row: {', '.join(absent)}.")
+        notes.append(
+            f"Columns that {source} lacks count as missing in every row: {', '.join(absent)}."
+        )
     new = new_words(frame, {name: r for name, r in used.items() if not r.is_quantity})
     if new:
-        notes.append(f"Not known from training, so missing: {_some(new, ', ')}.")
+        notes.append(f"Words that did not occur in training count as missing: {_some(new, ', ')}.")
     signs = encoder.other_signs(frame)
     if signs:
         notes.append(f"{OTHER_SIGNS}: {_some(signs, '; ')}.")
@@ -60,7 +62,7 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
         ends = dict(zip(encoder.columns_, ranges, strict=True))
         far = [note for n, r in used.items() if (note := _far(frame[n], r, ends[n]))]
         if far:
-            notes.append(f"Far beyond what training saw: {_some(far, '; ')}.")
+            notes.append(f"Far beyond the range of training: {_some(far, '; ')}.")
     return notes
 
 
@@ -114,6 +116,6 @@ def _far(column: pd.Series, reading: ColumnReading, ends: FloatArray) -> str:
     shown = [str(value).removesuffix(" 00:00:00") for value in reading.restored(ends)]
     if reading.kind == "number":
         shown = [f"{end:.6g}" for end in ends]
-    more = f" and {counted(others, 'value')} more" * (others > 0)
+    more = f" and {counted(others, 'more value')}" * (others > 0)
     cell = str(column.iloc[row]).strip()
     return f"{cell} in {column.name!r}, row {row + 1}{more} (training: {shown[0]} to {shown[1]})"

@@ -32,11 +32,15 @@ __all__ = [
 
 FileArgument = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or .xlsx; - reads CSV from the input."),
+    typer.Argument(
+        metavar="FILE", help="A CSV, TSV, Parquet or .xlsx file; - reads CSV from standard input."
+    ),
 ]
 SheetOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Which sheet of an Excel file; the first by default."),
+    typer.Option(
+        metavar="NAME", help="Which sheet of an Excel file to read; the first by default."
+    ),
 ]
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")
@@ -45,7 +49,7 @@ TaskOption = Annotated[
     str | None,
     typer.Option(
         metavar="TASK",
-        help="classification or regression; by default inferred from the target.",
+        help="classification or regression; inferred from the target by default.",
     ),
 ]
 IgnoreOption = Annotated[
@@ -53,27 +57,31 @@ IgnoreOption = Annotated[
 ]
 CategoriesOption = Annotated[
     str | None,
-    typer.Option(metavar="A,B,...", help="Columns of categories, such as postcodes."),
+    typer.Option(metavar="A,B,...", help="Columns to read as categories, such as postcodes."),
 ]
 NumbersOption = Annotated[
     str | None,
-    typer.Option(metavar="A,B,...", help="Columns of numbers, taken as they are, also -999."),
+    typer.Option(
+        metavar="A,B,...", help="Columns to read as numbers exactly as they are, even -999."
+    ),
 ]
 DatesOption = Annotated[
     str | None,
-    typer.Option(metavar="A,B,...", help="Columns of dates, taken as days alone."),
+    typer.Option(metavar="A,B,...", help="Columns to read as dates, used as days only."),
 ]
 KeepIdsOption = Annotated[
     bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", "-f", help="Replace the output if it exists already.")
+    bool, typer.Option("--force", "-f", help="Replace the output if it already exists.")
 ]
-JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to use.")]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes to use.")]
 _INTERRUPTED = 130
 #: The largest that results are kept under.
 LARGEST_SEED = 2**63 - 1
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no notes and no progress bar.")
+]
 
 
 def words_of(text: str | None) -> list[str] | None:
@@ -89,7 +97,9 @@ def kinds_of(
     for kind, text in (("category", categories), ("number", numbers), ("date", dates)):
         for name in words_of(text) or ():
             if said.get(name, kind) != kind:
-                raise ValueError(f"{name} cannot be a {said[name]} and a {kind}: name it once.")
+                raise ValueError(
+                    f"{name} cannot be both a {said[name]} and a {kind}: name it once."
+                )
             said[name] = kind
     return said or None
 
@@ -101,5 +111,5 @@ def say(text: str) -> None:
 
 def stop(place: Path) -> NoReturn:
     """Say that nothing is lost, and end the command."""
-    say(f"Stopped. What was finished is in {place}; the same command goes on from there.")
+    say(f"Stopped. Finished work is in {place}; run the same command again to continue.")
     raise typer.Exit(_INTERRUPTED) from None

@@ -271,8 +271,8 @@ def _checked_loss(loss: Loss) -> Loss:
 def _check_draws(n_draws: int, questions: Questions) -> None:
     if questions.region is not None:
         raise ValueError(
-            f"n_draws averages answers, and a region is no average of regions: leave n_draws out "
-            f"for loss={questions.region!r}."
+            f"n_draws averages predictions, but regions cannot be averaged: leave n_draws out "
+            f"with loss={questions.region!r}."
         )
     count_from(16, MOST_DRAWS).check("n_draws", n_draws)
 

@@ -22,7 +22,7 @@ _NEXT_TO_NOTHING = 1e-12
 def column_worth(
     model: BaseEstimator, X: TableLike, y: ArrayLike, *, random_state: RandomState = 0
 ) -> FloatArray:
-    """Return by how much the loss of a model rises when a column is shuffled among rows.
+    """Return by how much the loss of a model rises when a column is shuffled.
 
     That is the permutation importance by log loss (classifiers) or squared error (regressors), of
     rows with or without missing values. :func:`~absentia.measure_next` takes it as ``worth``: the

@@ -140,8 +140,8 @@ class _HeldOut:
             labels, counts = np.unique(y, return_counts=True)
             require(
                 counts.min() > 1,
-                f"The class {labels[counts.argmin()]} has one row, which cannot be learned from "
-                "and asked about as well: drop such rows.",
+                f"The class {labels[counts.argmin()]} has only one row, which cannot be used "
+                "both to learn and to test: drop such rows.",
             )
         folds = splitter(cv, shuffle=True, random_state=random_state)
         parts = []

@@ -96,20 +96,21 @@ class Questions:
         region = region if isinstance(region, str) and region in REGIONS else None
         if region is not None and not hasattr(model, REGIONS[region]):
             raise ValueError(
-                f"loss={region!r} is about what a conformal predictor promises, and "
+                f"loss={region!r} measures the regions of a conformal predictor, but "
                 f"{type(model).__name__} has no {REGIONS[region]}: wrap it in "
                 f"{'ConformalClassifier' if classifies else 'ConformalRegressor'}, or use "
-                f"{'log' if classifies else 'variance'!r}."
+                f"loss={'log' if classifies else 'variance'!r}."
             )
         if classifies and region is None and not hasattr(model, "predict_proba"):
             name = type(inner if not isinstance(inner, str) else model).__name__
             raise ValueError(
-                f"{name} has no predict_proba, so its uncertainty is unknown. Calibrate it: "
-                f"CalibratedClassifierCV({name}(...), method='sigmoid') of scikit-learn."
+                f"{name} has no predict_proba, so its uncertainty is unknown. Wrap it in "
+                f"scikit-learn's calibration: CalibratedClassifierCV({name}(...), "
+                "method='sigmoid')."
             )
         if not classifies and not hasattr(model, "predict"):
             raise TypeError(
-                f"{type(model).__name__} predicts nothing; give a classifier or a regressor."
+                f"{type(model).__name__} has no predict; give a classifier or a regressor."
             )
         return cls(model, classifies, region, _writer(model, X, rows))
 
@@ -175,7 +176,7 @@ def read_rows(
     if expected != table.n_features:
         raise ValueError(
             f"X has {table.n_features} columns, but the density has {expected}: give rows with the "
-            "columns of training."
+            "columns of the training rows."
         )
     numbers = vars(density).get("plan_")
     array = table.array if numbers is None else numbers.without_codes(table.array)

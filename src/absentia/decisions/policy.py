@@ -96,7 +96,7 @@ def _cells(table: Any, row: IntArray, column: IntArray) -> Any:
 
 
 class AcquisitionPolicy:
-    """Measure the most worthwhile value of each row, again and again, until nothing pays.
+    """Measure the most worthwhile missing value of each row, one by one, until none is worth it.
 
     Parameters
     ----------

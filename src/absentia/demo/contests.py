@@ -158,9 +158,9 @@ def classify(
     holes_in_training: bool,
 ) -> Contest:
     """Classify incomplete rows; training rows miss as much, or nothing at all."""
-    where = "training and test rows" if holes_in_training else "test rows alone"
+    where = "training and test rows" if holes_in_training else "test rows only"
     contest = Contest(
-        f"Accuracy on test rows, holes in {where} (higher is better, * is best)",
+        f"Accuracy on test rows, values missing from {where} (higher is better, * is best)",
         lower_is_better=False,
         rates=rates,
     )

@@ -64,11 +64,11 @@ class Answers:
             f"  {'':<{width}}{'accuracy':>12}{'log loss':>12}",
             *(f"  {way:<{width}}{a:>12.3f}{loss:>12.3f}" for way, (a, loss) in self.scores.items()),
             "",
-            f"One row, of which is known: {', '.join(known)}",
+            f"One row, of which only this is known: {', '.join(known)}",
             f"  probabilities of the classes: {chances}",
             f"  doubt: {self.doubt.total[0]:.2f} nats, {self.doubt.missing_share[0]:.0%} of it due "
             "to the missing values",
-            "  to measure next, by how much of the doubt each value should remove:",
+            "  what to measure next, by how much of the doubt each value should remove:",
         ]
         for name in self.next.ranking(0)[:3]:
             gain = self.next.gain[0, list(self.names).index(name)]

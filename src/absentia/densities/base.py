@@ -32,9 +32,11 @@ from absentia.tables import (
     open_known,
     open_rows,
     plan_of,
+    table_as,
 )
 from absentia.tables.margins import Margins
 from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.reading import is_frame
 from absentia.tables.stored import vouched
 from absentia.tables.streams import Stream
 from absentia.tables.takes_missing import TakesMissing
@@ -102,8 +104,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
-            with columns of words
+        ndarray of shape (n_samples, len(columns_)), or a frame where ``X`` is one
+            A pandas or polars frame of numbers comes back as such, with its index and names; after
+            training on a frame with columns of words the result is a pandas.DataFrame.
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
@@ -124,9 +127,10 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         Returns
         -------
         ndarray of shape (n_samples, len(columns_)), or (size, n_samples, len(columns_))
-            After training on a frame with columns of words a pandas.DataFrame, or a list of
-            ``size`` of them. Observed values are the same in every draw, to the last bit. Values
-            with limits are drawn as :meth:`Beliefs.sample` does, some of them beyond a limit.
+            A frame, as :meth:`impute` returns it, or a list of ``size`` of them, where ``X`` is one
+            or training had columns of words. Observed values are the same in every draw, to the
+            last bit. Values with limits are drawn as :meth:`Beliefs.sample` does, some of them
+            beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]
@@ -134,18 +138,18 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         if self.margins_ is not None:
             drawn = self.margins_.backward(drawn)
         filled = np.where(np.isnan(values), drawn, values)
-        if size is not None and plan_of(self) is None:
+        if size is not None and plan_of(self) is None and not is_frame(X):
             return filled
         return self._in_units([filled], X)[0] if size is None else self._in_units(filled, X)
 
     def _in_units(
         self, tables: Sequence[FloatArray] | FloatArray, given: TableLike | None = None
     ) -> list[Any]:
-        """Return numbers as they are, and a frame's own values after training on a frame."""
-        plan = plan_of(self)
-        if plan is None or not len(tables):
-            return list(tables)
-        return plan.restored(list(tables), self.columns_, given)
+        """Return numbers as the kind of table they were given as, words as the user's own."""
+        plan = plan_of(self, given)
+        if plan is not None and len(tables):
+            return plan.restored(list(tables), self.columns_, given)
+        return [table_as(given, table, self.columns_, self._names()) for table in tables]
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
         """Return quantiles of what each missing number could be, in the units of the table.
@@ -287,8 +291,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open(X)
         if isinstance(rows, Stream):
             raise ValueError(
-                "Beliefs are held in memory, and this table is not. Condition it chunk by chunk, "
-                "or use FourierFeatures, score_samples and impute, which take it as it is."
+                "Beliefs are held in memory, but this table is not. Condition it chunk by chunk, "
+                "or use FourierFeatures, score_samples and impute, which accept it as it is."
             )
         return rows
 
@@ -329,8 +333,8 @@ def open_table_or_stream(
     if isinstance(rows, Table | Stream):
         return rows.behind_plan()
     raise TypeError(
-        "Every value must be a number or missing, but X holds beliefs, which are what a density "
-        "makes of rows: pass the rows themselves."
+        "Every value must be a number or missing, but X holds beliefs. A density is fitted to "
+        "rows, not to beliefs: pass the rows themselves."
     )
 
 

@@ -136,7 +136,7 @@ class LowRankDensity(HasCriteria):
         "n_factors": COUNT | words("auto"),
         "max_factors": COUNT,
         "n_components": COUNT,
-        "pooling": words("auto") | number_between(0, expected="a number of rows, not negative"),
+        "pooling": words("auto") | number_between(0, expected="a non-negative number of rows"),
     }
 
     means_: FloatArray = field(init=False)
@@ -243,7 +243,7 @@ def _warned_of_limits(rows: Table | Stream) -> Table | Stream:
         return rows
     warnings.warn(
         "LowRankDensity does not learn from limits: values with one limit, such as '<0.5', count "
-        "as missing, and intervals as their middle. To use the limits take density='gaussian'.",
+        "as missing, and intervals as their midpoints. To use the limits, set density='gaussian'.",
         stacklevel=4,
     )
     return rows.without_limits()

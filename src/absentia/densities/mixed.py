@@ -36,7 +36,7 @@ __all__ = ["MixedDensity"]
 
 @declared
 class MixedDensity(MixtureDensity):
-    """A mixture for tables of numbers and categories, learned from rows with any holes.
+    """A mixture for tables of numbers and categories, learned from incomplete rows.
 
     Each component is a Gaussian on the numbers and, independently, a distribution on each column
     of categories (a latent class model):
@@ -105,7 +105,7 @@ converged_, n_features_in_, feature_names_in_
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "smoothing": number_between(1e-6, expected="a number of rows from 1e-6 on"),
+        "smoothing": number_between(1e-6, expected="a number of rows of at least 1e-6"),
     }
 
     categories_: list[np.ndarray] = field(init=False)
@@ -123,7 +123,7 @@ converged_, n_features_in_, feature_names_in_
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the mixture to rows with holes.
+        """Fit the mixture to incomplete rows.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ converged_, n_features_in_, feature_names_in_
         return list(self.prior_.probabilities)
 
     def impute(self, X: TableLike) -> Any:
-        """Return the rows with conditional means and the likeliest categories in the holes.
+        """Return the rows, missing values filled with conditional means and likeliest categories.
 
         What was observed is returned to the last bit; a category that training never saw counts as
         missing. ``condition(X).probabilities(j)`` has all categories with their probabilities.
@@ -219,8 +219,9 @@ converged_, n_features_in_, feature_names_in_
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
-            with columns of words
+        ndarray of shape (n_samples, len(columns_)), or a frame where ``X`` is one
+            A pandas or polars frame of numbers comes back as such, with its index and names; after
+            training on a frame with columns of words the result is a pandas.DataFrame.
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
@@ -244,10 +245,10 @@ converged_, n_features_in_, feature_names_in_
 
         Returns
         -------
-        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
-            with columns of words; a list of ``size`` of them, where a size is given. Observed
-            values are the same in every draw, to the last bit; values with limits are drawn as
-            :meth:`Beliefs.sample` does, some of them beyond a limit.
+        ndarray of shape (n_samples, len(columns_)), or a frame, as :meth:`impute` returns it
+            A list of ``size`` of them, where a size is given. Observed values are the same in every
+            draw, to the last bit; values with limits are drawn as :meth:`Beliefs.sample` does, some
+            of them beyond a limit.
         """
         rows = self._open_in_memory(X)
         values = self._known_columns(rows)[0]

@@ -167,8 +167,8 @@ class MixtureSearch:
             d = len(self.covariance)
             require(
                 self.init.n_features == d,
-                f"init has {self.init.n_features} columns, but {d} of the table have observed "
-                "values.",
+                f"init has {self.init.n_features} columns, but {d} columns of the table have "
+                "observed values.",
             )
             return [self.training.scaling.forward_prior(self.init)]
         n_starts = 1 if k == 1 else self.n_init

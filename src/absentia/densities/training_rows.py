@@ -213,7 +213,7 @@ def warn_of_lost_columns(kept: BoolArray, names: list[str]) -> None:
         lost = [names[j] for j in np.flatnonzero(~kept)]
         shown = ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if lost[10:] else "")
         warnings.warn(
-            f"Left out of the density, because missing in every row of training: {shown}. "
+            f"Left out of the density because they are missing in every training row: {shown}. "
             "Drop such columns, or see `columns_` for those that were kept.",
             UserWarning,
             stacklevel=5,
@@ -225,7 +225,7 @@ def warn_not_converged(estimator: BaseEstimator, n_steps: int, residual: float) 
     warnings.warn(
         f"{type(estimator).__name__} did not converge in {n_steps} steps: another step would still "
         f"change a parameter by {residual:.1e} standard units (tol={estimator.tol:g}). Raise "
-        "max_iter or tol; where there are few rows for the number of columns, or much is missing, "
+        "max_iter or tol; with few rows for the number of columns, or many missing values, "
         "raise shrinkage or reg_covar.",
         ConvergenceWarning,
         stacklevel=3,

@@ -64,14 +64,14 @@ def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable
 def _log_that_nothing_is_kept() -> None:
     # Once per process: there are dozens of compiled functions.
     logging.getLogger("absentia").warning(
-        "Compiled code cannot be kept: no cache folder can be written. Each process compiles anew, "
-        "for some seconds; set NUMBA_CACHE_DIR to a folder that can be written to avoid it."
+        "Compiled code cannot be cached: no cache folder is writable. Each process compiles it "
+        "again, which takes some seconds; set NUMBA_CACHE_DIR to a writable folder to avoid this."
     )
 
 
 _COMPILING = (
-    "Compiling for this processor, once; it takes some ten seconds. The command `absentia warmup` "
-    "does it beforehand."
+    "Compiling for this processor, once; this takes about ten seconds. The command `absentia "
+    "warmup` does it beforehand."
 )
 
 

@@ -131,7 +131,7 @@ def compare_table(
         for method, error in failed.groupby("method")["error"].first().items()
     }
     if answer is None:
-        raise ValueError(f"Every method failed, the first with: {next(iter(errors.values()))}")
+        raise ValueError(f"Every method failed; the first error is: {next(iter(errors.values()))}")
     return Outcome(answer.scores, errors, page, answer.verdict)
 
 
@@ -160,11 +160,11 @@ def comparison_text(outcome: Outcome, data: Dataset, target: str, file: str = "F
         lines.append(f"{name!s:{width - 1}s}{mark}{cells}")
     lines += [
         "",
-        "* absentia's own; five-fold cross-validation, tuned inside each fold; ± is the standard "
-        "error over folds",
+        "* absentia's own methods; five-fold cross-validation, tuned inside each fold; ± is the "
+        "standard error over folds",
     ]
     lines += [f"{name} failed: {error}" for name, error in outcome.errors.items()]
-    lines.append(f"The whole report: {outcome.page}")
+    lines.append(f"Full report: {outcome.page}")
     return "\n".join(lines)
 
 

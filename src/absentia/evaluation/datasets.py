@@ -342,8 +342,8 @@ def _download(record: Record) -> Path:
         )
     except OSError as error:
         raise ValueError(
-            f"{record.name!r} is in no folder and could not be downloaded from OpenML ({error}). "
-            "Pass the folder that has it, or try again with a connection."
+            f"{record.name!r} is not in any folder and could not be downloaded from OpenML "
+            f"({error}). Pass the folder that has it, or try again with a connection."
         ) from error
     frame = bunch.data.copy()
     frame["target"] = bunch.target

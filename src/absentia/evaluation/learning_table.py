@@ -52,7 +52,7 @@ class LearningTable:
             return self, None
         if not 0 < share < 1:
             raise ValueError(
-                f"The share of rows to keep must lie between 0 and 1, found {share:g}."
+                f"The share of rows to hold out must lie between 0 and 1, found {share:g}."
             )
         n = len(self.target)
         classes = self.target if self.task == "classification" else None
@@ -61,8 +61,8 @@ class LearningTable:
         if min(n_held, n - n_held) < each:
             side = "a row" if each == 1 else f"a row of each of the {each} classes"
             raise ValueError(
-                f"A share of {share:g} keeps {n_held} of {n} rows, and leaves {n - n_held}: both "
-                f"need {side}."
+                f"A share of {share:g} holds out {n_held} of {n} rows and leaves {n - n_held}: "
+                f"both need {side}."
             )
         train, held = train_test_split(
             np.arange(n), test_size=share, random_state=seed, stratify=classes
@@ -72,7 +72,7 @@ class LearningTable:
             what = "rows" if classes is None else "rows of a class"
             raise ValueError(
                 f"A share of {share:g} leaves {left.fewest} {what} to train on, of which "
-                f"{FEWEST_OF_A_CLASS} are needed for cross-validation: keep fewer."
+                f"{FEWEST_OF_A_CLASS} are needed for cross-validation: hold out fewer."
             )
         return left, self._rows(held)
 
@@ -96,7 +96,7 @@ def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> pd.DataFrame:
     unknown = [name for name in ignore if name not in frame.columns]
     if unknown:
         names = ", ".join(str(name) for name in frame.columns)
-        raise ValueError(f"There is no column {unknown[0]!r} to ignore; there are {names}.")
+        raise ValueError(f"There is no column {unknown[0]!r} to ignore; the columns are {names}.")
     return frame.drop(columns=list(ignore))
 
 
@@ -105,12 +105,12 @@ def split_target(
 ) -> LearningTable:
     """Cut off the target, leave out rows without one, and find out what is to be learned."""
     if task not in (None, "classification", "regression"):
-        raise ValueError(f"The task is classification or regression, found {task!r}.")
+        raise ValueError(f"The task must be classification or regression, found {task!r}.")
     if target in ignore:
         raise ValueError(f"{target} is the column to predict: it cannot be ignored.")
     if target not in frame.columns:
         names = ", ".join(str(name) for name in frame.columns)
-        raise ValueError(f"There is no column {target!r} to predict; there are {names}.")
+        raise ValueError(f"There is no column {target!r} to predict; the columns are {names}.")
     frame = without_columns(frame, ignore)
     column, notes = _as_read(frame, target, task)
     known = column.notna().to_numpy()
@@ -121,11 +121,12 @@ def split_target(
     # what to answer when nothing is known.
     empty = frame.drop(columns=target).isna().all(axis=1).to_numpy()
     if empty.any() and frame.shape[1] > 1:
-        notes.append(_left_out(empty, f"value but that of {target}"))
+        notes.append(_left_out(empty, f"value other than that of {target}"))
         frame, column = frame.loc[~empty], column.loc[~empty]
     if len(frame) < 10:
         raise ValueError(
-            f"{counted(len(frame), 'row')} with a target: at least 10 are needed to learn from."
+            f"Only {counted(len(frame), 'row')} can be learned from: at least 10 with a target and "
+            "another value are needed."
         )
     chosen: Task = "classification" if task == "classification" else "regression"
     if task is None:
@@ -133,7 +134,7 @@ def split_target(
     values = target_values(column, chosen)
     features = frame.drop(columns=target)
     if not features.shape[1]:
-        raise ValueError(f"There is no column but {target!r}: nothing to predict it from.")
+        raise ValueError(f"{target!r} is the only column: there is nothing to predict it from.")
     if chosen == "classification":
         alike = case_note(np.unique(values).tolist()) if values.dtype.kind == "U" else ""
         notes += [f"{target}: {alike}."] if alike else []
@@ -141,14 +142,15 @@ def split_target(
         notes += note
         values, features = values[keep], features.loc[keep]
     elif np.ptp(values) == 0:
-        raise ValueError(f"{target} is {values[0]:g} in every row: nothing to predict.")
+        raise ValueError(f"{target} is {values[0]:g} in every row: there is nothing to predict.")
     return LearningTable(features, values, chosen, tuple(notes))
 
 
 def _left_out(rows: BoolArray, lacking: str) -> str:
     """Return a note on rows that nothing can be learned from."""
-    without = "1 row has" if rows.sum() == 1 else f"{rows.sum()} rows have"
-    return f"{without} no {lacking}, left out."
+    number = int(rows.sum())
+    have, are = ("has", "is") if number == 1 else ("have", "are")
+    return f"{counted(number, 'row')} {have} no {lacking} and {are} left out."
 
 
 def _as_read(frame: pd.DataFrame, target: str, task: str | None) -> tuple[Any, list[str]]:
@@ -175,15 +177,15 @@ def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[st
     if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"{target} has {len(classes)} different values in {len(values)} rows, too many for "
-            "classes. If it is a quantity written in numbers, ask for regression "
+            "classes. If it is a quantity, write it in numbers and choose regression "
             "(--task regression)."
         )
     rare = classes[counts < FEWEST_OF_A_CLASS]
     keep: BoolArray = ~np.isin(values, rare)
     if len(classes) - len(rare) < 2:
         raise ValueError(
-            f"{target} has fewer than two classes of at least {FEWEST_OF_A_CLASS} rows: nothing "
-            "to distinguish."
+            f"{target} has fewer than two classes of at least {FEWEST_OF_A_CLASS} rows: there is "
+            "nothing to distinguish."
         )
     if not len(rare):
         return keep, []
@@ -193,6 +195,6 @@ def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[st
     were = "was" if len(rare) == 1 else "were"
     return keep, [
         f"Of the {len(classes)} classes of {target}, {have} fewer than {FEWEST_OF_A_CLASS} rows "
-        f"and {were} left out: {shown}{more}. They held {int((~keep).sum())} of the {len(values)} "
-        "rows; scores are of the other rows, and the model never predicts them."
+        f"and {were} left out: {shown}{more}. They have {int((~keep).sum())} of the {len(values)} "
+        "rows; scores are for the other rows, and the model never predicts these classes."
     ]

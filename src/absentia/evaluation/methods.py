@@ -118,7 +118,9 @@ def methods_for(task: Task, names: Sequence[str] | None = None) -> list[str]:
         return [name for name in able if name not in _ONLY_ON_DEMAND]
     unknown = [name for name in names if name not in METHODS]
     if unknown:
-        raise ValueError(f"There is no method {unknown[0]!r}; there are {', '.join(METHODS)}.")
+        raise ValueError(
+            f"There is no method {unknown[0]!r}; the methods are {', '.join(METHODS)}."
+        )
     return [name for name in names if name in able]
 
 

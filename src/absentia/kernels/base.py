@@ -167,7 +167,7 @@ class Kernel(EqualByParameters, ABC):
         """Refuse beliefs with categories that the kernel would not look at."""
         if P.codes is not None and not self.takes_categories:
             raise ValueError(
-                f"{self!r} compares numbers only, and these beliefs have columns of categories. "
+                f"{self!r} compares numbers only, but these beliefs have columns of categories. "
                 "Use GenRBF or ExpectedRBF, multiply it by CategoryKernel(), or make indicator "
                 "columns of the categories (TableEncoder, or density='gaussian' in a machine)."
             )

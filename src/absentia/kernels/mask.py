@@ -114,18 +114,18 @@ def checked_weight(weight: ArrayLike, n_features: int) -> float | FloatArray:
         weights = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            "weight (of a machine: mask_weight) must be a number, or a list of one number for each "
+            "weight (mask_weight in a machine) must be a number, or a list of one number for each "
             f"column, found {shown(weight)}."
         ) from None
     if weights.ndim > 1 or (weights.ndim == 1 and len(weights) != n_features):
         raise ValueError(
-            "weight (of a machine: mask_weight) must be one number or one for each of the "
+            "weight (mask_weight in a machine) must be one number or one for each of the "
             f"{n_features} columns, found shape {weights.shape}. Columns without any observed "
             "value are left out by a density: give weights[density.columns_] then."
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(
-            "weight (of a machine: mask_weight) must be finite and not negative, found "
+            "weight (mask_weight in a machine) must be finite and not negative, found "
             f"{shown(weight)}. 0 leaves a column out."
         )
     return weights if weights.ndim else float(weights)

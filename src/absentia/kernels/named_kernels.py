@@ -80,7 +80,7 @@ def kernel_named(name: object, gamma: Widths = "scale") -> Kernel:
     """
     kinds: dict[str, Callable[..., Kernel]] = {**KERNELS_BY_NAME, **KERNELS_OF_SCIKIT_LEARN}
     known = ", ".join(repr(key) for key in kinds)
-    problem = f"The kernels with a name are {known}; found {shown(name)}."
+    problem = f"The name of a kernel must be one of {known}, found {shown(name)}."
     if not isinstance(name, str):
         raise TypeError(f"{problem} A Kernel object needs no name.")
     if name.replace("_", "-") not in kinds:
@@ -120,8 +120,8 @@ def make_unmasked_kernel(
         for name, given in (("gamma", gamma), ("category_weight", category_weight)):
             if not (isinstance(given, str) and given == "scale"):
                 raise ValueError(
-                    f"{name}={shown(given)} was given beside kernel={kernel!r}, which has "
-                    f"parameters of its own. Set {name} inside the kernel (GenRBF({name}=0.1); "
+                    f"{name}={shown(given)} was given along with kernel={kernel!r}, which "
+                    f"has its own parameters. Set {name} inside the kernel (GenRBF({name}=0.1); "
                     f"kernel__{name} in a grid search), or name the kernel (kernel='genrbf') and "
                     f"keep {name}."
                 )

@@ -65,7 +65,7 @@ class CentredGram:
         if left <= _LAST_DIGITS:
             warnings.warn(
                 "The kernel has the same value for all pairs of training rows, up to its last "
-                "digits, so that rows can hardly differ in their answers. Standardise the columns "
+                "digits, so predictions can hardly differ between rows. Standardise the columns "
                 "(make_pipeline(StandardScaler(), machine)), or use a smaller coef0 or a larger "
                 "gamma.",
                 stacklevel=2,

@@ -17,6 +17,7 @@ from absentia.machines.kernel_choice import ChoosesKernel
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.search.kernel_family import is_free
 from absentia.machines.search.width_prior import WIDTH_PRIOR
+from absentia.machines.targets import warn_of_other_order
 from absentia.parameters import (
     CATEGORY_WEIGHT,
     GAMMA,
@@ -62,6 +63,7 @@ class MachineDoor(ChoosesKernel):
         """Check the parameters; return rows, targets and weights, read and checked: the door."""
         self._check_parameters()
         rows = self._open(X, training=True)
+        warn_of_other_order(X, y)
         y = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, y, len(rows))
         self._warn_of_gross_values(rows, weights)
@@ -155,7 +157,7 @@ class MachineDoor(ChoosesKernel):
         if (weights < 0).any():
             raise ValueError(
                 f"sample_weight must not be negative, found {weights.min():.6g} in row "
-                f"{int(weights.argmin())}: a row counts, or at weight zero it does not."
+                f"{int(weights.argmin())}: use 0 for rows that should not count."
             )
         return weights
 

@@ -44,7 +44,7 @@ class ChoosesKernel(BeliefParameters, RelevantColumns, ShowsColumns):
         """
         raise ValueError(
             f"gamma='loo' chooses gamma by how well targets are predicted, but "
-            f"{type(self).__name__} has none. Give a number, or gamma='scale'."
+            f"{type(self).__name__} has no targets. Give a number, or gamma='scale'."
         )
 
     def _own_ridges(self, y: Any) -> tuple[float, float] | None:

@@ -140,7 +140,7 @@ def draw_relevance(relevance: FloatArray, names: list[str], max_columns: int) ->
     alike = 1 / len(relevance)
     axes.axvline(alike, color=INK, linestyle=":", linewidth=1)
     axes.annotate(
-        "all alike",
+        "if all were alike",
         (alike, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(3, -2),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from datetime import date, timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +18,8 @@ from sklearn.utils.validation import check_consistent_length
 from absentia.machines.one_vs_rest import class_signs
 from absentia.tables import FloatArray, TableLike, is_absent
 from absentia.tables.constant_columns import is_constant
+from absentia.tables.phrases import frames_of_absentia
+from absentia.tables.reading import reads_as_number
 
 __all__ = [
     "ClassifierTargets",
@@ -26,16 +30,21 @@ __all__ = [
     "Task",
     "balanced_weights",
     "centre_of_targets",
+    "check_numbers",
     "checked_labels",
     "codes_of_classes",
     "codes_of_numbers",
     "spread_of_targets",
+    "warn_of_other_order",
     "weights_of_present",
 ]
 
 
 #: What is learned: classes or numbers.
 Task = Literal["classification", "regression"]
+#: More different dates are no classes.
+_MOST_DATES = 50
+_INSTEAD = {"date": "days since a fixed date", "duration": "days"}
 
 
 class ClassifierTargets:
@@ -108,6 +117,7 @@ class RegressorTargets:
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
         _check_given(self, y)
+        check_numbers(y)
         y = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite="allow-nan"
         )
@@ -141,11 +151,12 @@ class SeveralTargets(RegressorTargets):
 def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:
     """Return ``y`` as a one-dimensional array of class labels, however many there are."""
     _check_given(machine, y)
+    _check_few_dates(y)
     y = column_or_1d(y, warn=True)
     check_consistent_length(np.empty(n_samples), y)
     objects = enumerate(y) if y.dtype.kind == "O" else ()
     absent = [row for row, label in objects if is_absent(label) or label != label]
-    if y.dtype.kind == "f":
+    if y.dtype.kind in "fM":
         absent = np.flatnonzero(np.isnan(y)).tolist()
     if absent:
         raise ValueError(
@@ -156,6 +167,87 @@ def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y
+
+
+def check_numbers(y: Any) -> None:
+    """Raise ValueError for targets that are no numbers: dates, durations, and text.
+
+    Examples
+    --------
+    >>> from absentia.machines.targets import check_numbers
+    >>> check_numbers(["1.5", "2,5"])
+    Traceback (most recent call last):
+    ValueError: y holds text such as '2,5', but a regressor learns numbers: convert it with float
+    (decimal commas replaced by points), or use a classifier if each word is a class.
+    """
+    values = np.asarray(y)
+    kind = _kind_of_time(values)
+    if kind:
+        raise ValueError(
+            f"y holds {kind}s, which are not supported as targets: convert them to a number, such "
+            f"as {_INSTEAD[kind]}."
+        )
+    if values.dtype.kind not in "USO":
+        return
+    texts = (value for value in values.flat if isinstance(value, str | bytes))
+    example = next((text for text in texts if not reads_as_number(text)), None)
+    if example is not None:
+        raise ValueError(
+            f"y holds text such as {str(example)!r}, but a regressor learns numbers: convert it "
+            "with float (decimal commas replaced by points), or use a classifier if each word is "
+            "a class."
+        )
+
+
+def _check_few_dates(y: Any) -> None:
+    """Raise ValueError for labels that are durations, or dates that hardly come twice."""
+    values = np.asarray(y)
+    kind = _kind_of_time(values)
+    if not kind:
+        return
+    if values.dtype.kind == "M":
+        n_dates = len(np.unique(values))
+        # Folds have fewer rows of each date than the table, so no more than two are asked for.
+        if n_dates <= _MOST_DATES and 2 * n_dates <= max(4, len(values)):
+            return
+    raise ValueError(
+        f"y holds {kind}s, which are not supported as targets: convert them to a number, such as "
+        f"{_INSTEAD[kind]}, for a regressor, or to text if each is a class: y.astype(str)."
+    )
+
+
+def _kind_of_time(values: np.ndarray) -> str:
+    """Return "date" or "duration" where targets hold such, else an empty string."""
+    if values.dtype.kind in "mM":
+        return "date" if values.dtype.kind == "M" else "duration"
+    for value in values.flat if values.dtype.kind == "O" else ():
+        if is_absent(value):
+            continue
+        if isinstance(value, date | np.datetime64):
+            return "date"
+        if isinstance(value, timedelta | np.timedelta64):
+            return "duration"
+    return ""
+
+
+def warn_of_other_order(X: Any, y: Any) -> None:
+    """Warn of pandas rows and targets with the same labels in another order.
+
+    They are matched by position, as in scikit-learn, where pandas itself would match labels.
+    """
+    rows, targets = getattr(X, "index", None), getattr(y, "index", None)
+    if not all(type(index).__module__.startswith("pandas") for index in (rows, targets)):
+        return
+    if len(rows) != len(targets) or rows.equals(targets):
+        return
+    if not (rows.is_unique and targets.is_unique) or (rows.get_indexer(targets) < 0).any():
+        return
+    warnings.warn(
+        "The index of y has the labels of the index of X in another order. Rows are matched by "
+        "position, as in scikit-learn: pass y.loc[X.index] to match them by label.",
+        UserWarning,
+        stacklevel=frames_of_absentia(),
+    )
 
 
 def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:

@@ -287,7 +287,7 @@ def _number_to_remove(rate: float, size: int, at_most: int | None = None) -> int
     if at_most is not None and number - at_most > 0.005 * size:
         raise ValueError(
             f"A rate of {float(rate):g} cannot be reached here: at most {at_most / size:.3f} of "
-            "the values can be removed by this mechanism; ask for less, or use mcar."
+            "the values can be removed by this mechanism; choose a lower rate, or use mcar."
         )
     return number if at_most is None else min(number, at_most)
 

@@ -64,9 +64,9 @@ class CompleteTable:
             names = column_names(X, missing.shape[1])
             first = names[int(np.argmax(missing.any(axis=0)))]
             raise ValueError(
-                f"Values are removed from a complete table, but X has holes already "
-                f"({int(missing.sum())} missing, the first in column {first!r}); drop those rows "
-                "or fill them in first."
+                f"Values are removed from a complete table, but X already has missing values "
+                f"({int(missing.sum())}, the first in column {first!r}); drop those rows or fill "
+                "them in first."
             )
         return complete
 

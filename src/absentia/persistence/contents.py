@@ -53,7 +53,7 @@ def check_contents(model: BaseEstimator) -> None:
     which compare the number of columns.
     """
     if type(model) not in model_types():
-        raise ValueError(f"{_called(model)}, which is no model of its own")
+        raise ValueError(f"{_called(model)}, which is not a model by itself")
     inner = list(inner_objects(model))
     for value in inner:
         _check_kinds(value)

@@ -100,8 +100,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
                 _read(skops, stream, math.inf)
         except _NotTrustedError as error:
             raise TypeError(
-                f"This {type(model).__name__} holds {error}, which load would refuse to make from "
-                "a file. Remove it, or use joblib, whose files run code when opened."
+                f"This {type(model).__name__} holds {error}, which load would refuse to create "
+                "from a file. Remove it, or use joblib, whose files run code when opened."
             ) from None
         except Exception as error:
             raise TypeError(f"load would refuse this model: {error}.") from error
@@ -140,15 +140,15 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
             refusal, model = _read(skops, stream, max_bytes)
         except _NotTrustedError as error:
             refusal = (
-                f"holds what is not trusted: {error}. Nothing was loaded. If you know and trust "
-                "the file, skops.io.load lets you name types."
+                f"holds something that is not trusted: {error}. Nothing was loaded. If you know "
+                "and trust the file, skops.io.load lets you name the types to accept."
             )
         except Warning:  # made an exception by a filter of the caller's
             raise
         except Exception as error:  # whatever a damaged file leads to, memory and recursion too
             raise ValueError(
-                f"{str(place)!r} is no model file, or is damaged ({type(error).__name__}: {error})"
-                ". Save the model again."
+                f"{str(place)!r} is not a model file, or is damaged ({type(error).__name__}: "
+                f"{error}). Save the model again."
             ) from error
     if refusal:
         raise ValueError(f"{str(place)!r} {refusal}")
@@ -164,14 +164,14 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
     with ZipFile(stream) as archive:
         if _MARK not in archive.namelist():
             return (
-                "was not written by absentia.save. Files of other tools are read by those tools: "
+                "was not written by absentia.save. Read it with the tool that wrote it: "
                 "skops.io.load, joblib.load."
             ), None
         total = sum(info.file_size for info in archive.infolist())
         schema_size = archive.getinfo(_SCHEMA).file_size
         if total > max_bytes or schema_size > max_bytes // _SCHEMA_SHARE:
             return (
-                f"unpacks to {total:,} bytes, {schema_size:,} of them a description, and at most "
+                f"unpacks to {total:,} bytes, {schema_size:,} of them a description, but at most "
                 f"{max_bytes:,} and {max_bytes // _SCHEMA_SHARE:,} are allowed. If you trust the "
                 "file, call load with a larger max_bytes."
             ), None
@@ -185,7 +185,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
         copy.seek(0)
         model = skops.load(copy, trusted=names)
     if not isinstance(model, BaseEstimator):
-        return f"holds a {type(model).__name__}, which is no estimator.", None
+        return f"holds a {type(model).__name__}, which is not an estimator.", None
     check_contents(model)
     check_answers(model, list(inner_objects(model)))
     return "", model
@@ -202,8 +202,8 @@ def _refusal(archive: ZipFile, max_bytes: float) -> str:
     # By this number skops chooses how to read nodes; earlier ways read other fields of them.
     if schema["protocol"] != _protocol():
         return (
-            f"is written in protocol {schema['protocol']!r} of skops, and the one that is "
-            f"installed writes {_protocol()}. Save the model again with it."
+            f"is written in protocol {schema['protocol']!r} of skops, but the installed "
+            f"version writes {_protocol()}. Save the model again with it."
         )
     refused = refused_entries(schema, archive, max_bytes)
     if refused:
@@ -220,8 +220,9 @@ def _about_format(mark: dict[str, Any]) -> str:
             "keep that version to use it."
         )
     else:
-        advice = f"Use absentia {writer or 'of the version that wrote it'}, or train it again."
-    return f"has format {found!r}, and this version of absentia reads format {_FORMAT}. {advice}"
+        tool = f"absentia {writer}" if writer else "the version of absentia that wrote it"
+        advice = f"Use {tool}, or train the model again."
+    return f"has format {found!r}, but this version of absentia reads format {_FORMAT}. {advice}"
 
 
 @cache

@@ -147,8 +147,8 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
 def _fitted(templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray) -> Fitted:
     if is_classifier(templates[0]) and len(np.unique(y[rows])) < 2 <= len(np.unique(y)):
         raise ValueError(
-            f"The {len(rows)} rows to train on are all of one class: of the others there are so "
-            "few that the split put all of them among the rows that calibrate. Give more rows of "
+            f"The {len(rows)} training rows are all of one class: the other classes are so rare "
+            "that the split put all of their rows among the calibration rows. Give more rows of "
             "the rare classes, another random_state, or a model that is fitted already "
             "(FrozenEstimator)."
         )

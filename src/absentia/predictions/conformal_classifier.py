@@ -13,7 +13,12 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets, LogProbabilities, checked_labels
+from absentia.machines.targets import (
+    ClassifierTargets,
+    LogProbabilities,
+    checked_labels,
+    warn_of_other_order,
+)
 from absentia.parameters import (
     Rule,
     check_parameters,
@@ -116,6 +121,7 @@ class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, 
         self
         """
         check_parameters(self)
+        warn_of_other_order(X, y)
         table = HidingTable.of(X)
         if isinstance(self.estimator, FrozenEstimator):
             labels = checked_labels(self, y, len(table))
@@ -132,8 +138,9 @@ class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, 
         if not hasattr(self.estimator, "predict_proba"):
             name = type(getattr(self.estimator, "estimator", self.estimator)).__name__
             raise ValueError(
-                f"{name} has no predict_proba, which label sets are made from. Wrap it: "
-                f"CalibratedClassifierCV({name}(...), method='sigmoid') of scikit-learn."
+                f"{name} has no predict_proba, from which label sets are made. Wrap it in "
+                f"scikit-learn's calibration: CalibratedClassifierCV({name}(...), "
+                "method='sigmoid')."
             )
         attributes = self._fit(table, labels)
         codes = np.searchsorted(classes, np.asarray(attributes["calibration_targets_"]))

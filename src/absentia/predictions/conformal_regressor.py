@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import RegressorTargets
+from absentia.machines.targets import RegressorTargets, warn_of_other_order
 from absentia.parameters import (
     ESTIMATOR,
     Rule,
@@ -138,6 +138,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
         self
         """
         check_parameters(self)
+        warn_of_other_order(X, y)
         table = HidingTable.of(X)
         attributes = self._fit(table, self._check_targets(y, len(table)))
         model = attributes["estimator_"]

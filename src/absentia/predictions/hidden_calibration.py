@@ -29,7 +29,7 @@ from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.kept_frames import KeptFrame
 from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns
-from absentia.tables.reading import has_columns_of_words, is_frame
+from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
@@ -82,6 +82,7 @@ class HidingTable(Stored, Rows):
         if isinstance(X, Table) and X.lower is not None and X.upper is not None:
             return LimitedHidingTable(None, X.array, X.unknown, X.lower, X.upper)
         X = X.as_given() if isinstance(X, Table) else X
+        check_collected(X, any_dask=True)
         if hasattr(X, "iloc"):
             if not len(X):
                 raise ValueError(
@@ -91,7 +92,7 @@ class HidingTable(Stored, Rows):
             return cls(X, X, X.isna().to_numpy())
         if is_frame(X) and has_columns_of_words(X):
             raise ValueError(
-                "A conformal predictor takes frames with columns of words from pandas only: pass "
+                "A conformal predictor accepts frames with columns of words only from pandas: pass "
                 "X.to_pandas(), or put absentia.TableEncoder before the model."
             )
         values = as_table(X)

@@ -17,6 +17,7 @@ from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_p
 from absentia.densities.believing import fit_density, words_for
 from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
 from absentia.densities.unknowns import Unknowns
+from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -111,8 +112,8 @@ class MarginalModel(TakesMissing, ShowsColumns):
         rows = open_memory(X, words=words) if plan is None else plan.read(X)
         if not isinstance(rows, Table):
             raise TypeError(
-                f"{type(self).__name__} asks its model about rows, and X holds beliefs: pass the "
-                "rows themselves, NaN where a value is missing."
+                f"{type(self).__name__} asks its model about rows, but X holds beliefs: pass the "
+                "rows themselves, with NaN where a value is missing."
             )
         frozen = isinstance(self.estimator, FrozenEstimator)
         if y is None and not frozen:
@@ -121,8 +122,10 @@ class MarginalModel(TakesMissing, ShowsColumns):
             raise ValueError(
                 f"{name} requires y to be passed, but the target y is None: fit needs y to train "
                 "the model. For a model that is fitted already write "
-                f"{name}(FrozenEstimator(model)).fit(X), with FrozenEstimator of sklearn.frozen."
+                f"{name}(FrozenEstimator(model)).fit(X), with FrozenEstimator from sklearn.frozen."
             )
+        if not frozen:
+            warn_of_other_order(X, y)
         targets = None if frozen else self._check_targets(y, len(rows))
         weights = row_weights(sample_weight, len(rows))
         density = fit_density(density, rows, weights)
@@ -131,10 +134,10 @@ class MarginalModel(TakesMissing, ShowsColumns):
         if frozen and lost:
             n = len(unknowns.columns)
             raise ValueError(
-                f"The model takes {n} columns, but only {n - len(lost)} of them have a "
-                "value in the rows given to fit, so that nothing is known about the others. Fit "
-                "on rows that have every column at least once, such as those the model was "
-                "trained on."
+                f"The model expects {n} columns, but only {n - len(lost)} of them have a "
+                "value in the rows given to fit, so nothing is known about the others. Fit "
+                "on rows in which every column has a value at least once, such as those that the "
+                "model was trained on."
             )
         kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
         columns = kept.astype(np.intp)
@@ -295,8 +298,9 @@ class MarginalModel(TakesMissing, ShowsColumns):
         rows = open_known(X, self)
         if not isinstance(rows, Table):
             raise TypeError(
-                f"{type(self).__name__} asks its model about rows, and X holds "
-                f"{type(rows).__name__}: pass the rows themselves, NaN where a value is missing."
+                f"{type(self).__name__} asks its model about rows, but X holds "
+                f"{type(rows).__name__}: pass the rows themselves, with NaN where a value is "
+                "missing."
             )
         return rows, None
 

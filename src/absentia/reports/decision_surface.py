@@ -171,7 +171,7 @@ def _draw_rows(
         axes.add_patch(
             Ellipse(means[first], width, height, fill=False, edgecolor=INK, linestyle=":", zorder=3)
         )
-        text = f"{int(both.sum())} with neither"
+        text = f"{int(both.sum())} with both missing"
         axes.annotate(text, means[first], color=INK, fontsize="x-small", ha="center", zorder=5)
 
 

@@ -19,7 +19,10 @@ from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.plan.frames import as_frame
 
-__all__ = ["describe_missingness"]
+__all__ = ["RUN_ANYWAY", "describe_missingness"]
+
+#: How a reader of Python has the test that was left out; the command line has an option for it.
+RUN_ANYWAY = "pass mcar_test=True to run it anyway"
 
 # Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.
 _PATIENCE = 1e9
@@ -75,11 +78,11 @@ def describe_missingness(
     n, d = table.shape
     patterns = Patterns.of_mask(np.isnan(table))
     column_rates = patterns.counts @ patterns.masks / n
-    little, why_no_test = None, "it was not asked for."
+    little, why_no_test = None, "it was not requested."
     if mcar_test == "auto" and len(patterns.masks) * d**3 > _PATIENCE:
         why_no_test = (
-            f"{len(patterns.masks):,} patterns of {d:,} columns would take long; pass "
-            "mcar_test=True to wait for it."
+            f"it would take long for {len(patterns.masks):,} patterns of {d:,} columns; "
+            f"{RUN_ANYWAY}."
         )
     elif not patterns.masks.any():
         why_no_test = "nothing is missing."
@@ -139,7 +142,7 @@ def _frame_as_numbers(
     unknown = [name for name in kinds if name not in frame.columns]
     if unknown:
         raise ValueError(
-            f"There is no column {unknown[0]!r}; there are {listed([*frame.columns])}."
+            f"There is no column {unknown[0]!r}; the columns are {listed([*frame.columns])}."
         )
     columns = [frame[name] for name in frame.columns]
     readings = read_columns(frame, kinds=kinds)
@@ -164,7 +167,7 @@ def _frame_as_numbers(
     if words:
         shown = ", ".join(words[:5]) + f" and {len(words) - 5} more" * (len(words) > 5)
         hold = "holds" if len(words) == 1 else "hold"
-        notes.append(f"Little's test looks at numbers only: not at {shown}, which {hold} words.")
+        notes.append(f"Little's test uses only numbers, so not {shown}, which {hold} words.")
     return np.column_stack(numbers), tested, tuple(notes)
 
 

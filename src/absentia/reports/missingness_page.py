@@ -34,9 +34,8 @@ def missingness_page(report: MissingnessReport, title: str) -> str:
             "patterns": f"{len(report.patterns.masks):,}",
         }
     )
-    text = str(report)
-    little = text[text.index("Missing completely at random?") :].split("\n\n")[0].splitlines()[1:]
-    page.verdict(" ".join(f"{line.strip().rstrip('.')}." for line in little))
+    little = (printable(line).strip().rstrip(".") for line in report.test_lines())
+    page.verdict(" ".join(f"{line}." for line in little))
     page.section("At a glance")
     figure = report.plot()
     page.picture(figure, "Shares by column, the commonest patterns, and what goes missing together")
@@ -73,7 +72,7 @@ def missingness_page(report: MissingnessReport, title: str) -> str:
                 {
                     "column": [printable(report.columns[i]) for i, _, _ in pairs],
                     "and": [printable(report.columns[j]) for _, j, _ in pairs],
-                    "correlation of absence": [strength for _, _, strength in pairs],
+                    "correlation of missingness": [strength for _, _, strength in pairs],
                 }
             )
         )

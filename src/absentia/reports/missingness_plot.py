@@ -39,9 +39,9 @@ def draw(report: MissingnessReport, max_columns: int, max_patterns: int) -> Figu
     _draw_rates(rates, report.column_rates[columns])
     _draw_patterns(masks, report, columns, patterns, names)
     image = _draw_together(together, report.together[np.ix_(columns, columns)], names)
-    figure.colorbar(image, ax=together, shrink=0.8, label="correlation of absence")
+    figure.colorbar(image, ax=together, shrink=0.8, label="correlation of missingness")
     left_out = len(report.columns) - len(columns)
-    shown = f", the {len(columns)} columns that miss most" if left_out else ""
+    shown = f"; the {len(columns)} columns with the most missing values" if left_out else ""
     figure.suptitle(
         f"{100 * report.rate:.1f} % missing from {counted(report.n_samples, 'row')} of "
         f"{counted(len(report.columns), 'column')}{shown}",

@@ -40,7 +40,7 @@ class MissingnessReport:
     column_rates : ndarray of shape (n_features,)
         The share of rows that miss each column.
     together : ndarray of shape (n_features, n_features)
-        The correlation of absence: 1 for columns that are missing from the same rows, 0 for
+        The correlation of missingness: 1 for columns that are missing from the same rows, 0 for
         columns whose absence is unrelated, and for columns that are never or always missing.
     blocks : tuple of tuple of int
         Groups of two columns or more that are always missing together (and sometimes are), the
@@ -88,7 +88,7 @@ class MissingnessReport:
         return order
 
     def strongest_pairs(self, number: int = 10) -> list[tuple[int, int, float]]:
-        """Return the pairs of columns whose absence is most correlated, the strongest first.
+        """Return the pairs of columns whose missingness is most correlated, the strongest first.
 
         Of a block of columns that always go together only the first takes part; the rest are
         listed in ``blocks``.
@@ -161,7 +161,7 @@ class MissingnessReport:
         facts = [
             f"{counted(self.n_complete_rows, 'complete row')} "
             f"({_percent(self.n_complete_rows / n)})",
-            f"{counted(len(self.patterns.masks), 'pattern')}, {singles:,} of a single row",
+            f"{counted(len(self.patterns.masks), 'pattern')}, {singles:,} with a single row",
         ]
         if self.n_empty_rows:
             facts.append(f"{counted(self.n_empty_rows, 'row')} without any value")
@@ -172,7 +172,7 @@ class MissingnessReport:
             yield from self._together_lines()
         yield ""
         yield "Missing completely at random? (Little's test)"
-        yield from self._test_lines()
+        yield from self.test_lines()
         if self.notes:
             yield ""
             yield "Notes"
@@ -193,7 +193,7 @@ class MissingnessReport:
             yield f"  and {len(rest):,} more, from {_percent(low)} to {_percent(high)}"
         complete = len(self.columns) - len(order)
         if complete:
-            yield f"  and {counted(complete, 'column')} without a hole"
+            yield f"  and {counted(complete, 'column')} without missing values"
 
     def _pattern_lines(self) -> Iterator[str]:
         yield ""
@@ -217,7 +217,7 @@ class MissingnessReport:
         if not (pairs or self.blocks):
             return
         yield ""
-        yield "Missing together (correlation of absence)"
+        yield "Missing together (correlation of missingness)"
         for block in self.blocks[:_SHOWN]:
             yield f"  always: {self._named(np.array(block))}"
         if len(self.blocks) > _SHOWN:
@@ -225,7 +225,8 @@ class MissingnessReport:
         for i, j, strength in pairs:
             yield f"  {strength:+.2f}: {self.columns[i]}, {self.columns[j]}"
 
-    def _test_lines(self) -> Iterator[str]:
+    def test_lines(self) -> Iterator[str]:
+        """Yield what Little's test says, line by line."""
         if self.little is None:
             yield f"  not tested: {self.why_no_test}"
             return
@@ -238,7 +239,7 @@ class MissingnessReport:
         if test.p_value < 0.05:
             yield "  Doubtful: rows that miss different columns have different means."
         else:
-            yield "  Nothing speaks against it; that is not a proof."
+            yield "  No evidence against it, but that is not a proof."
         if (self.patterns.counts == 1).sum() > 0.5 * self.n_samples:
             yield "  Caution: most rows have a pattern of their own, where the test is unreliable."
         if not test.converged:

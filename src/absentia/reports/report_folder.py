@@ -116,7 +116,7 @@ def check_places(folder: Path, names: Iterable[str] = _EXPECTED) -> None:
     for path in (folder / name for name in names):
         if os.path.lexists(path) and not path.is_file():
             raise ValueError(
-                f"{path} is no file, and a report has a file of that name: move it, or give "
+                f"{path} is not a file, but a report has a file of that name: move it, or give "
                 "another folder."
             )
 

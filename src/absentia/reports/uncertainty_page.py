@@ -49,15 +49,19 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
     names = [printable(name) for name in doubt.columns]
     frame = frame[[name for name in frame.columns if not name.startswith("by_")]]
     frame.insert(0, "row", np.arange(len(frame)))
-    frame["due to missing, %"] = 100 * doubt.missing_share
-    frame["most by"] = [names[j] if by_column[i, j] > 0 else "" for i, j in enumerate(largest)]
+    frame["due to missing values, %"] = 100 * doubt.missing_share
+    frame["mostly due to"] = [
+        names[j] if by_column[i, j] > 0 else "" for i, j in enumerate(largest)
+    ]
     order = np.argsort(-doubt.total, kind="stable")
-    page = Page(title, f"{len(doubt):,} rows; the {doubt.unit} of each prediction in its parts")
+    page = Page(
+        title, f"{len(doubt):,} rows; the {doubt.unit} of each prediction, split into its parts"
+    )
     page.tiles(
         {
             "rows": f"{len(doubt):,}",
             f"mean {doubt.unit}": f"{doubt.total.mean():.3g}",
-            "of it due to missing values": f"{100 * _share(doubt):.0f} %",
+            "share due to missing values": f"{100 * _share(doubt):.0f} %",
         }
     )
     page.section("Parts")

@@ -36,7 +36,7 @@ def bundled_table(name: str) -> pd.DataFrame:
     ((178, 14), True)
     """
     if name not in BUNDLED:
-        raise ValueError(f"There is no example {name!r}; there are {', '.join(BUNDLED)}.")
+        raise ValueError(f"There is no example {name!r}; the examples are {', '.join(BUNDLED)}.")
     from sklearn import datasets
 
     loaders = {

@@ -49,7 +49,7 @@ class Guard:
             return
         if scope["type"] != "http" or not self._admits(scope):
             refusal = PlainTextResponse(
-                "This address lacks the token of the studio, or comes from elsewhere. Use the "
+                "This request lacks the token of the studio, or comes from elsewhere. Use the "
                 "address that `absentia studio` printed.",
                 status_code=403,
                 headers=_HEADERS,

@@ -84,7 +84,7 @@ class Job:
                     self.result = content[0] if kind == "result" else None
         except (EOFError, OSError):
             self._end("failed")
-            self.text = "The work ended without a result; the machine may be out of memory."
+            self.text = "The work ended without a result; the computer may be out of memory."
         return self.state
 
     def stop(self) -> None:
@@ -140,7 +140,7 @@ def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.Dat
 
     parts = []
     for start in range(0, len(frame), _BATCH_ROWS):
-        step(start / len(frame), f"answering {len(frame):,} rows")
+        step(start / len(frame), f"predicting {len(frame):,} rows")
         part = answers.batch(frame.iloc[start : start + _BATCH_ROWS])
         parts.append(part.assign(row=part["row"] + start))
     return pd.concat(parts, ignore_index=True)

@@ -173,7 +173,7 @@ class RowAnswers:
                 "file, or use `absentia predict`."
             )
         if not len(frame):
-            raise ValueError("The file has a header and no rows: a batch has one row or more.")
+            raise ValueError("The file has a header but no rows: a batch needs at least one row.")
 
     def batch(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Answer every row of a raw table, with its doubt, as a pandas frame.
@@ -267,7 +267,7 @@ class RowAnswers:
             "missing_share": share,
             "note": ""
             if np.isfinite(interval.lower[0])
-            else "Too few rows of this pattern to calibrate an interval.",
+            else "There are too few rows with this pattern to calibrate an interval.",
         }
 
     def _bounded(self, row: FloatArray, bounds: dict[int, tuple[float, float]]) -> Json:
@@ -300,7 +300,7 @@ class RowAnswers:
             "lower": float(means.mean()) - reach,
             "upper": float(means.mean()) + reach,
             "missing_share": float(means.var()) / spread**2 if spread else 0.0,
-            "note": "With bounds the interval is that of the model, without calibration.",
+            "note": "With bounds, the interval is the model's own, without calibration.",
         }
 
     def _of_classes(self, chances: FloatArray, share: float) -> Json:

@@ -92,7 +92,7 @@ def train_model(
     features, y, notes = table.features, table.target, list(table.notes)
     most = _MOST_ROWS[table.task]
     if len(y) > most:
-        notes.append(f"A sample of {most:,} of the {len(y):,} rows was taken.")
+        notes.append(f"Only a sample of {most:,} of the {len(y):,} rows is used.")
         features, y = features.iloc[:most], y[:most]
     encoder = TableEncoder(kinds=dict(kinds or {}), limits=True)
     scaler = KeepsLimits(StandardScaler())
@@ -102,22 +102,22 @@ def train_model(
     if table.task == "classification":
         step(0.1, f"choosing the kernel width and the penalty on {len(y):,} rows")
         machine = LogisticRegressionCV().fit(X, y).best_estimator_
-        step(0.7, "measuring the accuracy on rows that were not trained on")
+        step(0.7, "measuring the accuracy on held-out rows")
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=1)
         right = cross_val_predict(machine, X, y, cv=folds) == y
         score, measure = float(right.mean()), "accuracy"
         spread = float(right.std() / np.sqrt(len(y)))
-        how = f"Each row was answered by a machine that had not seen it ({_FOLDS} folds)."
+        how = f"Each row was predicted by a model that had not seen it ({_FOLDS} folds)."
     else:
         step(0.1, f"fitting a Gaussian process to {len(y):,} rows")
         X_train, X_rest, y_train, y_rest = train_test_split(
             X, y, test_size=_CALIBRATION_SHARE, random_state=0
         )
         process = GaussianProcessRegressor().fit(X_train, y_train)
-        step(0.85, "calibrating the intervals on rows that were not trained on")
+        step(0.85, "calibrating the intervals on held-out rows")
         score, spread = _explained(y_rest, process.predict(X_rest))
         measure = "R²"
-        how = f"On {len(y_rest):,} rows that it was not trained on."
+        how = f"Measured on {len(y_rest):,} rows that the model was not trained on."
         machine = ConformalRegressor(FrozenEstimator(process)).fit(X_rest, y_rest)
     pipeline = Pipeline([("encode", encoder), ("scale", scaler), ("machine", machine)])
     step(1.0, "done")

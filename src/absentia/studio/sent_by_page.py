@@ -26,7 +26,9 @@ async def body_of(request: Request) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > MOST_BYTES:
-            raise TooLarge(f"The file is larger than {MOST_BYTES // 2**20} MB, the most there is.")
+            raise TooLarge(
+                f"The file is larger than {MOST_BYTES // 2**20} MB, the most that is allowed."
+            )
         parts.append(part)
     return b"".join(parts)
 
@@ -43,7 +45,7 @@ async def json_of(request: Request) -> Json:
 def as_object(found: object) -> Json:
     """Return an object of JSON; what else a page may send is refused."""
     if not isinstance(found, dict):
-        raise ValueError("The page sent something that is no object.")
+        raise ValueError("The page sent something that is not an object.")
     return found
 
 

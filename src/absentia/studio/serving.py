@@ -23,7 +23,7 @@ def serve(
     browser: bool = True,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the studio on this machine, to whoever has its address.
+    """Serve the studio on this computer, to whoever has its address.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ async def _stop(workspace: Workspace, request: Request) -> Answer:
 async def _row(workspace: Workspace, request: Request) -> Answer:
     number = request.path_params["number"]
     if not (number.isascii() and number.isdecimal() and len(number) < 10):
-        raise ValueError("Rows are numbered from 1 on.")
+        raise ValueError("Rows are numbered from 1.")
     return workspace.row(int(number))
 
 

@@ -18,12 +18,13 @@ from absentia.evaluation.datasets import guess_task
 from absentia.evaluation.learning_table import split_target
 from absentia.persistence import load, save
 from absentia.reports.describing import describe_missingness
-from absentia.reports.safe_text import spreadsheet_text
+from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
 from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.table_columns import read_columns
+from absentia.tables.plan.frame_readings import id_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +56,6 @@ class Workspace:
         report = describe_missingness(frame)
         columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:_SHOWN_COLUMNS])
         patterns = report.commonest_patterns(_SHOWN_PATTERNS)
-        text = str(report)
-        test = text[text.index("Missing completely at random?") :].split("\n\n")[0]
         return {
             "name": self.name,
             "rows": len(frame),
@@ -80,7 +79,7 @@ class Workspace:
                 for i, j, strength in report.strongest_pairs(8)
                 if abs(strength) >= 0.1
             ],
-            "test": [line.strip() for line in test.splitlines()[1:]],
+            "test": [printable(line).strip() for line in report.test_lines()],
             "target": self.target or str(frame.columns[-1]),
         }
 
@@ -93,20 +92,21 @@ class Workspace:
         if unknown:
             raise ValueError(f"There is no column {unknown[0]!r}.")
         if task not in (None, "classification", "regression"):
-            raise ValueError(f"The task is classification or regression, found {task!r}.")
+            raise ValueError(f"The task must be classification or regression, found {task!r}.")
         columns = []
         asked_kinds = {name: kind for name, kind in kinds.items() if kind}
         for name, reading in zip(
             frame.columns, read_columns(frame, kinds=asked_kinds), strict=True
         ):
             asked = kinds.get(name)
-            left_out = reading.left_out or (reading.is_id and not asked)
-            note = note_on_limits(reading, LIMITS)
+            is_id = reading.is_id and not asked
+            left_out = reading.left_out or is_id
+            note = id_note(reading) if is_id else note_on_limits(reading, LIMITS)
             columns.append(
                 {
                     "name": str(name),
                     "kind": "left out" if left_out else reading.kind,
-                    "note": note or ("it only names the rows" if left_out else ""),
+                    "note": note,
                     "asked": asked or "",
                 }
             )
@@ -117,7 +117,7 @@ class Workspace:
     def start(self, what: str) -> dict[str, object]:
         """Train, or compare methods, in a worker."""
         if what not in _WORK:
-            raise ValueError(f"The work is train or compare, found {what!r}.")
+            raise ValueError(f"The work must be train or compare, found {what!r}.")
         if not self.target:
             raise ValueError("Choose the column to predict first.")
         with self._lock:
@@ -177,7 +177,7 @@ class Workspace:
         """Return the known values of a row of the table, rows counted from 1."""
         frame = self._table()
         if not 1 <= number <= len(frame):
-            raise ValueError(f"The table has rows 1 to {len(frame)}, found {number}.")
+            raise ValueError(f"There is no row {number}: the table has rows 1 to {len(frame)}.")
         values = frame.iloc[number - 1]
         used = self._asked().names
         return {
@@ -277,7 +277,10 @@ class Workspaces:
     def __getitem__(self, name: str) -> Workspace:
         with self._lock:
             if name not in self._by_name:
-                raise Gone("This page was left alone for too long: open the table again.")
+                raise Gone(
+                    "This page is no longer kept, since many others were opened: open the table "
+                    "again."
+                )
             self._by_name.move_to_end(name)
             return self._by_name[name]
 

@@ -14,7 +14,7 @@ __all__ = ["bounded", "broadcast_limits", "with_limits"]
 
 
 def bounded(X: TableLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> Table:
-    """Return a table in which limits of some missing values are known.
+    """Return a table with known limits for some of its missing values.
 
     A value below a limit of detection, a rounded number, an age group: less than a number, and more
     than nothing. Densities learn from limits, and the belief about a limited value is the truncated

@@ -196,7 +196,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         return fill_columns(frame, self.plan_.readings_of(frame), absent)
 
     def absent_columns(self, X: Any) -> list[str]:
-        """Return which columns a table lacks that are read; their values count as missing.
+        """Return which columns of training a table lacks; their values count as missing.
 
         Raises a ValueError where it lacks all of them: that is another table.
         """
@@ -204,7 +204,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         return absent_columns({str(name) for name in as_frame(X).columns}, self.plan_.by_name)
 
     def new_words(self, X: Any) -> list[str]:
-        """Return what in a table training never saw, such as ``'violet' in 'colour'``.
+        """Return the words of a table that did not occur in training: ``'violet' in 'colour'``.
 
         Words of categories, and words in columns where training had numbers alone; both count as
         missing.
@@ -214,7 +214,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         return new_words(frame, self.plan_.readings_of(frame), self.absent_columns(frame))
 
     def other_signs(self, X: Any) -> list[str]:
-        """Return which numbers of a table have another decimal sign than those of training."""
+        """Return which numbers of a table are written differently from those in training."""
         check_is_fitted(self)
         frame = as_frame(X)
         return other_signs(frame, self.plan_.readings_of(frame), self.absent_columns(frame))

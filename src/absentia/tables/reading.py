@@ -33,10 +33,12 @@ TableLike: TypeAlias = "ArrayLike | Table | Stream | Beliefs"
 
 __all__ = [
     "as_table",
+    "check_collected",
     "column_names",
     "densified",
     "is_absent",
     "is_frame",
+    "reads_as_number",
     "table_as",
 ]
 
@@ -87,12 +89,30 @@ def as_table(X: TableLike, *, minimum_rows: int = 1) -> FloatArray:
             "Sparse data was passed, but dense data is required: zeros in a sparse matrix would be "
             "read as observed values. Use X.toarray(), with NaN where a value is missing."
         )
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError("A LazyFrame was passed, but its rows are needed now: use X.collect().")
+    check_collected(X)
     array = _frame_to_array(X) if is_frame(X) else _values_to_array(X)
     _check_shape(array, minimum_rows)
     _check_finite(array, X)
     return array
+
+
+def check_collected(X: Any, *, any_dask: bool = False) -> None:
+    """Raise TypeError for a frame whose rows are needed, but not computed yet.
+
+    That is a LazyFrame, and a Dask frame that has other columns than numbers; with ``any_dask``
+    every Dask frame.
+    """
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("A LazyFrame was passed, but its rows are needed now: use X.collect().")
+    if not (type(X).__module__.startswith("dask") and hasattr(X, "dtypes")):
+        return
+    if any_dask:
+        raise TypeError("A Dask frame was passed, but its rows are needed now: use X.compute().")
+    if any(dtype.kind not in "iufb" for dtype in X.dtypes):
+        raise TypeError(
+            "A Dask frame with columns of words or dates was passed; these are read from all rows "
+            "at once: use X.compute()."
+        )
 
 
 def densified(X: Any) -> Any:
@@ -115,7 +135,9 @@ def column_names(X: Any, n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
 
 
-def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
+def table_as(
+    X: Any, array: FloatArray, columns: IntArray | None = None, names: list[str] | None = None
+) -> Any:
     """Return ``array`` as the kind of table that ``X`` is, with the names of ``X``.
 
     Parameters
@@ -126,12 +148,14 @@ def table_as(X: Any, array: FloatArray, columns: IntArray | None = None) -> Any:
         NaN where a value is missing; polars gets nulls there.
     columns : ndarray of int, optional
         Which columns of ``X`` those of ``array`` are; by default all of them.
+    names : list of str, optional
+        Names of the columns, where ``X`` may lack some of them.
     """
     if not is_frame(X):
         return array
-    names = list(X.columns)
-    if columns is not None:
-        names = [names[j] for j in columns]
+    if names is None:
+        names = list(X.columns)
+        names = names if columns is None else [names[j] for j in columns]
     if _is_polars(X):
         polars = sys.modules["polars"]
         return polars.DataFrame(array, schema=names).fill_nan(None)
@@ -144,7 +168,8 @@ def _is_polars(frame: pd.DataFrame) -> bool:
 
 def is_frame(X: TableLike) -> bool:
     """Return whether a table has columns of its own, as pandas and polars frames have."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
+    # In this order: a LazyFrame, which has no to_numpy, warns of being asked for its columns.
+    return hasattr(X, "to_numpy") and hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def _check_shape(array: FloatArray, minimum_rows: int) -> None:
@@ -247,7 +272,7 @@ def _refuse_complex(where: str) -> NoReturn:
 
 def _refuse_text(values: np.ndarray) -> NoReturn:
     texts = [value for value in values.flat if isinstance(value, str | bytes)]
-    example = next((text for text in texts if not _reads_as_number(text)), texts[0])
+    example = next((text for text in texts if not reads_as_number(text)), texts[0])
     raise ValueError(
         f"Every value must be a number, but text was found: could not convert string to float: "
         f"{str(example)!r}. Use None or NaN where a value is missing, and float(...) on numbers "
@@ -255,7 +280,8 @@ def _refuse_text(values: np.ndarray) -> NoReturn:
     )
 
 
-def _reads_as_number(text: str | bytes) -> bool:
+def reads_as_number(text: str | bytes) -> bool:
+    """Return whether Python reads a text as a number."""
     try:
         float(text)
     except ValueError:

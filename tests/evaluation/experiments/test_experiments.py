@@ -114,7 +114,7 @@ def test_holes_are_those_of_amputation():
 def test_holes_can_be_made_in_data_that_has_some(context):
     cell = PROTOCOLS["real-holes"].cells(context)[0]
     assert np.isnan(dataset(cell, context).X).any()
-    with pytest.raises(ValueError, match="holes in every column"):
+    with pytest.raises(ValueError, match="missing values in every column"):
         # Every column of it has holes, so nothing is left: better to hear of it than to go on.
         dataset(cell, context, complete=True)
 

@@ -64,19 +64,19 @@ def test_the_page_has_the_command_the_file_the_columns_and_the_baseline(outcome)
         ({"genrbf": 0.9, "knn": 0.8}, "Train genrbf: absentia train f.csv -t y -o model.skops "),
         (
             {"knn": 0.9, "mean": 0.85, "genrbf-mixture": 0.7, "genrbf": 0.6},
-            "knn cannot be trained from the command line. The best that can be is genrbf-mixture "
-            "(accuracy 0.700 ± 0.010, which is worse): absentia train f.csv -t y -o model.skops "
-            "--method genrbf-mixture",
+            "knn cannot be trained from the command line. The best method that can be is "
+            "genrbf-mixture (accuracy 0.700 ± 0.010, which is worse): absentia train f.csv -t y -o "
+            "model.skops --method genrbf-mixture",
         ),
         (
             {"knn": 0.9, "genrbf": 0.89},
-            "knn cannot be trained from the command line. The best that can be is genrbf "
+            "knn cannot be trained from the command line. The best method that can be is genrbf "
             "(accuracy 0.890 ± 0.010, no significant difference): absentia train",
         ),
         (
             {"knn": 0.9, "mean": 0.85},
-            "knn cannot be trained from the command line, nor can the others. What can be is an "
-            "average of different models, which was not compared: absentia train f.csv -t y -o "
+            "knn cannot be trained from the command line, nor can the others. An average "
+            "of different models, which was not compared, can be: absentia train f.csv -t y -o "
             "model.skops",
         ),
     ],

@@ -27,7 +27,7 @@ def test_what_is_far_behind_is_not_as_good_and_the_quick_one_is_named():
     }
     found = judge(scores, {"slow": 30.0, "quick": 2.0, "poor": 1.0}, "accuracy", 0.5)
     assert (found.best, found.as_good) == ("slow", ("quick",))
-    assert "no significant difference to quick" in found.sentence
+    assert "no significant difference from quick" in found.sentence
     assert "quick is 15 times faster" in found.sentence
     assert ttest_rel(scores["slow"], scores["poor"]).pvalue < 1e-4
 
@@ -38,7 +38,7 @@ def test_what_is_far_behind_is_not_as_good_and_the_quick_one_is_named():
         ({"a": FOLDS}, "Use a: R²"),
         ({"a": FOLDS, "b": FOLDS, "c": FOLDS}, "no significant difference between the 3 methods"),
         ({"a": FOLDS, "b": FOLDS - 0.2 + 0.001 * RNG.normal(size=5)}, "significantly ahead of all"),
-        ({"a": FOLDS[:1], "b": FOLDS[:1] - 0.5}, "no significant difference to b"),
+        ({"a": FOLDS[:1], "b": FOLDS[:1] - 0.5}, "no significant difference from b"),
     ],
 )
 def test_sentences_of_the_corners(scores, said):

@@ -53,7 +53,7 @@ def test_a_run_keeps_every_score(results):
 
 
 def test_a_file_whose_first_writing_was_stopped_is_begun_anew(tmp_path, monkeypatch):
-    """Tables without the mark would be taken for a database of something else."""
+    """Tables without the mark would be taken for a database of another program."""
     path = tmp_path / "results.sqlite"
     stopped = store_module._SCHEMA + "SELECT no_such_function();"
     with monkeypatch.context() as patch:
@@ -171,7 +171,7 @@ def test_other_files_are_not_written_into(tmp_path):
     connection = sqlite3.connect(other)
     connection.execute("CREATE TABLE t (x)")
     connection.close()
-    with pytest.raises(ValueError, match="database of something else"):
+    with pytest.raises(ValueError, match="database of another program"):
         Results(other)
 
 
@@ -376,7 +376,7 @@ def test_locked_full_and_missing_places_get_their_own_sentences(tmp_path, monkey
         other.close()
         (pages,) = results._connection.execute("PRAGMA page_count").fetchone()
         results._connection.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(ValueError, match=r"The disk is full.*What was finished is kept"):
+        with pytest.raises(ValueError, match=r"The disk is full.*Finished work is kept"):
             results.start_run("toy", CONTEXT, {"long": "x" * 100_000})
         assert len(results.scores("toy", "smoke", 0)) == 24
     content = bytearray(path.read_bytes())

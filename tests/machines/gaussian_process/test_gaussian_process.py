@@ -533,7 +533,7 @@ class TestWidthsOfColumns:
         X, y = self.table(n=20)
         with pytest.raises(ValueError, match="ExpectedRBF and GenRBF"):
             GaussianProcessRegressor(gamma="ard", kernel="esd").fit(X, y)
-        with pytest.raises(ValueError, match="Euclidean metric only"):
+        with pytest.raises(ValueError, match="only in the Euclidean metric"):
             GaussianProcessRegressor(gamma="ard", kernel=GenRBF(metric="mahalanobis")).fit(X, y)
 
 

@@ -153,7 +153,7 @@ def test_a_column_that_no_training_row_has_is_left_out():
     _, holes, y = example()
     holes[:, 1] = np.nan
     machine = GaussianProcessRegressor(gamma=0.4)
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         machine.fit(holes, y)
     doubt = machine.predict_uncertainty(holes)
     assert doubt.columns == ("x0", "x2")

@@ -191,7 +191,7 @@ class LargeScaleContract:
             ({"cache_size": -1}, "cache_size must be"),
             ({"gamma": -1.0}, "gamma must be"),
             ({"density": "uniform"}, "density must be"),
-            ({"features": FourierFeatures(), "gamma": 0.1}, "parameters of its own"),
+            ({"features": FourierFeatures(), "gamma": 0.1}, "its own parameters"),
         ],
     )
     def test_bad_parameters_get_a_sentence_and_nothing_is_fitted(self, params, sentence):

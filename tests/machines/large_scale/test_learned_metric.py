@@ -97,9 +97,9 @@ def test_rows_of_weight_zero_do_not_count(make):
     X[60:, 5] = np.nan  # which is known in rows of weight zero only
     weights = np.where(np.arange(200) < 60, 0.0, 1.5)
     machine = make(n_components=50, metric="learned", random_state=0)
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         found = machine.fit(X, y, sample_weight=weights).features_.metric
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         without = machine.fit(X[60:], y[60:], sample_weight=weights[60:]).features_.metric
     np.testing.assert_allclose(found, without, rtol=1e-6, atol=1e-9)
 
@@ -122,7 +122,7 @@ def test_columns_that_the_sample_never_sees(monkeypatch):
     monkeypatch.setattr(learned_metric, "MOST_ROWS", 100)
     sample = np.random.RandomState(0).permutation(400)[:100]
     X[sample, 5] = np.nan
-    with pytest.warns(UserWarning, match="missing in every row"):
+    with pytest.warns(UserWarning, match="missing in every training row"):
         machine = LargeScaleRidge(n_components=50, metric="learned", random_state=0).fit(X, y)
     assert machine.features_.metric.shape == (6, 6)
 

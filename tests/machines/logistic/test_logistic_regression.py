@@ -163,7 +163,7 @@ def test_a_penalty_beyond_the_digits_of_a_number_gets_a_sentence():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     z = X @ [1.0, -2.0, 0.5] + 0.7 * rng.normal(size=80)
-    with pytest.raises(ValueError, match=r"too large for the digits.*a smaller C"):
+    with pytest.raises(ValueError, match=r"too large for double precision.*a smaller C"):
         LogisticRegression(kernel="linear", C=1e30).fit(X, z > 0)
     with pytest.raises(ValueError, match=r"beyond 1e\+150.*smaller C"):
         LogisticRegression(kernel="linear", C=1e300).fit(X, z > 0)

@@ -102,7 +102,7 @@ def test_stopping_early_is_said():
 def test_bad_parameters_are_refused():
     X, y = table(20)
     for params, match in [
-        ({"alpha": 0.0}, "alpha must be a number from 1e-200"),
+        ({"alpha": 0.0}, "alpha must be a number of at least 1e-200"),
         ({"n_landmarks": 0}, "n_landmarks must be"),
         ({"landmarks": "best"}, "landmarks must be"),
         ({"tol": -1}, "tol must be"),

@@ -366,5 +366,7 @@ def test_weights_of_categories_around_scale_inside_a_kernel_and_without_categori
         SVCCV(kernel=GammaRBF(), gammas=None, category_weights=3).fit(X, y)
     with pytest.raises(ValueError, match=r"category_weight must be .* found -1"):
         SVCCV(density=density, category_weights=[-1.0]).fit(X, y)
-    with pytest.raises(ValueError, match=r"category_weight=2\.0 was given beside kernel=GenRBF"):
+    with pytest.raises(
+        ValueError, match=r"category_weight=2\.0 was given along with kernel=GenRBF"
+    ):
         SVC(kernel=GenRBF(), category_weight=2.0).fit(X, y)

@@ -195,10 +195,10 @@ def test_parameters_of_spectral_clustering_are_checked(wrong):
 @pytest.mark.parametrize(
     ("parameters", "found"),
     [
-        ({"kernel": GenRBF([1.0, 2.0, 3.0])}, r"columns \(gamma\)"),
-        ({"kernel": GenRBF(metric="mahalanobis")}, r"columns \(metric\)"),
-        ({"kernel": "genrbf", "mask_weight": [0.1, 0.2, 0.3]}, r"columns \(right__weight\)"),
-        ({"kernel": ExpectedLinear(centre=[0.0, 0.0, 0.0])}, r"columns \(centre\)"),
+        ({"kernel": GenRBF([1.0, 2.0, 3.0])}, r"parameters \(gamma\)"),
+        ({"kernel": GenRBF(metric="mahalanobis")}, r"parameters \(metric\)"),
+        ({"kernel": "genrbf", "mask_weight": [0.1, 0.2, 0.3]}, r"parameters \(right__weight\)"),
+        ({"kernel": ExpectedLinear(centre=[0.0, 0.0, 0.0])}, r"parameters \(centre\)"),
         ({"alpha": 0}, "alpha=0 is too small"),
     ],
 )

@@ -99,6 +99,6 @@ def test_a_name_twice_is_one_sentence():
 
 def test_numbers_beside_a_column_without_values():
     frame = with_age(odd=pd.Series([None] * 40, dtype=object)).drop(columns="ward")
-    with pytest.warns(UserWarning, match="missing in every row of training: odd"):
+    with pytest.warns(UserWarning, match="missing in every training row: odd"):
         machine = SVC().fit(frame, Y)
     assert "it has no values" in repr(machine.columns_)

@@ -80,6 +80,61 @@ def test_keys_are_categories_and_other_whole_numbers_are_not(name, values, kind)
         np.testing.assert_array_equal(reading.values(column([2], name))[0], [0, 1, 0])
 
 
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        (["Ulm", "Bonn", "k.A."] * 9, "3 categories, one indicator column for each; 'k.A.' counts"),
+        (["Ulm", "Unbekannt"] * 9, "'Unbekannt' counts as a category"),
+        (["a", "b", "-", "Not applicable"] * 9, "'-' and 'Not applicable' count as categories"),
+    ],
+)
+def test_a_category_that_would_be_missing_among_numbers_is_named(values, note):
+    assert note in read_column(column(values)).note
+    assert "count" not in read_column(column(["Ulm", "Bonn", "Trier"] * 9)).note
+
+
+@pytest.mark.parametrize("word", ["k.A.", "k. A.", "s/d", "inconnu", "NC", "n/r", "not reported"])
+def test_what_people_write_for_nothing_is_missing_among_numbers_and_dates(word):
+    for known in (NUMBERS.astype(str), pd.date_range("2020-01-05", periods=60).astype(str)):
+        reading = read_column(column([*known, *[word] * 60]))
+        assert reading.kind in ("number", "date")
+        assert reading.counts.unreadable == 60
+        assert np.isnan(reading.values(column([word]))[0]).all()
+
+
+CASES = RNG.permutation(10001 + np.arange(80))[:60]
+APART = RNG.permutation(5000)[:60] + 20
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_id"),
+    [
+        ("case", CASES, True),  # a fourth of the rows left out
+        ("case", CASES.astype(str), True),
+        ("case", 3000 + np.arange(20), True),
+        ("case", 10001 + 3 * np.arange(60), False),  # two of three left out
+        ("case", [*CASES[:-1], CASES[0]], False),
+        ("case", [*CASES[:-1], np.nan], False),
+        ("case", CASES + 0.5, False),
+        *((name, APART, True) for name in ("Nr", "Nr.", "No", "no.", "num", "Number", "Nummer")),
+        *((name, APART, True) for name in ("Fall_Nr", "case_no", "CaseNumber", "invoice number")),
+        *((name, APART, True) for name in ("Lfd. Nr.", "lfd nr", "lfdNr", "caseNo", "Fallnummer")),
+        ("Fall_Nr", [*APART[:-1], APART[0]], False),
+        ("Fall_Nr", APART[:19], False),
+        *((name, APART, False) for name in ("NO", "SNR", "INR", "piano", "casino", "number_of_x")),
+        ("year", 1990 + np.arange(30), False),
+        ("temperature", 20 + np.arange(25), False),  # a designed grid
+        ("day", 45000 + np.arange(60), False),  # days of a spreadsheet
+        ("week", 202401 + np.arange(52), False),
+        ("day", 2024001 + np.arange(366), False),
+        ("day", [str(20240101 + k) for k in range(31)], False),
+        ("case", 2024001 + np.arange(400), True),
+    ],
+)
+def test_whole_numbers_that_only_number_the_rows(name, values, is_id):
+    assert read_column(column(values, name)).is_id == is_id
+
+
 def test_a_categorical_type_says_that_these_are_categories():
     codes = pd.Series([10, 20, 30, None] * 5, dtype="category")
     assert read_column(codes).categories == ("10", "20", "30")

@@ -109,7 +109,7 @@ def test_words_that_differ_in_case_are_said():
     table = split_target(frame, "ok")
     assert set(table.target) == {"yes", "no", "Yes"}
     assert f"ok: {said}." in table.notes
-    assert "differ in case" not in "".join(split_target(frame, "y").notes)
+    assert "differ only in case" not in "".join(split_target(frame, "y").notes)
     three = read_column(pd.Series(["SÜD", "Süd", "süd", "z", "Z"] * 5)).note
     assert (
         "'SÜD', 'Süd' and 'süd' differ only in case: they count as three different words" in three

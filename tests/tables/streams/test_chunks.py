@@ -69,9 +69,9 @@ def test_constant_and_empty_columns_are_treated_alike():
     X, _ = table()
     X = np.column_stack([X, np.full(len(X), 3.7), np.full(len(X), np.nan)])
     X[:500, 4] = np.nan
-    with pytest.warns(UserWarning, match="missing in every row of training: x5"):
+    with pytest.warns(UserWarning, match="missing in every training row: x5"):
         whole = GaussianDensity().fit(X)
-    with pytest.warns(UserWarning, match="missing in every row of training: x5"):
+    with pytest.warns(UserWarning, match="missing in every training row: x5"):
         spread = GaussianDensity().fit(in_pieces(X))
     same_density(spread, whole)
     assert_array_equal(spread.columns_, whole.columns_)

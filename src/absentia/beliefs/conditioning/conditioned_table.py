@@ -130,8 +130,8 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
     if not isinstance(prior, Prior) or X.shape[1] != prior.n_features:
         found = f"{prior.n_features}" if isinstance(prior, Prior) else "no"
         raise ValueError(
-            f"The density is about {found} columns and the rows have {X.shape[1]}: condition rows "
-            "of the table that it was fitted to."
+            f"The density has {found} columns, but the rows have {X.shape[1]}: condition rows with "
+            "the columns that it was fitted to."
         )
     prior.ensure_valid()
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
@@ -164,8 +164,9 @@ def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | 
                 given = RowsGiven.of(batch, rows, prior, c)
                 if np.isnan(given.log_densities).any():
                     raise np.linalg.LinAlgError(
-                        "A covariance of the density is not positive definite on what was "
-                        "observed; fit the density with a larger reg_covar or with shrinkage."
+                        "A covariance of the density is not positive definite for the "
+                        "observed columns; fit the density with a larger reg_covar or with "
+                        "shrinkage."
                     )
                 log_joint[batch.rows, c] = prior.log_weights[c] + given.log_densities
                 if means is not None:

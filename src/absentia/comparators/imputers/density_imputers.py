@@ -19,7 +19,7 @@ __all__ = ["ConditionalMeanImputer", "SampledImputer"]
 
 
 class ConditionalMeanImputer(Imputer):
-    """Fill each hole with its mean given what was observed: the rival that matters most.
+    """Fill each missing value with its mean given what was observed.
 
     ``E[x[L] | x[O]]`` under a density fitted by EM to the training rows: for one Gaussian
     ``m[L] + S[L,O] inv(S[O,O]) (x[O] - m[O])``, for a mixture the average of that over the
@@ -60,7 +60,7 @@ class ConditionalMeanImputer(Imputer):
 
 
 class SampledImputer(RandomImputer):
-    """Fill each hole with a draw from a density, given what was observed.
+    """Fill each missing value with a draw from a density, given what was observed.
 
     ``gmm`` of [Smieja2018]_ is this with ``MixtureDensity(n_components=3)``. As the draws are as
     spread as the truth would be, a single one adds noise; several of them, with the predictions

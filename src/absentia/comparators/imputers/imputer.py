@@ -148,7 +148,7 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, TakesMissing, ABC):
 
 
 class RandomImputer(Imputer):
-    """Base of the imputers that draw what they fill in, once or several times.
+    """Base of the imputers that fill in random draws, once or several times.
 
     The author writes ``_learn`` (which sets ``seed_`` to :meth:`_seed`) and ``_draw``. A fitted
     imputer draws from a seed of its own, so that filling the same table twice gives the same

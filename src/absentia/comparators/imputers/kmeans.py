@@ -16,7 +16,7 @@ __all__ = ["KMeansImputer"]
 
 @declared
 class KMeansImputer(Imputer):
-    """Fill a hole with the value that the centre of the row's cluster has there.
+    """Fill a missing value with that of the centre of the row's cluster.
 
     K-means that works on incomplete rows: a row belongs to the centre that is nearest over the
     columns that it has, and a centre is, column by column, the mean of what its rows have. Both

@@ -40,7 +40,7 @@ _USUAL_EXPONENT = 10
 
 @declared
 class MissForestImputer(Imputer):
-    """Fill each column with what a random forest predicts from the others, again and again.
+    """Fill each column with what a random forest predicts from the others, repeatedly.
 
     Starting from column means (the most frequent value of a category), the incomplete columns are
     visited from the fewest missing values to the most: a forest learns the column from the others,

@@ -14,7 +14,7 @@ __all__ = ["IncompleteCaseKNNImputer"]
 
 
 class IncompleteCaseKNNImputer(Imputer):
-    """Fill a hole with the mean of the nearest rows that have all that the row has, and more.
+    """Fill a missing value with the mean of the nearest rows that have all that the row has.
 
     A training row can give its value of column ``j`` to a row that has the columns ``O`` when it
     has ``j`` and everything in ``O``: it may be incomplete itself, but the distance is never

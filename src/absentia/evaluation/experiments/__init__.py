@@ -49,5 +49,7 @@ def protocol_named(name: str) -> Protocol:
     if name == COMPARE.name:
         return COMPARE
     if name not in PROTOCOLS:
-        raise ValueError(f"There is no protocol {name!r}; there are {', '.join(PROTOCOLS)}.")
+        raise ValueError(
+            f"There is no protocol {name!r}; the protocols are {', '.join(PROTOCOLS)}."
+        )
     return PROTOCOLS[name]

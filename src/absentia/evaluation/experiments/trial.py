@@ -61,7 +61,10 @@ def dataset(
     if complete and np.isnan(data.X).any():
         whole = np.flatnonzero(~np.isnan(data.X).any(axis=0))
         if not len(whole):
-            raise ValueError(f"{cell.dataset} has holes in every column: none can be made in it.")
+            raise ValueError(
+                f"{cell.dataset} has missing values in every column: none is left to remove values "
+                "from."
+            )
         data = data.columns(whole)
     if context.size == "smoke":
         max_rows = min(_SMOKE_ROWS, max_rows or _SMOKE_ROWS)

@@ -63,7 +63,7 @@ class Answer:
             limits = [
                 f"{counted(data.n_limits, 'value')} with limits such as <0.5: "
                 + (f"used by {', '.join(taking)}; " if taking else "")
-                + "missing to the other methods."
+                + "missing for the other methods."
             ]
         return [
             f"{data.task.capitalize()} of {self.target} ({kind}) in {self.file}.",
@@ -91,12 +91,12 @@ class Answer:
         cannot = f"{verdict.best} cannot be trained from the command line"
         if name is None:
             return (
-                f"{cannot}, nor can the others. What can be is an average of different models, "
-                f"which was not compared: {train}"
+                f"{cannot}, nor can the others. An average of different models, which was not "
+                f"compared, can be: {train}"
             )
         behind = ", no significant difference" if name in verdict.as_good else ", which is worse"
         return (
-            f"{cannot}. The best that can be is {name} ({measure_of(self.data)} "
+            f"{cannot}. The best method that can be is {name} ({measure_of(self.data)} "
             f"{verdict.means[name]:.3f} ± {verdict.errors[name]:.3f}{behind}): {train}"
         )
 

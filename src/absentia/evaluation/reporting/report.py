@@ -184,7 +184,7 @@ class _Report:
             if comparison.p_value > comparison.level:
                 sentence += ", but Friedman's test finds no significant difference."
             elif others:
-                sentence += f". There is no significant difference to {in_words(others)}."
+                sentence += f". There is no significant difference from {in_words(others)}."
             else:
                 sentence += ", significantly better than all others."
             self.page.verdict(sentence)
@@ -245,7 +245,7 @@ class _Report:
         chosen = self.scores[self.scores["metric"] == metric]
         if chosen["rate"].nunique() < 2:
             return
-        self.page.section("Against the share of missing values")
+        self.page.section("By share of missing values")
         shown = [metric]
         if "matrix_distance" in set(self.scores["metric"]):
             shown.append("matrix_distance")
@@ -275,9 +275,9 @@ class _Report:
         self._picture(
             figures.heat_map(table, protocol.metric, lower_is_better=protocol.lower_is_better),
             "heat-map",
-            "Mean over everything else, every rate with the same weight; methods that were run "
-            "on a part only are not here. Absentia's own methods in colour; the best of each row "
-            "in bold on white.",
+            "Mean over everything else, every rate with the same weight; methods that were "
+            "run only on a part are left out. Absentia's own methods in colour; the best of each "
+            "row in bold on white.",
         )
         best = "min" if protocol.lower_is_better else "max"
         self.page.table(table.reset_index(), best=best)

@@ -85,7 +85,7 @@ def judge(
     >>> from absentia.evaluation.reporting.verdict import judge
     >>> scores = {"a": np.array([0.8, 0.9, 0.85]), "b": np.array([0.79, 0.91, 0.84])}
     >>> print(judge(scores, {"a": 10.0, "b": 1.0}, "accuracy", 0.5).sentence)
-    Use a: accuracy 0.850 ± 0.038. There is no significant difference to b. b is 10 times faster.
+    Use a: accuracy 0.850 ± 0.038. There is no significant difference from b. b is 10 times faster.
     """
     order = sorted(scores, key=lambda name: -float(np.mean(scores[name])))
     means = {name: float(np.mean(scores[name])) for name in order}
@@ -105,7 +105,7 @@ def judge(
     elif as_good:
         shown = list(as_good[:_FEW])
         more = f" and {len(as_good) - _FEW} more" if len(as_good) > _FEW else ""
-        sentences.append(f"There is no significant difference to {', '.join(shown)}{more}.")
+        sentences.append(f"There is no significant difference from {', '.join(shown)}{more}.")
     quick = min(as_good, key=lambda name: seconds[name], default=None)
     if quick is not None and seconds[best] >= _FASTER * seconds[quick] > 0:
         ratio = seconds[best] / seconds[quick]

@@ -15,22 +15,22 @@ __all__ = ["database_errors", "open_to_read"]
 #: What to say for SQLite's primary error codes.
 _SENTENCES = {
     sqlite3.SQLITE_BUSY: (
-        "{path} is in use by another process. Wait until that has ended, or write to another place."
+        "{path} is in use by another process. Wait until it has ended, or write to another place."
     ),
     sqlite3.SQLITE_READONLY: (
-        "{path} cannot be written: the file or its folder is read-only. What it holds is kept; "
+        "{path} cannot be written: the file or its folder is read-only. Its contents are kept; "
         "change the permissions, or write to another file."
     ),
     sqlite3.SQLITE_FULL: (
-        "The disk is full, so nothing more can be written to {path}. What was finished is kept: "
-        "make room, and the same command goes on from there."
+        "The disk is full, so nothing more can be written to {path}. Finished work is kept: free "
+        "some space, and run the same command again to continue."
     ),
     sqlite3.SQLITE_IOERR: (
-        "{path} cannot be read or written ({error}): the disk may be full, failing or gone. What "
-        "was finished is kept; the same command goes on from there."
+        "{path} cannot be read or written ({error}): the disk may be full, failing or gone. "
+        "Finished work is kept; run the same command again to continue."
     ),
     sqlite3.SQLITE_CANTOPEN: (
-        "{path} cannot be opened: the folder does not exist, or it or the file may not be used. "
+        "{path} cannot be opened: the folder does not exist, or you may not use it or the file. "
         "Choose another place, or change the permissions."
     ),
     sqlite3.SQLITE_CORRUPT: (

@@ -81,10 +81,10 @@ def run(
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, found {jobs}.")
     if time_limit is not None and not time_limit > 0:  # NaN, too
-        raise ValueError(f"A time limit is a positive number of seconds, found {time_limit:g}.")
+        raise ValueError(f"time_limit must be a positive number of seconds, found {time_limit:g}.")
     if dask is not None and (jobs > 1 or time_limit is not None):
         raise ValueError(
-            "jobs and time limits are about processes of this machine, and a Dask cluster has its "
+            "jobs and time limits apply to processes on this computer, and a Dask cluster has its "
             "own: give one or the other."
         )
     cells = _wanted(protocol.cells(context), methods, datasets)

@@ -155,7 +155,7 @@ class Results:
         (mark,) = self._connection.execute("PRAGMA application_id").fetchone()
         (n_tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if n_tables and mark != _APPLICATION_ID:
-            raise ValueError(f"{self.path} is a database of something else: choose another name.")
+            raise ValueError(f"{self.path} is a database of another program: choose another name.")
 
     def start_run(
         self, protocol: str, context: Context, settings: dict[str, Any] | None = None

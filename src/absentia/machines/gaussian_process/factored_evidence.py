@@ -53,7 +53,7 @@ class FactoredEvidence:
         except LinAlgError as error:
             raise NotPositiveDefinite(
                 f"The covariance of the targets, {scale:.3g} * K + {noise:.3g} * I, is not "
-                "positive definite. Raise noise (or the lower one of noise_bounds), or use a "
+                "positive definite. Raise noise (or the lower bound in noise_bounds), or use a "
                 "kernel whose positive_definite attribute is True, such as GenRBF."
             ) from error
         weights = cho_solve((root, True), targets, check_finite=False)

@@ -185,7 +185,7 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
         *,
         include_noise: bool = True,
     ) -> Any:
-        """Predict the number, or numbers, of each row, with what it is uncertain by.
+        """Predict the target, or targets, of each row, with the uncertainty if it is requested.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
         return mean, _per_target(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
-        """Return predictions with their variance taken apart: model, noise, missing values.
+        """Return predictions with their variance split into model, noise and missing values.
 
         The variance is about the learned function at the true row; see
         :func:`~absentia.machines.gaussian_process.process_uncertainty.process_uncertainty`.

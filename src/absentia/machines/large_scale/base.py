@@ -27,6 +27,7 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
     sum_curvature,
 )
+from absentia.machines.targets import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,
@@ -115,6 +116,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         self
         """
         self._check_parameters()
+        warn_of_other_order(X, y)
         rows = open_rows(X, y, sample_weight, words=self._words())
         chunks = self._chunks(rows, y, sample_weight)
         features = self._fitted_features(chunks)
@@ -140,6 +142,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         updated with every call.
         """
         self._check_parameters()
+        warn_of_other_order(X, y)
         known = getattr(self, "_curvature", None)
         if known is not None and plan_of(self, X) is not None:
             rows = open_known(X, self)
@@ -271,8 +274,8 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
                 not isinstance(given, str) or given != default for given, default in defaults
             ):
                 raise ValueError(
-                    "gamma, metric, mask_weight or category_weight was given besides "
-                    f"features={self.features!r}, which has parameters of its own. Set them there."
+                    "gamma, metric, mask_weight or category_weight was given along with "
+                    f"features={self.features!r}, which has its own parameters. Set them there."
                 )
             return clone(self.features)
         raise ValueError(

@@ -153,8 +153,8 @@ def minimise_sum(
     # A gradient at the last digits of its sum cannot be lowered, whatever the tolerance.
     if outcome.slope > max(tol, 1e-12):
         warnings.warn(
-            f"L-BFGS stopped with a gradient of {outcome.slope:.1e} (tol={tol:g}) and at most "
-            f"max_iter={max_iter} steps. Raise max_iter or tol, or penalise more.",
+            f"L-BFGS stopped before it converged (at most max_iter={max_iter} steps): its gradient "
+            f"is {outcome.slope:.1e} (tol={tol:g}). Raise max_iter or tol, or penalise more.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from absentia.machines.targets import check_numbers
 from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk
 
@@ -33,6 +34,7 @@ class NumberCodes:
     def __call__(self, y: np.ndarray) -> FloatArray:
         if y is None:
             raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
+        check_numbers(y)
         columns = np.asarray(y, dtype=np.float64)
         columns = columns[:, None] if columns.ndim == 1 else columns
         if columns.shape[1] != self.n_scores:

@@ -324,7 +324,7 @@ def factor_identity_plus(K: FloatArray, root: FloatArray) -> tuple[FloatArray, b
     except LinAlgError as error:
         raise ValueError(
             "The kernel matrix is not positive semidefinite, or C times the kernel is too large "
-            "for the digits of a number, so that this problem has no solution. Use a kernel whose "
+            "for double precision, so this problem has no solution. Use a kernel whose "
             "positive_definite attribute is True, such as GenRBF, a smaller C, or standardised "
             "columns."
         ) from error

@@ -101,7 +101,7 @@ class ConjugateGradientRidge(WidthParameters, RidgeMachine):
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "alpha": number_between(1e-200, expected="a number from 1e-200 on"),
+        "alpha": number_between(1e-200, expected="a number of at least 1e-200"),
         "tol": POSITIVE,
         "n_landmarks": COUNT,
         "max_iter": COUNT,

@@ -48,9 +48,9 @@ class KernelRidgeSolver(RidgeMachine, SupervisedMachine):
         rounding = np.finfo(np.float64).eps * float(np.trace(K))
         if np.any((alphas > 0) & (alphas < rounding)):
             warnings.warn(
-                f"alpha={self.alpha!r} is below the rounding of the kernel matrix "
-                f"({rounding:.1g}), so that predictions have few right digits or none. Centre the "
-                "columns (linear kernels of columns far from zero do this) or raise alpha.",
+                f"alpha={self.alpha!r} is below the rounding errors of the kernel matrix "
+                f"({rounding:.1g}), so predictions have few correct digits or none. Raise alpha, "
+                "or centre the columns if the kernel is linear and they are far from zero.",
                 LinAlgWarning,
                 stacklevel=3,
             )

@@ -168,13 +168,13 @@ def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:
     for name, size in (("C", float(penalties.max(initial=0.0)) * unit), ("tau", root)):
         if not size < _LARGEST:
             raise ValueError(
-                f"{name} times the kernel is {size:.3g}, beyond {_LARGEST:g}, so that this program "
+                f"{name} times the kernel is {size:.3g}, beyond {_LARGEST:g}, so that this problem "
                 f"cannot be solved. Use a smaller {name}, or {advice}"
             )
     if penalties.size and not float(penalties.min()) * unit > _SMALLEST:
         raise ValueError(
             f"C times the kernel is {float(penalties.min()) * unit:.3g}, so small that this "
-            f"program cannot be solved. Use a larger C or larger weights, or {advice}"
+            f"problem cannot be solved. Use a larger C or larger weights, or {advice}"
         )
 
 

@@ -35,7 +35,7 @@ __all__ = ["RobustSVC"]
 
 _FAILED = (
     "The cone program of RobustSVC was not solved: the solver stopped ({ending}) after "
-    "{n_iter} steps. It always has a solution, so this is numerical trouble: scale the columns, or "
+    "{n_iter} steps. It always has a solution, so the failure is numerical: scale the columns, or "
     "try a smaller C, a wider kernel (smaller gamma), a larger tol or a larger max_iter."
 )
 _INACCURATE = (

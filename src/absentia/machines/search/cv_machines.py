@@ -74,7 +74,7 @@ class SVCCV(GramSearch, SupportVectorClassifier):
 @documented
 @declared
 class SVRCV(GramSearch, SupportVectorRegressor):
-    """:class:`SVR` with ``C``, ``epsilon``, ``gamma`` and the mask weight by cross-validation.
+    """:class:`SVR`: ``C``, ``epsilon``, ``gamma``, the mask weight chosen by cross-validation.
 
     As :class:`SVCCV`: the choice of a grid search over :class:`SVR`, with densities and Gram
     matrices shared.
@@ -118,7 +118,7 @@ class SVRCV(GramSearch, SupportVectorRegressor):
 @documented
 @declared
 class KernelRidgeCV(GramSearch, KernelRidgeSolver):
-    """:class:`KernelRidge` with ``alpha``, ``gamma`` and the mask weight by cross-validation.
+    """:class:`KernelRidge`: ``alpha``, ``gamma`` and the mask weight chosen by cross-validation.
 
     As :class:`SVCCV`: the choice of a grid search over :class:`KernelRidge`, with densities and
     Gram matrices shared.
@@ -158,7 +158,7 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
 @documented
 @declared
 class LogisticRegressionCV(GramSearch, LogisticSolver):
-    """:class:`LogisticRegression` with ``C``, ``gamma`` and the mask weight by cross-validation.
+    """:class:`LogisticRegression`: ``C``, ``gamma``, the mask weight chosen by cross-validation.
 
     As :class:`SVCCV`: the choice of a grid search over :class:`LogisticRegression`, with densities
     and Gram matrices shared. The score is the log loss by default, because probabilities are what

@@ -47,6 +47,7 @@ from absentia.machines.search.gram_grid import (
     prepared_folds,
 )
 from absentia.machines.shared_parameters import SearchParameters
+from absentia.machines.targets import warn_of_other_order
 from absentia.parameters import check_parameters, count_from, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import (
@@ -117,6 +118,7 @@ class GramSearch(SearchParameters, KernelMachine):
         for candidate in ParameterGrid(grid):
             clone(plain).set_params(**candidate)._check_parameters()
         scorer = self._scorer(plain)
+        warn_of_other_order(X, y)
         targets = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, targets, len(rows))
         splits = checked_splits(self.cv, targets, groups, classifier=is_classifier(self))

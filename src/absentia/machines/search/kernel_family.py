@@ -119,8 +119,8 @@ class KernelFamily:
                 continue
             if not (isinstance(metric, str) and metric == "euclidean"):
                 raise ValueError(
-                    "Widths of columns are learned in the Euclidean metric only. Leave out the "
-                    "metric of the kernel, or gamma='ard' and gamma='loo-ard'."
+                    "One width per column can be learned only in the Euclidean metric. Leave out "
+                    "the metric of the kernel, or do without gamma='ard' and gamma='loo-ard'."
                 )
             names += [f"{name}[{j}]" for j in range(prior.n_features)]
             bounds += [limits] * prior.n_features
@@ -131,8 +131,8 @@ class KernelFamily:
                 bounds += [np.log(_WEIGHT_BOUNDS)] * n_columns
         if not self.kernel.has_gradient or not any(name.endswith("]") for name in names):
             raise ValueError(
-                "Widths of columns are learned for ExpectedRBF and GenRBF (and their products "
-                f"with MaskKernel), found {self.kernel!r}. Use kernel='genrbf' or "
+                "One width per column can be learned only for ExpectedRBF and GenRBF (and their "
+                f"products with MaskKernel), found {self.kernel!r}. Use kernel='genrbf' or "
                 "kernel='expected-rbf', or one gamma."
             )
         deviation = max(float(deviation), _LEAST_DEVIATION)

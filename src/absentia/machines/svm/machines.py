@@ -278,8 +278,9 @@ class NuSVR(PolynomialParameters, SupportVectorRegressor):
         if not rounding <= max(known, 1e-2 * float(np.ptp(y))):
             raise ValueError(
                 f"C={self.C:g} is too large for {len(y)} rows with this kernel: the multipliers of "
-                "NuSVR sum to C nu n, and the rounding of that is larger than what the targets "
-                "differ by. Use a smaller C; from some C on, the solution stays the same."
+                "NuSVR sum to C nu n, and the rounding error of that sum exceeds the "
+                "differences between targets. Use a smaller C; beyond some C the solution no "
+                "longer changes."
             )
         return max(known, rounding)
 

@@ -100,7 +100,7 @@ class OneClassSVM(PolynomialParameters, OutlierMixin, SupportVectorMachine):
         return self._sum_over_support(X)
 
     def score_samples(self, X: TableLike) -> FloatArray:
-        """Return the decision function before the offset is taken off, (n_samples,)."""
+        """Return the decision function before the offset is subtracted, (n_samples,)."""
         return self._map_gram(X, lambda K: K @ self.dual_coef_[0])
 
     def predict(self, X: TableLike) -> IntArray:

@@ -53,8 +53,8 @@ _NO_PROBABILITIES = (
 #: Beyond the root of the largest number.
 _LARGEST_TARGET = 1e140
 _NOT_FINITE = (
-    "The solver of {} found coefficients that are not finite, so that this problem has no "
-    "solution that numbers can hold. Standardise the columns (make_pipeline(StandardScaler(), "
+    "The solver of {} found coefficients that are not finite: the solution of this problem is "
+    "beyond double precision. Standardise the columns (make_pipeline(StandardScaler(), "
     "machine)), use a smaller C or coef0, or another nu."
 )
 _FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
@@ -194,10 +194,10 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
     def _warn_of_the_bound(self, solver: BaseEstimator) -> None:
         if solver.fit_status_:
             warnings.warn(
-                f"The solver of {type(self).__name__} has not converged after {solver.max_iter:,} "
-                "steps, which is where max_iter=-1 stops. Standardise the columns "
+                f"The solver of {type(self).__name__} did not converge in {solver.max_iter:,} "
+                "steps, where max_iter=-1 stops. Standardise the columns "
                 "(make_pipeline(StandardScaler(), machine)), use a smaller C, or a larger tol or "
-                "nu; a larger max_iter goes on.",
+                "nu, or set max_iter to a larger number.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -240,9 +240,9 @@ class SupportVectorRegressor(
         if largest > _LARGEST_TARGET or 0 < largest < 1 / _LARGEST_TARGET:
             row = int(np.abs(y).argmax())
             raise ValueError(
-                f"y holds {y[row]:.6g} in row {row} (its largest), but the solver squares targets, "
-                f"which is possible from {1 / _LARGEST_TARGET:g} to {_LARGEST_TARGET:g}. Measure "
-                "them in another unit."
+                f"y has {y[row]:.6g} in row {row}, its largest size, but the solver squares "
+                f"targets, which is possible only from {1 / _LARGEST_TARGET:g} to "
+                f"{_LARGEST_TARGET:g}. Measure y in another unit."
             )
         return y
 

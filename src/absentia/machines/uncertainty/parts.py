@@ -106,7 +106,7 @@ class Uncertainty:
         return cls(prediction, total, model, noise, missing, shares, columns, unit)
 
     def of_model(self, model: BaseEstimator) -> Uncertainty:
-        """Return the same with the names of the classes that a fitted classifier predicts."""
+        """Return the same uncertainty with the classes that a fitted classifier predicts."""
         if self.unit == "variance" or not hasattr(model, "classes_"):
             return self
         return replace(self, classes=tuple(str(label) for label in model.classes_))

@@ -56,7 +56,7 @@ def draw_columns(doubt: Uncertainty, row: int, max_columns: int) -> Figure:
     axes.axvline(float(np.sum(doubt.total[row])), color=INK, linestyle=":", linewidth=1.2)
     axes.set_xlabel(f"{_LABEL[doubt.unit]} that measuring the column would remove")
     axes.set_title(
-        f"row {row}: dotted, all missing values together ({missing:.3g}) and the total "
+        f"row {row}; dotted lines: all missing values together ({missing:.3g}) and the total "
         f"({float(np.sum(doubt.total[row])):.3g})",
         fontsize="small",
     )

@@ -302,8 +302,8 @@ def check_similarities(K: FloatArray, machine: KernelMachine) -> None:
     """Raise ValueError where a kernel matrix cannot be the weights of a graph."""
     if (K < 0).any():
         raise ValueError(
-            f"{type(machine).__name__} takes the kernel as the weights of a graph, but some are "
-            f"negative (the least is {K.min():.3g}). Use a kernel that is positive everywhere, "
+            f"{type(machine).__name__} uses the kernel as the weights of a graph, but some are "
+            f"negative (the lowest is {K.min():.3g}). Use a kernel that is positive everywhere, "
             "such as GenRBF."
         )
 

@@ -249,9 +249,9 @@ def _check_compares_components(kernel: Kernel) -> None:
     names = [name for name, value in kernel.get_params().items() if isinstance(value, several)]
     if names:
         raise ValueError(
-            "fit_inverse_transform compares components by the kernel of rows, which has numbers "
-            f"for each of their columns ({', '.join(names)}). Use one gamma and the Euclidean "
-            "metric, one mask weight for all columns, and no centre."
+            "fit_inverse_transform compares components by the kernel of the rows, whose "
+            f"parameters ({', '.join(names)}) belong to the columns of the rows. Use one gamma and "
+            "the Euclidean metric, one mask weight for all columns, and no centre."
         )
 
 

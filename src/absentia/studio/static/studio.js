@@ -38,7 +38,7 @@ async function ask(path, {body, file} = {}) {
 // Shows what goes wrong as one sentence, wherever it happens.
 const guarded = work => async (...given) => {
   try { say(); await work(...given); } catch (error) {
-    say(error instanceof TypeError ? "The studio does not answer; was it stopped?" : error.message);
+    say(error instanceof TypeError ? "The studio is not responding; was it stopped?" : error.message);
   }
 };
 
@@ -137,7 +137,7 @@ async function work(path, sent) {
 
 function finish(found) {
   if (found.state === "failed") throw new Error(found.text);
-  if (found.state === "stopped") { say("Stopped. What was there before is still there."); return; }
+  if (found.state === "stopped") { say("Stopped. Earlier results are kept."); return; }
   if (found.batch) { useBatch(found.batch); return; }
   if (found.model) useModel(found.model);
   if (found.comparison) {
@@ -149,7 +149,7 @@ function finish(found) {
   go("train");
 }
 
-const ERRORS = "± is one standard error, the line two to either side.";
+const ERRORS = "± is one standard error; the line extends two to either side.";
 const ranged = row => ({value: row.score, text: `${row.score.toFixed(3)}${row.spread ? ` ± ${row.spread.toFixed(3)}` : ""}`,
   low: row.score - 2 * (row.spread || 0), high: row.score + 2 * (row.spread || 0)});
 
@@ -158,7 +158,7 @@ function drawScores() {
   const {model, comparison} = state;
   const pictures = [];
   if (model?.measure) pictures.push({place: $("model-scores"), measure: model.measure, items: [{label: "this model", ...ranged(model)},
-    {label: "one answer for all", value: model.baseline, text: model.baseline.toFixed(3), fill: "soft-fill"}]});
+    {label: "best constant answer", value: model.baseline, text: model.baseline.toFixed(3), fill: "soft-fill"}]});
   if (comparison) pictures.push({place: $("method-scores"), measure: comparison[0].measure,
     items: comparison.map(row => ({label: row.method, ...ranged(row)}))});
   for (const {place, measure, items} of pictures) {
@@ -178,8 +178,8 @@ function useModel(model) {
     const better = model.score > model.baseline;
     parts.push(el("p", {class: "big"}, `${model.measure} ${model.score.toFixed(3)} ± ${model.spread.toFixed(3)}`),
       el("div", {id: "model-scores"}),
-      el("p", {}, `${model.how} ${ERRORS} The grey dot is the best answer that ignores the row.`
-        + (better ? "" : " The model has learned nothing that helps.")));
+      el("p", {}, `${model.how} ${ERRORS} The grey dot is the best constant answer.`
+        + (better ? "" : " The model has learned nothing useful.")));
     if (model.notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"),
       el("ul", {}, ...model.notes.map(note => el("li", {}, note)))));
   }
@@ -205,7 +205,7 @@ function drawForm() {
     const numeric = !field.choices.length;
     const states = numeric ? [["unknown", "unknown"], ["value", "is"], ["at most", "at most"], ["at least", "at least"]]
       : [["", "unknown"], ...field.choices.map(word => [word, word])];
-    const select = el("select", {id: numeric ? `${id}-state` : id, "aria-label": numeric ? `What is known of ${field.name}` : undefined,
+    const select = el("select", {id: numeric ? `${id}-state` : id, "aria-label": numeric ? `What is known about ${field.name}` : undefined,
       onchange: event => {
         if (numeric && event.target.value !== "unknown") event.target.nextElementSibling.focus();
         soon();
@@ -268,17 +268,17 @@ function drawAnswer(found) {
   if (found.next.length) {
     const quantity = !model.classes.length;
     parts.push(el("h3", {}, "Measure this next"),
-      ...(quantity ? [el("p", {id: "doubt-now"}, `Now the answer is ± ${shown(found.next[0].doubt)}.`)] : []),
+      ...(quantity ? [el("p", {id: "doubt-now"}, `The answer is now ± ${shown(found.next[0].doubt)}.`)] : []),
       el("div", {class: "scroll"}, table(["Field", quantity ? "Then" : "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
       el("td", {class: "name"}, entry.name), quantity ? `± ${shown(entry.doubt_after)}` : shown(entry.gain),
       el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
         onchange: event => {
           const cost = Number(event.target.value);
-          if (cost > 0) { state.costs[entry.name] = cost; answer(); } else say("A cost is a positive number.");
+          if (cost > 0) { state.costs[entry.name] = cost; answer(); } else say("A cost must be a positive number.");
         }})), quantity && entry.per_cost !== null ? percent(entry.per_cost) : shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
     el("p", {class: "soft"}, quantity
-      ? "Then: the standard deviation that is expected once the field is known. Per cost: the share of the variance that this removes, by the cost."
-      : "Worth: expected drop of the entropy, in nats."));
+      ? "Then: the expected standard deviation once the field is known. Per cost: the share of the variance that this removes, divided by the cost."
+      : "Worth: the expected reduction of the entropy, in nats."));
   }
   $("answer").replaceChildren(...parts);
 }

@@ -244,8 +244,22 @@ def _read_as_words(words: Words, n_empty: int, max_categories: int) -> ColumnRea
     if len(values) > max_categories:
         note = f"left out, text with {len(values):,} different values{said}"
         return ColumnReading("category", note, counts, is_id=is_id, left_out=True)
+    said += _nothing_note(words)
     reading = ColumnReading("category", note + said, counts, tuple(values), is_id=is_id)
     return unless_useless(reading, values)
+
+
+def _nothing_note(words: Words) -> str:
+    """Return a note on categories that would be missing values in a column of numbers."""
+    found = [
+        word for word, nothing in zip(words.distinct, words.says_nothing(), strict=True) if nothing
+    ]
+    if not found:
+        return ""
+    *before, last = map(repr, found)
+    if not before:
+        return f"; {last} counts as a category"
+    return f"; {', '.join(before)} and {last} count as categories"
 
 
 def case_note(words: Iterable[str]) -> str:

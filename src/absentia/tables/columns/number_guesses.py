@@ -41,9 +41,20 @@ __all__ = [
 _AS_TEXT = "numbers written as text"
 #: A column with fewer rows is not taken for a list of identifiers.
 _FEWEST_IDS = 20
+#: As a whole name, or as its last part: "id", "Fall_Nr", "case_no", "CaseNumber", "Kundennummer".
 _ID_NAME = re.compile(
-    r"^(?i:id|nr|index|key|rowid|unnamed: 0)$|(?i:^id[ _.-]|[ _.-]id$)|[a-z]I[dD]$"
+    r"^(?i:id|nr\.?|index|key|rowid|unnamed: 0|num\.?|number|lfdnr\.?)$"
+    r"|^(no|No)\.?$"  # "NO" may be nitric oxide
+    r"|(?i:^id[ _.-]|[ _.-](id|(nr|no|num)\.?|number)$|nummer$)"
+    r"|[a-z](I[dD]|Nr|No|Num|Number)$"
 )
+#: Numbers of cases or customers that do not begin at 1 begin here or later: before are years, and
+#: grids that somebody designed.
+_FIRST_OF_MANY = 3000
+#: The days of 1998 to 2031 in a spreadsheet, which counts them from 1900.
+_SPREADSHEET_DAYS = (36_000, 48_000)
+#: The largest number behind a year in a calendar of weeks or months, of days, of months and days.
+_BEHIND_YEAR = {100: 53, 1000: 366, 10_000: 1231}
 
 
 def typed_numbers(column: pd.Series, *, find_codes: bool = True) -> ColumnReading:
@@ -215,14 +226,32 @@ def _mark_notes(marks: dict[str, int]) -> list[str]:
 
 
 def _numbers_the_rows(values: FloatArray, name: str) -> bool:
-    """Return whether numbers only identify rows: whole, all different, counting from 0 or 1.
+    """Return whether numbers only identify rows: whole, all different, and one after another.
 
-    With a name such as ``patient_id`` they may start anywhere. Some of the rows may have been left
-    out, so that a count has gaps.
+    They count from 0 or 1, or from a large number on (10001, 10002...) that is not of a calendar;
+    with a name such as ``patient_id`` or ``Fall_Nr`` they may be any. Some of the rows may have
+    been left out, so that a count has gaps: up to half of its numbers.
     """
     n = len(values)
     if n < _FEWEST_IDS or np.isnan(values).any() or (values != np.round(values)).any():
         return False
     if len(np.unique(values)) < n:
         return False
-    return bool(_ID_NAME.search(name)) or bool(values.min() in (0, 1) and values.max() <= 2 * n)
+    first, last = float(values.min()), float(values.max())
+    if _ID_NAME.search(name.strip()):
+        return True
+    if first in (0, 1):
+        return last <= 2 * n
+    return first >= _FIRST_OF_MANY and last - first < 2 * n and not _may_be_calendar(values)
+
+
+def _may_be_calendar(values: FloatArray) -> bool:
+    """Return whether whole numbers may be days of a spreadsheet, or 202431, 2024214, 20240801."""
+    first, last = _SPREADSHEET_DAYS
+    if first <= values.min() and values.max() <= last:
+        return True
+    for unit, most in _BEHIND_YEAR.items():
+        year, behind = np.divmod(values, unit)
+        if ((year >= 1900) & (year <= 2100) & (behind >= 1) & (behind <= most)).all():
+            return True
+    return False

@@ -46,7 +46,12 @@ SECONDS_A_DAY = 86_400.0
 _NOTHING_KNOWN = frozenset({
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "**", "?", "??", "/", "na", "n/a", "n.a.",
     "n.a", "nan", "null", "none", "nil", "nd", "n/d", "n.d.", "unk", "unknown", "missing",
-    "not known", "not available", "not measured", "not done", "inf", "-inf", "infinity",
+    "not known", "not available", "not measured", "not done", "not reported", "not recorded",
+    "not applicable", "no data", "n/r", "n.r.", "inf", "-inf", "infinity",
+    "k.a.", "k. a.", "k.a", "keine angabe", "keine angaben", "unbekannt", "nicht bekannt",
+    "nicht gemessen", "fehlt", "nc", "n/c", "n.c.", "inconnu", "inconnue", "non renseigné",
+    "s/d", "s.d.", "sin dato", "sin datos", "desconocido", "desconocida", "desconhecido",
+    "sem dados", "sconosciuto", "non disponibile", "onbekend",
     "#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
 })  # fmt: skip
 

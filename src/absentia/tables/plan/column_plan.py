@@ -185,13 +185,13 @@ optional
 
     @property
     def labels(self) -> list[str]:
-        """The names of the columns behind the door: ``column``, or ``column=word``."""
+        """The names of the encoded columns: ``column``, or ``column=word``."""
         pairs = zip(self.names, self.readings, strict=True)
         return [label for name, reading in pairs for label in reading.names(name, self.codes)]
 
     @property
     def category_columns(self) -> tuple[int, ...]:
-        """Which of the columns behind the door hold codes of categories."""
+        """Which of the encoded columns hold codes of categories."""
         if not self.codes:
             return ()
         sources = self._sources()
@@ -216,11 +216,11 @@ optional
         return [(n, r, k) for n, r in pairs for k in range(r.width_of(self.codes))]
 
     def source_columns(self) -> np.ndarray:
-        """Return, for each column behind the door, the name of the column it is read from."""
+        """Return, for each encoded column, the name of the column it is read from."""
         return np.array([name for name, _, _ in self._sources()], dtype=object)
 
     def groups(self) -> list[tuple[str, tuple[int, ...], FloatArray | None]]:
-        """Return each column of the frame with its columns behind the door.
+        """Return each column of the frame with its encoded columns.
 
         Returns
         -------
@@ -308,7 +308,7 @@ optional
         columns: IntArray | Sequence[int] | None = None,
         given: Any = None,
     ) -> list[pd.DataFrame]:
-        """Return numbers and codes behind the door as pandas frames of the user's own values.
+        """Return encoded numbers and codes as pandas frames of the user's own values.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["fill_columns", "plan_readings"]
+__all__ = ["fill_columns", "id_note", "plan_readings"]
 
 
 def plan_readings(
@@ -61,13 +61,18 @@ def plan_readings(
     found = [name for name in columns if readings[name].is_id and name not in asked]
     ids = [] if keep_ids else found
     for name in ids:
-        words = readings[name].kind == "category"
-        what = "it has a different word in each row" if words else "it only numbers the rows"
-        readings[name] = replace(readings[name], left_out=True, note=f"left out, {what}")
+        readings[name] = replace(readings[name], left_out=True, note=id_note(readings[name]))
     if all(reading.left_out for reading in readings.values()):
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
         raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
     return readings, ids
+
+
+def id_note(reading: ColumnReading) -> str:
+    """Return the note on a column that is left out because it only identifies the rows."""
+    words = reading.kind == "category"
+    what = "it has a different word in each row" if words else "it only numbers the rows"
+    return f"left out, {what}"
 
 
 def fill_columns(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.optional_imports import optional_import
-from absentia.tables.reading import BoolArray, TableLike
+from absentia.tables.reading import BoolArray, TableLike, check_collected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,7 @@ __all__ = ["as_frame", "holds_numbers_only", "with_cells", "without_cells"]
 def as_frame(X: TableLike) -> pd.DataFrame:
     """Return a copy of a table as a pandas frame, with text for column names."""
     pd = optional_import("pandas", "tables", "A table of words or dates")
+    check_collected(X, any_dask=True)
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     try:

@@ -42,7 +42,7 @@ def warn_of_codes(readings: dict[str, ColumnReading]) -> None:
 def new_words(
     frame: pd.DataFrame, readings: Mapping[str, ColumnReading], absent: Sequence[str] = ()
 ) -> list[str]:
-    """Return what in a later frame training never saw, such as ``'violet' in 'colour'``.
+    """Return the words of a later frame that did not occur in training: ``'violet' in 'colour'``.
 
     Words of categories, and words in columns where training had numbers alone; both count as
     missing.
@@ -71,7 +71,7 @@ def new_words(
 def other_signs(
     frame: pd.DataFrame, readings: Mapping[str, ColumnReading], absent: Sequence[str] = ()
 ) -> list[str]:
-    """Return which numbers of a later frame have another decimal sign than those of training.
+    """Return which numbers of a later frame are written differently from those in training.
 
     And which are text where training had typed numbers, or typed dates, if that leaves a doubt.
 

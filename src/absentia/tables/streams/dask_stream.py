@@ -15,7 +15,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from absentia.tables.reading import FloatArray, TableLike, as_table
+from absentia.tables.reading import FloatArray, TableLike, as_table, check_collected
 from absentia.tables.streams.base import Chunk, Column, Outcome, Stream, add
 
 __all__ = ["DaskStream"]
@@ -45,6 +45,7 @@ class DaskStream(Stream):
     @classmethod
     def of(cls, X: object, y: object = None, sample_weight: object = None) -> DaskStream:
         """Bring Dask arrays and frames into partitions of whole rows."""
+        check_collected(X)
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
         table = _as_dask_array(X, "X")
         if table.ndim != 2:

@@ -1,0 +1,139 @@
+"""How large errors are by what a row misses: against conditional covariances, and on new rows."""
+
+import numpy as np
+import pytest
+
+from absentia import AutoRegressor, GaussianDensity, amputation, bounded
+from absentia.automatic.error_scale import ErrorScale, fit_line, moments_of_projection
+from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.tables import Table
+from oracles.densities import conditional
+
+QUICK = {"members": ["linear"], "n_repeats": 1, "random_state": 0}
+
+
+def linear_rows(n, seed=0, rate=0.2):
+    rng = np.random.default_rng(seed)
+    X = rng.multivariate_normal(np.zeros(5), 0.5 * np.eye(5) + 0.5, size=n)
+    y = X @ [3.0, 2.0, 1.0, 0.5, 0.0] + 0.8 * rng.normal(size=n)
+    return amputation.mcar(X, rate=rate, random_state=seed), y
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return AutoRegressor(**QUICK).fit(*linear_rows(300))
+
+
+@pytest.mark.parametrize("weights", [[3.0, 2.0, 1.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0, 1e-9]])
+def test_moments_are_those_of_the_conditional_gaussian(weights):
+    X, _ = linear_rows(60, rate=0.5)
+    density = GaussianDensity().fit(X)
+    points = DrawPoints.sobol(1024, 5, 0)
+    weights = np.array(weights)
+    means, variances = moments_of_projection(weights[:, None], Table(X), density, points)
+    for row, mean, variance in zip(X, means[:, 0], variances[:, 0], strict=True):
+        centre, covariance = conditional(row, density.mean_, density.covariance_)
+        expected = weights @ covariance @ weights
+        np.testing.assert_allclose(mean, weights @ centre, atol=0.01 * np.abs(weights).max())
+        np.testing.assert_allclose(variance, expected, rtol=0.05, atol=1e-24)
+        assert variance == 0.0 or np.isnan(row).any()
+
+
+def test_limits_make_a_row_surer():
+    X, _ = linear_rows(80)
+    X[:3, 0] = np.nan
+    lower, upper = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
+    upper[0, 0] = -3.0
+    lower[1, 0], upper[1, 0] = 0.0, 0.1
+    density = GaussianDensity().fit(X)
+    table = bounded(X[:3], lower[:3], upper[:3])
+    _, variances = moments_of_projection(
+        np.eye(5)[:, :1], table, density, DrawPoints.sobol(256, 5, 0)
+    )
+    assert variances[1, 0] < 0.01 < variances[0, 0] < variances[2, 0]
+
+
+def test_a_line_is_found_in_the_noise_of_squared_errors():
+    rng = np.random.default_rng(0)
+    variance = rng.exponential(size=20_000) * (rng.random(20_000) < 0.6)
+    squared = (0.5 + 2.0 * variance) * rng.normal(size=20_000) ** 2
+    np.testing.assert_allclose(fit_line(variance, squared), [0.5, 2.0], rtol=0.1)
+    # Where the predictor explains nothing, nor does the line.
+    level, slope = fit_line(rng.permutation(variance), squared)
+    assert slope * variance.mean() < 0.1 * level
+    np.testing.assert_allclose(fit_line(1e9 * variance, 1e-9 * squared), [0.5e-9, 2e-18], rtol=0.1)
+
+
+@pytest.mark.parametrize("squared", [np.zeros(6), np.array([0.0, 0, 0, 0, 0, 1.0])])
+def test_lines_of_errors_that_are_zero(squared):
+    line = fit_line(np.arange(6.0), squared)
+    assert (line >= 0).all()
+    assert np.isfinite(line).all()
+
+
+def test_coverage_is_alike_whatever_is_missing(machine):
+    X, y = linear_rows(3000, seed=1)
+    low, high = machine.predict_interval(X).T
+    covered = (low <= y) & (y <= high)
+    missing = np.isnan(X).sum(axis=1)
+    by_number = np.array([covered[missing == k].mean() for k in range(4)])
+    assert np.ptp(by_number) < 0.1, by_number  # 0.3 with one width per level
+    assert 0.85 < covered.mean() < 0.95
+    # Without the first column a row is less sure than without the last, which says nothing.
+    rows = np.zeros((2, 5))
+    rows[0, 0] = rows[1, 4] = np.nan
+    first, last = np.ptp(machine.predict_interval(rows), axis=1)
+    assert first > 1.5 * last
+
+
+def test_the_noise_is_that_of_complete_rows(machine):
+    X, y = linear_rows(2000, seed=2, rate=0.0)
+    found = machine.predict_uncertainty(X[:500], by_column=False)
+    assert np.sqrt(found.total.mean()) == pytest.approx(np.std(y - machine.predict(X)), rel=0.2)
+    X, y = linear_rows(2000, seed=3, rate=0.4)
+    found = machine.predict_uncertainty(X, by_column=False)
+    error = np.sqrt(np.mean((y - machine.predict(X)) ** 2))
+    assert np.sqrt(found.total.mean()) == pytest.approx(error, rel=0.2)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e150])
+def test_intervals_are_in_the_unit_of_the_target(machine, unit):
+    X, y = linear_rows(300)
+    other = AutoRegressor(**QUICK).fit(X, unit * y)
+    np.testing.assert_allclose(
+        other.predict_interval(X[:20]) / unit, machine.predict_interval(X[:20]), rtol=1e-6
+    )
+
+
+def test_complete_training_rows_and_a_table_of_more_columns_than_rows():
+    X, y = linear_rows(120, rate=0.0)
+    machine = AutoRegressor(**QUICK).fit(X, y)
+    assert machine.error_scale_.lines[0, 1] == 0.0
+    hidden = X[:4].copy()
+    hidden[:, :3] = np.nan
+    widths = [np.ptp(machine.predict_interval(rows), axis=1) for rows in (X[:4], hidden)]
+    assert (widths[1] > widths[0]).all()
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(25, 60))
+    wide[rng.random(wide.shape) < 0.1] = np.nan
+    intervals = AutoRegressor(**QUICK).fit(wide, rng.normal(size=25)).predict_interval(wide)
+    assert np.isfinite(intervals).all()
+
+
+def test_a_model_that_knows_its_errors_by_level_has_one_width_per_level(machine):
+    X, _ = linear_rows(50)
+    levels = ErrorScale.by_level(machine.errors_)
+    levels.validate()
+    committee = machine.committee_
+    half = levels.half_widths(
+        Table(X),
+        committee.norm.excess(np.isnan(X)),
+        committee.levels,
+        0.9,
+        committee.density,
+        committee.points,
+    )
+    grid = np.linspace(0.0, 1.0, machine.errors_.shape[1])
+    widths = [np.interp(0.9, grid, level) for level in machine.errors_]
+    expected = np.interp(committee.norm.excess(np.isnan(X)), committee.levels, widths)
+    np.testing.assert_allclose(half, expected)
