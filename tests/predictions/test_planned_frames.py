@@ -10,10 +10,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from absentia import (
+    KernelRidge,
     MarginalClassifier,
     MarginalRegressor,
     MixedDensity,
     load,
+    measure_next,
     save,
 )
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
@@ -169,3 +171,20 @@ def test_a_second_fit_on_numbers_forgets_the_plan():
     wrapper.set_params(estimator=LogisticRegression()).fit(frame[["age"]], y)
     assert not hasattr(wrapper, "columns_")
     assert wrapper.predict(frame[["age"]]).shape == (300,)
+
+
+@pytest.mark.parametrize("kind", ["date", "duration"])
+def test_dates_that_are_missing_are_null_in_polars(kind):
+    rng = np.random.default_rng(0)
+    dates = pd.Series(pd.date_range("2022-01-01", periods=100))
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=100), "d": dates if kind == "date" else dates - dates[0]}
+    )
+    y = frame["a"] + np.arange(100) / 50
+    rows = frame[:3].copy()
+    rows.loc[1, "d"], rows.loc[1:, "a"] = pd.NaT, np.nan
+    gains = [
+        measure_next(KernelRidge().fit(make(frame), y), make(rows)).gain
+        for make in (polars.from_pandas, pd.DataFrame)
+    ]
+    np.testing.assert_allclose(*gains, rtol=1e-10)

@@ -296,4 +296,5 @@ def _dates(reading: ColumnReading, days: FloatArray) -> np.ndarray:
         spelling = first if first.startswith("%") else "%Y-%m-%d"
         written = moments.dt.strftime(spelling)
         return written.where(moments.notna(), None).to_numpy(dtype=object)
-    return moments.where(moments.notna(), None).to_numpy(dtype=object)
+    # As objects: a column of dates would keep NaT, which polars does not take.
+    return moments.astype(object).where(moments.notna(), None).to_numpy(dtype=object)
