@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from absentia import (
@@ -14,6 +16,7 @@ from absentia import (
     MarginalClassifier,
     MarginalRegressor,
     MixedDensity,
+    TableEncoder,
     load,
     measure_next,
     save,
@@ -188,3 +191,22 @@ def test_dates_that_are_missing_are_null_in_polars(kind):
         for make in (polars.from_pandas, pd.DataFrame)
     ]
     np.testing.assert_allclose(*gains, rtol=1e-10)
+
+
+@pytest.mark.parametrize("unit", ["", " kg"])
+def test_numbers_written_as_text_keep_their_sign_and_unit(unit):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(12, 3, size=200).round(3), rng.normal(size=200).round(3)
+    frame = pd.DataFrame(
+        {
+            name: [f"{value:.3f}".replace(".", ",") + unit for value in values]
+            for name, values in {"a": a, "b": b}.items()
+        }
+    )
+    frame.loc[::7, "b"] = None
+    model = make_pipeline(TableEncoder(), SimpleImputer(), LinearRegression())
+    model = MarginalRegressor(model, random_state=0).fit(frame.assign(w=["x", "y"] * 100), a)
+    rows = pd.DataFrame({"a": [f"12,125{unit}", f"9,375{unit}"], "b": f"0,500{unit}", "w": "x"})
+    np.testing.assert_allclose(model.predict(rows), [12.125, 9.375], atol=1e-6)
+    rows["b"] = None
+    np.testing.assert_allclose(model.predict(rows), [12.125, 9.375], atol=1e-6)
