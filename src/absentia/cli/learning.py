@@ -141,17 +141,17 @@ def fit(model: BaseEstimator, table: LearningTable) -> None:
         raise ValueError(with_names(str(error), names)) from error
 
 
-def with_probabilities(
-    model: BaseEstimator, features: pd.DataFrame, target: np.ndarray
-) -> BaseEstimator:
-    """Return a fitted classifier that gives probabilities as well (Platt's method).
+def with_probabilities(model: BaseEstimator, table: LearningTable) -> BaseEstimator:
+    """Return a fitted model; a classifier without probabilities gets them by Platt's method.
 
     The machine that the search found takes the place of the search; its decision values for rows
     that it had not seen, by five-fold cross-validation, say how sure each value may be.
     """
+    if table.task != "classification" or hasattr(machine_of(model), "predict_proba"):
+        return model
     *before, (name, search) = model.steps
     machine = CalibratedClassifierCV(search.best_estimator_, cv=5, ensemble=False)
-    machine.fit(model[:-1].transform(features), target)
+    machine.fit(model[:-1].transform(table.features), table.target)
     return Pipeline([*before, (name, machine)])
 
 

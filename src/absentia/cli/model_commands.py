@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
+    from absentia.evaluation.learning_table import LearningTable
 
 __all__ = ["ask", "predict", "train"]
 
@@ -84,9 +85,6 @@ def train(
         fit,
         machine_of,
         new_model,
-        pipeline_of,
-        reading_notes,
-        training_summary,
         with_probabilities,
     )
     from absentia.evaluation.learning_table import split_target
@@ -96,29 +94,34 @@ def train(
     frame = read_table(file, say, sheet=sheet)
     table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
     table, held = table.held_out(calibrate)
-    progress = not quiet and sys.stderr.isatty()
     model = new_model(
         table.task,
         method,
         keep_ids=keep_ids,
         kinds=kinds,
-        progress=progress,
+        progress=not quiet and sys.stderr.isatty(),
         time_budget=time_budget,
     )
     fit(model, table)
     machine = machine_of(model)
-    if table.task == "classification" and not hasattr(machine, "predict_proba"):
-        model = with_probabilities(model, table.features, table.target)
+    model = with_probabilities(model, table)
     if held is not None:
         model = with_calibration(model, held.features, held.target)
     output = place_now(output, force=force, note=say)
     save(model, output)
-    if quiet:
-        return
-    for note in (*table.notes, *reading_notes(pipeline_of(model).named_steps["encode"])):
-        say(note)
+    if not quiet:
+        _say_what_was_learned(model, machine, table, target, output)
+
+
+def _say_what_was_learned(
+    model: BaseEstimator, machine: BaseEstimator, table: LearningTable, target: str, output: Path
+) -> None:
+    """Print how the table was read, what was chosen, and how good it is; ``machine`` as fitted."""
+    from absentia.cli.learning import pipeline_of, reading_notes, training_summary
+
     score, lines = training_summary(machine, table)
-    for line in lines:
+    notes = reading_notes(pipeline_of(model).named_steps["encode"])
+    for line in (*table.notes, *notes, *lines):
         say(line)
     say(
         f"{table.task.capitalize()} of {target} from {len(table.target)} rows: {score}. Model "

@@ -26,7 +26,10 @@ from absentia.engine.gram.row_tiles import (
     add_precision,
     euclidean_information,
     given_information,
+    load_rows,
+    observed_constants,
     observed_parts,
+    uncertain_parts,
 )
 from absentia.engine.lanes import (
     LANES,
@@ -41,20 +44,7 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["TILE", "any_missing_side", "gram_rows", "lanes_to_matrix", "uncertain_products"]
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
-    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
-    own = lane * d
-    block = lane * d * d
-    for r in range(size):
-        row = integer_at(index, own + r) * d
-        for c in range(size):
-            place = row + integer_at(index, own + c)
-            blocks[block + r * size + c] = lanes[place * LANES + lane]
-        blocks[block + r * size + r] -= base
+__all__ = ["TILE", "any_missing_side", "gram_rows", "uncertain_products"]
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -223,7 +213,6 @@ def gram_rows(
     block_index = np.zeros((LANES, d), dtype=np.intp)
     block_sizes = np.zeros(LANES, dtype=np.intp)
     block_masks = np.zeros((LANES, d), dtype=np.bool_)
-    groups = np.empty(LANES, dtype=np.intp)
     row_part = np.empty(LANES)
     observed_part = np.empty(LANES)
     values = aligned_empty(TILE * LANES)
@@ -231,15 +220,7 @@ def gram_rows(
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
-        for lane in range(LANES):
-            row = first + min(lane, n_rows - 1)
-            groups[lane] = row_groups[row]
-            for k in range(d):
-                means[k * LANES + lane] = row_means[row, k]
-                if conditioned:
-                    block_masks[lane, k] = row_masks[groups[lane], k]
-                else:
-                    block_masks[lane, k] = True
+        load_rows(row_means, row_groups, row_masks, first, n_rows, means, block_masks)
         if conditioned:
             euclidean_information(
                 block_masks,
@@ -254,18 +235,11 @@ def gram_rows(
                 log_norm,
             )
         else:
-            given_information(row_information, groups, matrix)
+            given_information(row_information, row_groups, first, n_rows, matrix)
         for lane in range(LANES):
             row = first + min(lane, n_rows - 1)
             row_part[lane] = row_constants[row] - (0.5 * log_norm[lane] if scaled else 0.0)
-            size = 0
-            for k in range(d):
-                if block_masks[lane, k]:
-                    block_index[lane, size] = k
-                    size += 1
-            block_sizes[lane] = size
-            if any_missing:
-                lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
+        uncertain_parts(matrix, block_masks, base, any_missing, block_index, block_sizes, blocks)
         if any_observed:
             observed_parts(
                 matrix,
@@ -278,10 +252,7 @@ def gram_rows(
                 shrunk,
                 constant,
             )
-            for lane in range(LANES):
-                observed_part[lane] = row_part[lane] - 0.5 * constant[lane]
-                if scaled:
-                    observed_part[lane] -= 0.5 * constant[LANES + lane]
+            observed_constants(row_part, constant, scaled, observed_part)
         add_precision(matrix, precision)
         products[:] = 0.0
         last_column = min(m, first + n_rows - first_column) if symmetric else m

@@ -13,6 +13,7 @@ import math
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
+from absentia.engine.gathers import integer_at
 from absentia.engine.lanes import (
     LANES,
     add8,
@@ -25,9 +26,31 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["euclidean_information", "given_information", "observed_parts"]
+__all__ = [
+    "add_precision",
+    "euclidean_information",
+    "given_information",
+    "load_rows",
+    "observed_constants",
+    "observed_parts",
+    "uncertain_parts",
+]
 
 _LOG_2 = math.log(2.0)
+
+
+@compiled(error_model="numpy", inline="always")
+def load_rows(row_means, row_groups, row_masks, first, n_rows, means, masks):
+    """Load eight rows from ``first`` on: means into lanes, and what each of them misses.
+
+    Behind ``n_rows`` the last row is repeated. Without ``row_masks`` a row misses everything.
+    """
+    d = row_means.shape[1]
+    for lane in range(LANES):
+        row = first + min(lane, n_rows - 1)
+        for k in range(d):
+            means[k * LANES + lane] = row_means[row, k]
+            masks[lane, k] = row_masks[row_groups[row], k] if len(row_masks) > 0 else True
 
 
 @compiled(error_model="numpy")
@@ -105,13 +128,51 @@ def euclidean_information(
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def given_information(information, groups, matrix):
+def given_information(information, row_groups, first, n_rows, matrix):
     """Fill ``matrix`` with ``U`` of eight rows from a table of such matrices."""
     d = information.shape[1]
-    for r in range(d):
-        for c in range(d):
-            for lane in range(LANES):
-                matrix[(r * d + c) * LANES + lane] = information[groups[lane], r, c]
+    for lane in range(LANES):
+        group = row_groups[first + min(lane, n_rows - 1)]
+        for r in range(d):
+            for c in range(d):
+                matrix[(r * d + c) * LANES + lane] = information[group, r, c]
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
+    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
+    own = lane * d
+    block = lane * d * d
+    for r in range(size):
+        row = integer_at(index, own + r) * d
+        for c in range(size):
+            place = row + integer_at(index, own + c)
+            blocks[block + r * size + c] = lanes[place * LANES + lane]
+        blocks[block + r * size + r] -= base
+
+
+@compiled(error_model="numpy", inline="always")
+def uncertain_parts(matrix, masks, base, with_blocks, index, sizes, blocks):
+    """List what each of eight rows misses, and copy ``U - base * I`` on it, where it is needed.
+
+    Parameters
+    ----------
+    matrix : flat lanes of ``U``
+    masks : bool array of shape (LANES, d)
+    with_blocks : bool
+    index, sizes : int arrays of shape (LANES, d) and (LANES,), to be filled
+    blocks : flat array of LANES * d * d doubles, to be filled
+    """
+    d = masks.shape[1]
+    for lane in range(LANES):
+        size = 0
+        for k in range(d):
+            if masks[lane, k]:
+                index[lane, size] = k
+                size += 1
+        sizes[lane] = size
+        if with_blocks:
+            _lanes_to_matrix(matrix, lane, index, d, size, base, blocks)
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -177,3 +238,12 @@ def observed_parts(
             product = multiply_add8(splat8(precision[r, c]), load8(means, c * LANES), product)
         total = multiply_add8(product, load8(shrunk, r * LANES), total)
     store8(constant, 0, total)
+
+
+@compiled(error_model="numpy", inline="always")
+def observed_constants(row_part, constant, scaled, observed_part):
+    """Fill what rows add to the logarithm on the observed side, of :func:`observed_parts`."""
+    for lane in range(LANES):
+        observed_part[lane] = row_part[lane] - 0.5 * constant[lane]
+        if scaled:
+            observed_part[lane] -= 0.5 * constant[LANES + lane]

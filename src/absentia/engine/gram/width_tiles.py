@@ -22,13 +22,15 @@ from absentia.engine.gathers import gather8
 from absentia.engine.gram.output import TILE, over_root_of_determinant
 from absentia.engine.gram.pair_tiles import (
     any_missing_side,
-    lanes_to_matrix,
     uncertain_products,
 )
 from absentia.engine.gram.row_tiles import (
     add_precision,
     euclidean_information,
+    load_rows,
+    observed_constants,
     observed_parts,
+    uncertain_parts,
 )
 from absentia.engine.gram.width_sums import (
     add_inverse,
@@ -193,11 +195,7 @@ def width_rows(
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
-        for lane in range(LANES):
-            row = first + min(lane, n_rows - 1)
-            for k in range(d):
-                means[k * LANES + lane] = row_means[row, k]
-                block_masks[lane, k] = row_masks[row_groups[row], k]
+        load_rows(row_means, row_groups, row_masks, first, n_rows, means, block_masks)
         euclidean_information(
             block_masks,
             row_precision,
@@ -213,21 +211,12 @@ def width_rows(
         for lane in range(LANES):
             row = first + min(lane, n_rows - 1)
             row_part[lane] = row_constants[row] - (0.5 * log_norm[lane] if scaled else 0.0)
-            size = 0
-            for k in range(d):
-                if block_masks[lane, k]:
-                    block_index[lane, size] = k
-                    size += 1
-            block_sizes[lane] = size
-            lanes_to_matrix(matrix, lane, block_index, d, size, base, blocks)
+        uncertain_parts(matrix, block_masks, base, True, block_index, block_sizes, blocks)
         if any_observed:
             observed_parts(
                 matrix, precision, means, inverse, scratch, determinant, vector, shrunk, constant
             )
-            for lane in range(LANES):
-                observed_part[lane] = row_part[lane] - 0.5 * constant[lane]
-                if scaled:
-                    observed_part[lane] -= 0.5 * constant[LANES + lane]
+            observed_constants(row_part, constant, scaled, observed_part)
         add_precision(matrix, precision)
         products[:] = 0.0
         sums[:] = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -28,8 +29,9 @@ from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.limited_parts import gram_of_parts
 from absentia.kernels.gram.ordering import Ordering
 from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
+from absentia.kernels.gram.popular_groups import fill_popular
 from absentia.kernels.gram.region import Region
-from absentia.kernels.gram.regions import fill_lanes, fill_popular, works_from_precisions
+from absentia.kernels.gram.regions import fill_lanes, works_from_precisions
 from absentia.kernels.gram.side import Side, SideValues
 from absentia.kernels.gram.small_gram import LogFactor, small_gram
 from absentia.kernels.gram.smoothing import Smoothing
@@ -37,6 +39,9 @@ from absentia.kernels.gram.symmetry import symmetrised
 from absentia.tables import FloatArray
 
 __all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]
+
+#: Fills a region of a matrix.
+_FillRegion = Callable[[FloatArray, Side, Side, Smoothing, Region], None]
 
 
 def expected_gram(
@@ -64,106 +69,123 @@ def expected_gram(
     the tile: what is decided by counting is decided by :attr:`Beliefs.whole`, and no sum is grouped
     by the number of rows.
     """
+    gram = partial(expected_gram, scaled=scaled, n_jobs=n_jobs)
     if Q is not None and _is_conditioned(P) and not _is_conditioned(Q):
         # The fast path takes the conditioned side as columns.
-        return expected_gram(
-            Q,
-            P,
-            smoothing,
-            log_norms_P=log_norms_Q,
-            log_norms_Q=log_norms_P,
-            scaled=scaled,
-            n_jobs=n_jobs,
-            log_factor=None
-            if log_factor is None
-            else lambda a, b, rows, columns: log_factor(b, a, columns, rows).T,
-        ).T
+        factor = _transposed(log_factor)
+        swapped = gram(
+            Q, P, smoothing, log_norms_P=log_norms_Q, log_norms_Q=log_norms_P, log_factor=factor
+        )
+        return swapped.T
     P, Q, smoothing = in_kernel_units(P, Q, smoothing)
-    symmetric = Q is None
-    columns_of = P if Q is None else Q
     row_norms = np.zeros(len(P)) if log_norms_P is None else log_norms_P
-    if symmetric:
+    if Q is None:
         column_norms = row_norms
     else:
-        column_norms = np.zeros(len(columns_of)) if log_norms_Q is None else log_norms_Q
-    small = small_gram(
-        P, Q, smoothing, row_norms, column_norms, scaled=scaled, log_factor=log_factor
-    )
-    if small is not None:
-        return small
-    assembled = gram_of_parts(
-        P,
-        Q,
-        row_norms,
-        column_norms,
-        log_factor,
-        lambda some, others, own, theirs, factor: expected_gram(
-            some,
-            others,
-            smoothing,
-            log_norms_P=own,
-            log_norms_Q=theirs,
-            scaled=scaled,
-            n_jobs=n_jobs,
-            log_factor=factor,
-        ),
-    )
-    if assembled is not None:
-        return assembled
-    threads = n_threads(n_jobs)
-    row_ordering = Ordering.of(P)
-    column_ordering = row_ordering if symmetric else Ordering.of(columns_of)
-    # With a factor each pair of components has a matrix of its own, which is multiplied and added.
-    out = np.empty((len(P), len(columns_of)))
-    total = None if log_factor is None else np.zeros_like(out)
-    n_popular = row_ordering.n_popular
-    if all(works_in_factors(side, smoothing) for side in (P, columns_of)):
-        fill_rest = fill_factors
-    elif are_few_rows(P, Q, smoothing):
-        fill_rest = fill_few_rows
-    elif works_in_overlaps(P, columns_of, smoothing):
-        fill_rest = fill_overlaps
-    else:
-        fill_rest = fill_lanes
-    accumulate = False
-    # Rows of one component first: what they have of another adds little then, and is left out.
-    pairs = sorted(
-        product(range(P.n_components), range(columns_of.n_components)),
-        key=lambda pair: pair[0] != pair[1],
-    )
-    row_sides = Side.of_components(P, row_ordering, row_norms)
-    column_sides = row_sides
+        column_norms = np.zeros(len(Q)) if log_norms_Q is None else log_norms_Q
+    ends = P, Q, smoothing, row_norms, column_norms
+    found = small_gram(*ends, scaled=scaled, log_factor=log_factor)
+    if found is None:
+        found = gram_of_parts(*ends, log_factor, gram)
+    if found is not None:
+        return found
+    ordering = Ordering.of(P)
+    rows = columns = Side.of_components(P, ordering, row_norms)
     if Q is not None:
-        column_sides = _kept_sides(Q, column_ordering, smoothing, log_norms_Q, column_norms)
+        columns = _kept_sides(Q, Ordering.of(Q), smoothing, log_norms_Q, column_norms)
+    return _sum_over_components(
+        rows,
+        columns,
+        smoothing,
+        _way_of_the_rest(P, Q, smoothing),
+        symmetric=Q is None,
+        scaled=scaled,
+        threads=n_threads(n_jobs),
+        log_factor=log_factor,
+    )
+
+
+def _transposed(log_factor: LogFactor | None) -> LogFactor | None:
+    """Return the factor of a matrix whose rows are the columns of that of ``log_factor``."""
+    if log_factor is None:
+        return None
+    return lambda a, b, rows, columns: log_factor(b, a, columns, rows).T
+
+
+def _way_of_the_rest(P: Beliefs, Q: Beliefs | None, smoothing: Smoothing) -> _FillRegion:
+    """Return what fills the pairs of which one side at least is in no popular group."""
+    columns_of = P if Q is None else Q
+    if all(works_in_factors(side, smoothing) for side in (P, columns_of)):
+        return fill_factors
+    if are_few_rows(P, Q, smoothing):
+        return fill_few_rows
+    return fill_overlaps if works_in_overlaps(P, columns_of, smoothing) else fill_lanes
+
+
+def _sum_over_components(
+    rows: list[Side],
+    columns: list[Side],
+    smoothing: Smoothing,
+    fill_rest: _FillRegion,
+    *,
+    symmetric: bool,
+    scaled: bool,
+    threads: int,
+    log_factor: LogFactor | None,
+) -> FloatArray:
+    """Return the matrix of all rows and columns, given what they are in each component."""
+    row_ordering, column_ordering = rows[0].ordering, columns[0].ordering
+    n, m = len(row_ordering.rows), len(column_ordering.rows)
+    out = np.empty((n, m))
+    # With a factor each pair of components has a matrix of its own, which is multiplied and added.
+    total = None if log_factor is None else np.zeros_like(out)
+    # Rows of one component first: what they have of another adds little then, and is left out.
+    pairs = sorted(product(range(len(rows)), range(len(columns))), key=lambda ab: ab[0] != ab[1])
     for a, b in pairs:
-        rows, columns = row_sides[a], column_sides[b]
-        region = partial(
-            Region,
+        whole = Region(
+            0,
+            n,
+            0,
+            m,
             symmetric=symmetric,
-            accumulate=accumulate,
+            accumulate=total is None and (a, b) != pairs[0],
             mirror=symmetric and total is None and (a, b) == pairs[-1],
             scaled=scaled,
             n_threads=threads,
         )
-        n, m, popular_columns = *out.shape, column_ordering.n_popular
-        fill_popular(out, rows, columns, smoothing, region(0, n_popular, 0, popular_columns))
-        fill_rest(out, rows, columns, smoothing, region(n_popular, n, 0, m))
-        if not symmetric:
-            # Popular rows still lack the columns that are not popular; else they are mirrored.
-            fill_rest(out, rows, columns, smoothing, region(0, n_popular, popular_columns, m))
+        _fill(out, rows[a], columns[b], smoothing, fill_rest, whole)
         if log_factor is not None and total is not None:
             logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
             total += (np.tril(out) if symmetric else out) * np.exp(logs)
-        else:
-            accumulate = True
     if total is not None:
         out = symmetrised(total) if symmetric else total
-    elif symmetric and n_popular:
-        tiles = triangle_tiles(0, n_popular, 4 * threads, 32)
+    elif symmetric and row_ordering.n_popular:
+        tiles = triangle_tiles(0, row_ordering.n_popular, 4 * threads, 32)
         run_tiles(mirror_rows, tiles, threads, out)
     if not (row_ordering.identity and column_ordering.identity):
         reorder(out, row_ordering.rows, column_ordering.rows)
     return out
+
+
+def _fill(
+    out: FloatArray,
+    rows: Side,
+    columns: Side,
+    smoothing: Smoothing,
+    fill_rest: _FillRegion,
+    whole: Region,
+) -> None:
+    """Fill ``out`` for one pair of components: popular groups among themselves, and the rest."""
+    ends = out, rows, columns, smoothing
+    n_popular, popular_columns = rows.ordering.n_popular, columns.ordering.n_popular
+    if not n_popular:
+        fill_rest(*ends, whole)
+        return
+    fill_popular(*ends, replace(whole, last_row=n_popular, n_columns=popular_columns))
+    fill_rest(*ends, replace(whole, first_row=n_popular))
+    if not whole.symmetric:
+        # Popular rows still lack the columns that are not popular; else they are mirrored.
+        fill_rest(*ends, replace(whole, last_row=n_popular, first_column=popular_columns))
 
 
 def _is_conditioned(beliefs: Beliefs) -> bool:

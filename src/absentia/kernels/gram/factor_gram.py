@@ -8,6 +8,7 @@ over columns in place of a factorisation of ``d x d``: :mod:`absentia.engine.gra
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,7 +89,9 @@ class _FactorSide:
     @classmethod
     def _of(cls, beliefs: Beliefs, component: int, smoothing: Smoothing) -> _FactorSide:
         prior, widths = _low_rank(beliefs), _widths(smoothing)
-        W, noise = prior.loadings[component], prior.noises[component]
+        # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
+        # loops would be compiled once more.
+        W, noise = np.array(prior.loadings[component]), prior.noises[component]
         masks = np.array(beliefs.patterns.masks)
         t = prior.n_factors * (prior.n_factors + 1) // 2
         precisions, log_ratios = np.empty((len(masks), t)), np.empty(len(masks))
@@ -170,6 +173,59 @@ class _ColumnTile:
         )
 
 
+class _RowPanel(NamedTuple):
+    """Some rows of a matrix: arguments of ``absentia.engine.gram.factor_tiles.factor_tile``.
+
+    Attributes
+    ----------
+    means, constants : ndarray of shape (n, d) and (n,)
+    missed, n_missing : ndarray of int, shape (n, d) and (n,)
+        Which columns of the table a row misses, ascending, and how many.
+    weights, slopes : ndarray of shape (n, d)
+        ``inv(C0 + p)`` of a row by itself, and what is added where a column misses the value too.
+    loadings : ndarray of shape (d, q)
+    precisions : ndarray of shape (n, q, q)
+    """
+
+    means: FloatArray
+    constants: FloatArray
+    missed: IntArray
+    n_missing: IntArray
+    weights: FloatArray
+    slopes: FloatArray
+    loadings: FloatArray
+    precisions: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        means: FloatArray,
+        constants: FloatArray,
+        own: _FactorSide,
+        other: _FactorSide,
+        groups: IntArray,
+        precisions: FloatArray,
+        widths: FloatArray,
+    ) -> _RowPanel:
+        masks = own.masks[groups]
+        missed = np.zeros(masks.shape, dtype=np.intp)
+        for place, mask in enumerate(masks):
+            index = np.flatnonzero(mask)
+            missed[place, : len(index)] = index
+        noise = widths + masks * own.noise
+        weights = 1 / noise
+        return cls(
+            np.array(means),
+            constants,
+            missed,
+            masks.sum(axis=1),
+            weights,
+            1 / (noise + other.noise) - weights,
+            own.loadings,
+            precisions[groups],
+        )
+
+
 def fill_factors(
     out: FloatArray,
     rows: Side,
@@ -180,41 +236,27 @@ def fill_factors(
     """Fill a region of ``out``."""
     if region.is_empty:
         return
-    first_row, last_row, first_column = region.first_row, region.last_row, region.first_column
-    symmetric, scaled, m = region.symmetric, region.scaled, region.n_columns
-    widths = _widths(smoothing)
+    symmetric, widths = region.symmetric, _widths(smoothing)
     own = _FactorSide.of(rows.beliefs, rows.component, smoothing)
     other = _FactorSide.of(columns.beliefs, columns.component, smoothing)
     row_groups, column_groups = _groups_of_whole(rows), _groups_of_whole(columns)
     overlaps = _Overlaps.of(own, other, widths)
     precisions = unpacked(own.precisions, own.loadings.shape[1])
-    constants = rows.constants.copy()
-    if scaled:
+    row_constants, column_constants = rows.constants, columns.constants
+    if region.scaled:
         # A complete row has no block of its own in the systems, and so none to be divided by.
         log_ratios = np.where(own.masks.any(axis=1), own.log_ratios, 0.0)
-        constants -= 0.5 * log_ratios[row_groups]
-    # Copies of our own: arrays that came out of a file may be read-only, for which the compiled
-    # loops would be compiled once more.
-    loadings, column_loadings = np.array(own.loadings), np.array(other.loadings)
-
-    column_constants = columns.constants
-    if scaled:
+        row_constants = row_constants - 0.5 * log_ratios[row_groups]
         column_constants = column_constants - 0.5 * other.log_ratios[column_groups]
     row_bounds, column_bounds = rows.bounds, columns.bounds
     negligible = rows.negligible(columns)
 
     def fill_tiles(tiles: list[_ColumnTile], begin: int, end: int) -> None:
-        groups = row_groups[begin:end]
-        masks = own.masks[groups]
-        missed = [np.flatnonzero(mask) for mask in masks]
-        listed = np.zeros(masks.shape, dtype=np.intp)
-        for place, index in enumerate(missed):
-            listed[place, : len(index)] = index
-        noise = widths + masks * own.noise
-        weights = 1 / noise
-        slopes = 1 / (noise + other.noise) - weights
-        means, n_missing = np.array(rows.means[begin:end]), masks.sum(axis=1)
-        own_precisions = precisions[groups]
+        here = slice(begin, end)
+        panel = _RowPanel.of(
+            rows.means[here], row_constants[here], own, other, row_groups[here], precisions, widths
+        )
+        missed = [index[:n] for index, n in zip(panel.missed, panel.n_missing, strict=True)]
         terms = [overlaps.terms[index].T for index in missed]
         sums = np.empty((end - begin, overlaps.terms.shape[1], _TILE_COLUMNS))
         for tile in tiles:
@@ -231,48 +273,49 @@ def fill_factors(
                 out,
                 begin,
                 tile.left,
-                symmetric,
-                region.accumulate,
-                region.mirror,
-                scaled,
-                means,
-                constants[begin:end],
-                listed,
-                n_missing,
-                weights,
-                slopes,
-                loadings,
-                own_precisions,
+                *region.flags,
+                *panel,
                 tile.means,
                 tile.masks,
                 _in_lanes(column_constants[tile.left : tile.left + tile.n_columns, None]),
-                column_loadings,
+                other.loadings,
                 tile.precisions,
                 tile.n_columns,
                 sums,
                 overlaps.own,
                 overlaps.other,
                 overlaps.cross,
-                row_bounds[begin:end],
+                row_bounds[here],
                 column_bounds[tile.left :],
                 negligible,
             )
 
-    panels = row_tiles(first_row, last_row, -(-(last_row - first_row) // _TILE_ROWS), 1)[::-1]
+    tiles = _column_tiles(columns, column_groups, other, smoothing, region)
+    n_rows = region.last_row - region.first_row
+    panels = row_tiles(region.first_row, region.last_row, -(-n_rows // _TILE_ROWS), 1)[::-1]
+    run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], region.threads)
+
+
+def _column_tiles(
+    columns: Side,
+    groups: IntArray,
+    factors: _FactorSide,
+    smoothing: Smoothing,
+    region: Region,
+) -> list[_ColumnTile]:
+    """Return the columns of a region in tiles; those of support vectors are kept."""
 
     def prepare() -> list[_ColumnTile]:
         return [
-            _ColumnTile.of(columns, column_groups[left:right], other, left, right)
-            for left in range(first_column, m, _TILE_COLUMNS)
-            for right in [min(left + _TILE_COLUMNS, m)]
+            _ColumnTile.of(columns, groups[left:right], factors, left, right)
+            for left in range(region.first_column, region.n_columns, _TILE_COLUMNS)
+            for right in [min(left + _TILE_COLUMNS, region.n_columns)]
         ]
 
-    if symmetric:
-        tiles = prepare()
-    else:
-        what = "factor tiles", columns.component, first_column
-        tiles = kept_for(columns.beliefs, smoothing, what, prepare)
-    run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], region.threads)
+    if region.symmetric:
+        return prepare()
+    what = "factor tiles", columns.component, region.first_column
+    return kept_for(columns.beliefs, smoothing, what, prepare)
 
 
 def factor_log_self_similarities(

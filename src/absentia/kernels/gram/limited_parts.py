@@ -12,6 +12,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.gram.small_gram import LogFactor
+from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray
 
 __all__ = ["LimitedParts", "gram_of_parts"]
@@ -19,21 +20,20 @@ __all__ = ["LimitedParts", "gram_of_parts"]
 #: Beliefs, which of the rows they are about, for the rows with and without limits.
 LimitedParts = list[tuple[IntArray, Beliefs]]
 
-#: Rows, columns or None, their norms, and the factor of component pairs.
-GramOfPart = Callable[
-    [Beliefs, Beliefs | None, FloatArray, FloatArray, LogFactor | None], FloatArray
-]
-
 
 def gram_of_parts(
     P: Beliefs,
     Q: Beliefs | None,
+    smoothing: Smoothing,
     row_norms: FloatArray,
     column_norms: FloatArray,
     log_factor: LogFactor | None,
-    gram: GramOfPart,
+    gram: Callable[..., FloatArray],
 ) -> FloatArray | None:
-    """Return the matrix assembled from ``gram`` of the parts; None where nothing was cut."""
+    """Return the matrix assembled from those of the parts; None where nothing was cut.
+
+    ``gram`` is called as :func:`absentia.kernels.gram.expected.expected_gram` is.
+    """
     if all(side.whole.covariances.is_conditioned for side in (P, P if Q is None else Q)):
         return None
     row_parts = _parts(P)
@@ -48,9 +48,10 @@ def gram_of_parts(
             block = gram(
                 some,
                 None if Q is None and i == j else others,
-                row_norms[rows],
-                column_norms[columns],
-                _factor_of_parts(log_factor, rows, columns),
+                smoothing,
+                log_norms_P=row_norms[rows],
+                log_norms_Q=column_norms[columns],
+                log_factor=_factor_of_parts(log_factor, rows, columns),
             )
             out[np.ix_(rows, columns)] = block
             if Q is None and i != j:

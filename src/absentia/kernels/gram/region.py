@@ -54,6 +54,11 @@ class Region:
         return self.first_row >= self.last_row or self.first_column >= self.n_columns
 
     @property
+    def flags(self) -> tuple[bool, bool, bool, bool]:
+        """How to fill it, in the order that compiled loops take."""
+        return self.symmetric, self.accumulate, self.mirror, self.scaled
+
+    @property
     def threads(self) -> int:
         """Threads to use."""
         n_pairs = (self.last_row - self.first_row) * (self.n_columns - self.first_column)
