@@ -172,7 +172,7 @@ def test_frames_of_numbers_are_used_as_they_are():
         machine.decision_function(numbers),
         SVC().fit(numbers.to_numpy(), y).decision_function(numbers.to_numpy()),
     )
-    with pytest.warns(UserWarning, match="'word' in 'b'"):
+    with pytest.warns(UserWarning, match="b: 80 values .* 'word' in row 1"):
         np.testing.assert_array_equal(
             machine.decision_function(numbers.assign(b="word")), machine.decision_function(missing)
         )

@@ -259,10 +259,11 @@ def _numbers_with_limits(rows: Table) -> Table:
 def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     if is_frame(X) and has_columns_of_words(X):
-        encoder = TableEncoder(limits=True).fit(X)
+        encoder = TableEncoder(limits=True)
+        numbers = encoder.fit_transform(X)
         # The encoder keeps it for its notes; who fits a machine to a frame reads none.
         warn_of_codes(encoder.plan_.by_name)
-        return encoder, encoder.transform(X)
+        return encoder, numbers
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):
         raise TypeError(

@@ -60,9 +60,10 @@ def as_dataset(
     kinds: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Encode a table for a comparison of methods, and take a sample if it is large."""
-    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True).fit(table.features)
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
+    rows = encoder.fit_transform(table.features)
     data = Dataset.of_rows(
-        encoder.transform(table.features),
+        rows,
         table.target,
         tuple(encoder.get_feature_names_out()),
         name=name,

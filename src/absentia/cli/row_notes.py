@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from absentia.tables.columns.column_readings import ColumnReading, numbers_of
+from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.columns.words import Words
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.phrases import count_as_missing, counted
+from absentia.tables.phrases import counted
 from absentia.tables.plan.plan_warnings import OTHER_SIGNS, new_words
-from absentia.tables.reading import BoolArray, FloatArray
+from absentia.tables.plan.unread_cells import unread_cells
+from absentia.tables.reading import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["row_notes", "with_words_as_written"]
 
-#: What a cell of such a column is read as.
-_READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
 _NAMED = 5
 
 
@@ -44,7 +43,8 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
         What the table is called.
     """
     absent = encoder.absent_columns(frame)
-    used = {n: r for n, r in encoder.plan_.by_name.items() if not r.left_out and n not in absent}
+    readings = encoder.plan_.readings_of(frame)
+    used = {n: r for n, r in readings.items() if not r.left_out and n not in absent}
     notes = []
     if absent:
         notes.append(
@@ -56,9 +56,7 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
     signs = encoder.other_signs(frame)
     if signs:
         notes.append(f"{OTHER_SIGNS}: {_some(signs, '; ')}.")
-    for name, reading in used.items():
-        if reading.is_quantity:
-            notes += _unread(frame[name], reading)
+    notes += [f"{phrase}." for phrase in unread_cells(frame, used)]
     ranges = getattr(encoder, "ranges_", None)
     if ranges is not None and len(ranges) == len(encoder.columns_):
         ends = dict(zip(encoder.columns_, ranges, strict=True))
@@ -98,34 +96,6 @@ def with_words_as_written(
 def _some(found: list[str], separator: str) -> str:
     more = f" and in {len(found) - _NAMED} more columns" * (len(found) > _NAMED)
     return separator.join(found[:_NAMED]) + more
-
-
-def _unread(column: pd.Series, reading: ColumnReading) -> list[str]:
-    """Return a note on cells that hold something else than a column of numbers or dates does."""
-    words = Words(column)
-    unread = _without_value(column, reading) & (words.codes >= 0)
-    # "n/a" says what an empty cell says.
-    nothing = np.append(words.says_nothing(), True)
-    unread &= ~nothing[words.codes]
-    if not unread.any():
-        return []
-    number, first = int(unread.sum()), int(np.flatnonzero(unread)[0])
-    example = words.distinct[words.codes[first]]
-    return [
-        f"{column.name}: {counted(number, 'value')} cannot be read as {_READ_AS[reading.kind]}, "
-        f"such as {example!r} in row {first + 1}, and {count_as_missing(number)}."
-    ]
-
-
-def _without_value(column: pd.Series, reading: ColumnReading) -> BoolArray:
-    """Return which cells have neither a value nor a limit, nor a code that training had."""
-    if reading.kind != "number":
-        return reading.missing(column)
-    unread: BoolArray = np.isnan(numbers_of(column, reading.decimal, reading.unit))
-    if unread.any() and column.dtype.kind not in "iufb":
-        lower, upper = reading.bounds(column)
-        unread &= ~np.isfinite(lower) & ~np.isfinite(upper)
-    return unread
 
 
 def _far(column: pd.Series, reading: ColumnReading, ends: FloatArray) -> str:

@@ -236,11 +236,12 @@ def load(
     if target.isna().any():
         raise ValueError(f"{path} has {int(target.isna().sum())} rows without a target.")
     task = record.task if record else guess_task(target)
-    encoder = TableEncoder(max_categories=_MAX_CATEGORIES, keep_ids=True).fit(frame)
+    encoder = TableEncoder(max_categories=_MAX_CATEGORIES, keep_ids=True)
+    numbers = encoder.fit_transform(frame)
     return Dataset(
         name,
         task,
-        encoder.transform(frame),
+        numbers,
         target_values(target, task),
         tuple(encoder.get_feature_names_out()),
         digest,

@@ -53,7 +53,7 @@ class FrameRows:
         if not hasattr(X, "columns") and frame.shape[1] == len(plan.names):
             frame.columns = list(plan.names)  # an array of the same columns
         table = plan.read(X, new=new)
-        readings = plan.by_name
+        readings = plan.readings_of(frame)
         absent = [name for name in plan.names if name not in frame.columns]
         return cls(frame, table, fill_columns(frame, readings, absent, codes=plan.codes))
 

@@ -158,9 +158,10 @@ def compare_methods(
     """
     step(0.05, "reading the columns")
     table = split_target(frame, target, task).shuffled()
-    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True).fit(table.features)
+    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True)
+    rows = encoder.fit_transform(table.features)
     data = Dataset.of_rows(
-        encoder.transform(table.features),
+        rows,
         table.target,
         tuple(encoder.get_feature_names_out()),
         name="table",

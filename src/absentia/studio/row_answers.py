@@ -15,6 +15,7 @@ from absentia.decisions import measure_next
 from absentia.decisions.model_answers import find_density
 from absentia.decisions.ranking import rank_source_columns
 from absentia.densities.believing import believe
+from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.uncertainty.parts import entropy
 from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
@@ -184,7 +185,8 @@ class RowAnswers:
         import pandas as pd
 
         self.check_batch(frame)
-        rows = self._scaler.transform(self._encoder.transform(frame))
+        with hidden_warnings(category=UserWarning):
+            rows = self._scaler.transform(self._encoder.transform(frame))
         doubt = predict_uncertainty(self._model, rows, by_column=False)
         data: Json = {"row": np.arange(1, len(rows) + 1)}
         if self.classifies:
@@ -211,7 +213,8 @@ class RowAnswers:
             {name: [known.get(name)] for name in self._encoder.columns_}, dtype=object
         )
         # Limits that are written into the form are known, and averaged over, apart.
-        return np.asarray(self._scaler.transform(self._encoder.transform(frame)))
+        with hidden_warnings(category=UserWarning):  # the page says what it cannot read
+            return np.asarray(self._scaler.transform(self._encoder.transform(frame)))
 
     def _part(self, row: FloatArray, name: str) -> FloatArray:
         return row[0, self._owner == self.names.index(name)]

@@ -94,9 +94,9 @@ def train_model(
     if len(y) > most:
         notes.append(f"Only a sample of {most:,} of the {len(y):,} rows is used.")
         features, y = features.iloc[:most], y[:most]
-    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True).fit(features)
+    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True)
     scaler = KeepsLimits(StandardScaler())
-    X = scaler.fit_transform(encoder.transform(features))
+    X = scaler.fit_transform(encoder.fit_transform(features))
     notes += encoder.notes_
     baseline, _ = table.baseline()
     if table.task == "classification":

@@ -26,7 +26,7 @@ from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.plan.frame_readings import fill_columns, plan_readings
 from absentia.tables.plan.frames import as_frame
 from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.plan.plan_warnings import new_words, other_signs
+from absentia.tables.plan.plan_warnings import new_words, other_signs, warn_of_new_words
 from absentia.tables.reading import FloatArray
 from absentia.tables.takes_missing import TakesMissing
 
@@ -95,8 +95,9 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     Warns
     -----
     UserWarning
-        From ``transform``, where the table lacks columns of the training table: their values are
-        missing in every row.
+        From ``transform``, where the table lacks columns of the training table (their values are
+        missing in every row), has words that training never saw or cells that cannot be read (they
+        are missing as well), or writes numbers otherwise.
 
     Notes
     -----
@@ -182,9 +183,17 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         frame = as_frame(X)
         absent = self.absent_columns(frame)
         warn_of_absent_columns(absent)
+        warn_of_new_words(frame, self.plan_.readings_of(frame), absent)
+        return self._numbers(frame, absent)
+
+    def fit_transform(self, X: Any, y: ArrayLike | None = None, **fit_params: Any) -> Any:
+        """Fit to a table and return it as numbers, without warnings of what ``notes_`` says."""
+        return self.fit(X, y, **fit_params)._numbers(as_frame(X), [])
+
+    def _numbers(self, frame: pd.DataFrame, absent: list[str]) -> Any:
         if self.limits:
             return self.plan_.values(frame, absent)
-        return fill_columns(frame, self.plan_.by_name, absent)
+        return fill_columns(frame, self.plan_.readings_of(frame), absent)
 
     def absent_columns(self, X: Any) -> list[str]:
         """Return which columns of training a table lacks; their values count as missing.
@@ -202,13 +211,13 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         """
         check_is_fitted(self)
         frame = as_frame(X)
-        return new_words(frame, self.plan_.by_name, self.absent_columns(frame))
+        return new_words(frame, self.plan_.readings_of(frame), self.absent_columns(frame))
 
     def other_signs(self, X: Any) -> list[str]:
         """Return which numbers of a table are written differently from those in training."""
         check_is_fitted(self)
         frame = as_frame(X)
-        return other_signs(frame, self.plan_.by_name, self.absent_columns(frame))
+        return other_signs(frame, self.plan_.readings_of(frame), self.absent_columns(frame))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""

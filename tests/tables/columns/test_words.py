@@ -128,8 +128,16 @@ def test_later_tables_may_be_kept_in_another_way(dtype):
         }
     ).astype(dtype)
     expected = [[0, 0, 1, 1, 7.5], [np.nan] * 5, [np.nan] * 5, [1, 0, 0, 0.25, 1]]
-    np.testing.assert_array_equal(encoder.transform(later), expected)
-    np.testing.assert_array_equal(encoder.transform(later.iloc[::-1]), expected[::-1])
+    with (
+        pytest.warns(UserWarning, match="'never seen' in 'ward'"),
+        pytest.warns(UserWarning, match="when: 1 value .* 'soon' .* size: 1 value .* 'some'"),
+    ):
+        np.testing.assert_array_equal(encoder.transform(later), expected)
+    with (
+        pytest.warns(UserWarning, match="'never seen' in 'ward'"),
+        pytest.warns(UserWarning, match="'soon' in row 3"),
+    ):
+        np.testing.assert_array_equal(encoder.transform(later.iloc[::-1]), expected[::-1])
     assert encoder.transform(later.iloc[:0]).shape == (0, 5)
     assert np.isnan(encoder.transform(later.iloc[[2]])).all()
 

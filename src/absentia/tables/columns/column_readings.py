@@ -7,6 +7,7 @@ not be used, and how later columns of the same name are to be read. It is made b
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -21,11 +22,21 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TYPED_DATES", "CellCounts", "ColumnReading", "days_of", "numbers_of"]
+__all__ = [
+    "COMPACT_DATE",
+    "TYPED_DATES",
+    "CellCounts",
+    "ColumnReading",
+    "days_of",
+    "numbers_of",
+]
 
 Kind = Literal["number", "date", "duration", "ordered", "category"]
 #: In place of a spelling: the column has a type for dates.
 TYPED_DATES = "datetime"
+#: How dates are written as whole numbers.
+COMPACT_DATE = "%Y%m%d"
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,9 @@ class ColumnReading(Stored):
         Whether numbers that are written as text have thousands separated.
     unit : str
         The unit behind every number, such as ``kg``; empty where there is none.
+    typed : bool
+        Whether the numbers had a type, so that nothing is known of how they are written: where
+        they come as text, the table that they come in decides.
     sentinels : tuple of float
         Numbers that stand for a missing value, such as -999.
     is_id : bool
@@ -104,10 +118,12 @@ class ColumnReading(Stored):
     shown: str = ""
     grouped: bool = False
     unit: str = ""
+    typed: bool = False
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Set the fields; of readings that were kept before they had the last ones, those too."""
-        super().__setstate__({"shown": "", "grouped": True, "unit": ""} | state)
+        since = {"shown": "", "grouped": True, "unit": "", "typed": False}
+        super().__setstate__(since | state)
 
     def validate(self) -> None:
         """Raise ValueError unless the kind is known and categories are different words."""
@@ -127,6 +143,7 @@ class ColumnReading(Stored):
         if not all(isinstance(code, float) for code in self.sentinels):
             raise ValueError("ColumnReading.sentinels must be numbers.")
         self._require_type("grouped", bool)
+        self._require_type("typed", bool)
         self._require_type("unit", str)
         if self.shown not in ("", ".", ","):
             raise ValueError("ColumnReading.shown must be a decimal sign.")
@@ -249,13 +266,35 @@ def numbers_of(column: pd.Series, decimal: str = ".", unit: str = "") -> FloatAr
 
 
 def days_of(column: pd.Series, date_formats: tuple[str, ...]) -> FloatArray:
-    """Read a column as dates: days since 1970, NaN where it is missing or no date."""
-    if column.dtype.kind == "M" or TYPED_DATES in date_formats:
+    """Read a column as dates: days since 1970, NaN where it is missing or no date.
+
+    Text in a column that had a type for dates before is read by the spellings that it shows as a
+    whole, as in training. ISO 8601 has one meaning: it is read in any column of dates. Of numbers
+    only those such as 20240131 are dates.
+    """
+    if column.dtype.kind == "M":
         return days_since_1970(parsed_dates(column, errors="coerce", utc=True))
-    if column.dtype.kind in "iuf":  # 20240131, which is 20240131.0 beside a missing value
-        column = column.map(lambda value: None if value != value else f"{value:.0f}")
+    if column.dtype.kind in "iuf":
+        column, date_formats = _compact_dates(column), (COMPACT_DATE,)
     words = Words(column)
-    return words.by_row(words.days(date_formats))
+    typed = TYPED_DATES in date_formats
+    days = words.days(words.date_formats()[0] if typed else date_formats)
+    iso = np.array([bool(_ISO_DATE.match(word)) for word in words.distinct], dtype=bool)
+    if (iso & np.isnan(days)).any():
+        days = np.where(iso & np.isnan(days), words.days(("ISO8601",)), days)
+    if typed:  # "3750" would be a year
+        days[[word.isdecimal() and len(word) != 8 for word in words.distinct]] = np.nan
+    return words.by_row(days)
+
+
+def _compact_dates(column: pd.Series) -> pd.Series:
+    """Return whole numbers of eight digits as text, such as 20240131; nothing for others."""
+    import pandas as pd
+
+    values = numbers_of(column)
+    written = [f"{value:.0f}" if value % 1 == 0 else None for value in values]
+    cells = [word if word and len(word) == 8 else None for word in written]
+    return pd.Series(cells, index=column.index, dtype=object)
 
 
 def _durations(column: pd.Series) -> FloatArray:

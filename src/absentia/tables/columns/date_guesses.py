@@ -10,6 +10,7 @@ import numpy as np
 
 from absentia.tables.columns.cell_counts import READABLE, counts_of, unless_useless, unreadable_note
 from absentia.tables.columns.column_readings import (
+    COMPACT_DATE,
     TYPED_DATES,
     CellCounts,
     ColumnReading,
@@ -24,9 +25,13 @@ from absentia.tables.reading import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["asked_dates", "read_as_compact_dates", "read_as_dates", "typed_dates"]
-
-_COMPACT_DATE = "%Y%m%d"
+__all__ = [
+    "asked_dates",
+    "either_way_round",
+    "read_as_compact_dates",
+    "read_as_dates",
+    "typed_dates",
+]
 
 
 def typed_dates(column: pd.Series, counts: CellCounts) -> ColumnReading:
@@ -42,7 +47,7 @@ def read_as_compact_dates(column: pd.Series, counts: CellCounts) -> ColumnReadin
     known = np.unique(values[~np.isnan(values)])
     if len(known) < 10 or known[0] < 19000101 or known[-1] > 21001231:
         return None
-    reading = ColumnReading("date", "", counts, date_formats=(_COMPACT_DATE,))
+    reading = ColumnReading("date", "", counts, date_formats=(COMPACT_DATE,))
     if np.isnan(days_of(column, reading.date_formats)).sum() > counts.empty:
         return None
     reading = _with_cycles(reading, column)
@@ -74,7 +79,7 @@ def _dates_of_words(
     if any("%d" not in form and "%" in form for form in date_formats):
         note += ", months without a day read as their first day"
     note += _cycle_note(cycles)
-    if _either_way_round(words, date_formats):
+    if either_way_round(words, date_formats):
         note += "; either the day or the month could come first, read as day first"
     if counts.unreadable:
         note += "; " + unreadable_note(words, ~is_date, counts.unreadable)
@@ -92,7 +97,7 @@ def asked_dates(column: pd.Series, words: Words, n_empty: int, *, cyclic: bool) 
     if column.dtype.kind == "M":
         date_formats: tuple[str, ...] = (TYPED_DATES,)
     elif column.dtype.kind in "iuf":
-        date_formats = (_COMPACT_DATE,)
+        date_formats = (COMPACT_DATE,)
     else:
         return _dates_of_words(words, words.date_formats()[0], n_empty, cyclic)
     days = days_of(column, date_formats)
@@ -128,7 +133,7 @@ def _cycle_note(cycles: tuple[str, ...]) -> str:
     return f", with {listed} as sine and cosine" if cycles else ""
 
 
-def _either_way_round(words: Words, date_formats: Iterable[str]) -> bool:
+def either_way_round(words: Words, date_formats: Iterable[str]) -> bool:
     """Return whether day-first dates could all be month-first ones as well."""
     first = [form for form in date_formats if form in DAY_FIRST]
     read = np.isfinite(words.days(first))

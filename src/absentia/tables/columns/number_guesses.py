@@ -80,7 +80,13 @@ def _coded(
     is_id = _numbers_the_rows(values, name)
     shown = "." if (values % 1.0 > 0).any() else ""
     return ColumnReading(
-        "number", "; ".join(notes), counts, sentinels=sentinels, is_id=is_id, shown=shown
+        "number",
+        "; ".join(notes),
+        counts,
+        sentinels=sentinels,
+        is_id=is_id,
+        shown=shown,
+        typed=True,
     )
 
 

@@ -20,7 +20,7 @@ from absentia.tables.columns.number_words import example
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SEPARATOR", "read_columns", "read_in_table"]
+__all__ = ["SEPARATOR", "later_readings", "read_columns", "read_in_table"]
 
 #: Under which name of ``frame.attrs`` a reader of files says what separates the values.
 SEPARATOR = "separator"
@@ -83,6 +83,48 @@ def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
     if not _in_doubt(frame[name], reading):
         return reading
     return read_columns(frame)[list(frame.columns).index(name)]
+
+
+def later_readings(
+    frame: pd.DataFrame, readings: Mapping[str, ColumnReading]
+) -> dict[str, ColumnReading]:
+    """Return how the columns of a later frame are read, by the readings of training.
+
+    Training decides, except for numbers that had a type there and are text now. Nothing is known
+    of how they are written, so this frame decides on their decimal sign, one for each column, by
+    the rules of :func:`read_columns`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from absentia.tables.columns.column_guesses import read_column
+    >>> from absentia.tables.columns.table_columns import later_readings
+    >>> known = {name: read_column(pd.Series([1.5, 2.0])) for name in ("rent", "ph")}
+    >>> later = pd.DataFrame({"rent": ["1.410", "2.350"], "ph": ["5,3", "8,1"]})
+    >>> later_readings(later, known)["rent"].values(later["rent"])[:, 0]
+    array([1410., 2350.])
+    """
+    written = {
+        name: reading.words_of(frame[name])
+        for name, reading in readings.items()
+        if reading.typed and not reading.left_out and _is_text(frame, name)
+    }
+    signs = {name: words.shown_sign or "." for name, words in written.items()}
+    if any(words.in_doubt for words in written.values()):
+        found = read_columns(frame, kinds=dict.fromkeys(written, "number"))
+        for name, reading in zip(frame.columns, found, strict=True):
+            if name in written:
+                signs[name] = reading.decimal
+    # Whether thousands are separated is not known of training: nothing is said of it.
+    decided = {
+        name: replace(readings[name], decimal=sign, shown=written[name].shown_sign, grouped=True)
+        for name, sign in signs.items()
+    }
+    return {**readings, **decided}
+
+
+def _is_text(frame: pd.DataFrame, name: str) -> bool:
+    return name in frame.columns and frame[name].dtype.kind not in "iufbmM"
 
 
 def _in_doubt(column: pd.Series, reading: ColumnReading) -> str:

@@ -14,6 +14,7 @@ from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.number_guesses import number_notes
 from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
+from absentia.tables.columns.table_columns import later_readings
 from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
 from absentia.tables.plan.frame_readings import fill_columns, plan_readings
 from absentia.tables.plan.frames import as_frame
@@ -164,7 +165,9 @@ optional
                 notes.append("it has no values")
             elif known.min() == known.max():
                 notes.append(f"its only value is {known[0]:g}")
-            readings[name] = ColumnReading("number", "; ".join(notes), sentinels=sentinels)
+            readings[name] = ColumnReading(
+                "number", "; ".join(notes), sentinels=sentinels, typed=True
+            )
         warn_of_codes(readings)
         n = len(readings)
         units = (np.zeros(n), np.ones(n))
@@ -198,6 +201,14 @@ optional
     def by_name(self) -> dict[str, ColumnReading]:
         """How each column of the frame is read."""
         return dict(zip(self.names, self.readings, strict=True))
+
+    def readings_of(self, frame: pd.DataFrame) -> dict[str, ColumnReading]:
+        """Return how each column of a later pandas frame is read.
+
+        As in training, except that the frame decides on decimal signs of numbers that had a type
+        in training and are text in the frame.
+        """
+        return later_readings(frame, self.by_name)
 
     def _sources(self) -> list[tuple[str, ColumnReading, int]]:
         """Return, for each column behind the door, its column, reading and part of it."""
@@ -250,9 +261,9 @@ optional
             frame.columns = list(self.names)
         if not len(frame):
             raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
-        readings = self.by_name
         absent = []
         if new:
+            readings = self.readings_of(frame)
             absent = absent_columns(set(frame.columns), readings)
             warn_of_absent_columns(absent)
             warn_of_new_words(frame, readings, absent)
@@ -265,7 +276,7 @@ optional
 
     def values(self, frame: pd.DataFrame, absent: list[str]) -> Table:
         """Return the numbers of a pandas frame in the units of the plan, with their limits."""
-        readings = self.by_name
+        readings = self.readings_of(frame)
         values = fill_columns(frame, readings, absent, codes=self.codes)
         values -= self.centres
         values /= self.scales
@@ -316,7 +327,7 @@ optional
         own[..., places] = values * self.scales[places] + self.centres[places]
         out: list[dict[str, Any]] = [{} for _ in tables]
         start = 0
-        for name, reading in zip(self.names, self.readings, strict=True):
+        for name, reading in self.readings_of(frame).items():
             width = reading.width_of(self.codes)
             if np.isin(np.arange(start, start + width), places).any():
                 parts = own[..., start : start + width]
