@@ -70,7 +70,7 @@ def main() -> None:
             for k, way in enumerate(WAYS):
                 covered = np.concatenate([found[k][0] for _, found in trials])
                 groups = [missing == j for j in range(3)] + [missing >= 3]
-                shares = [f"{covered[group].mean():.2f}" for group in groups]
+                shares = [f"{covered[g].mean():.2f}" if g.any() else "" for g in groups]
                 score = np.mean([found[k][1] for _, found in trials])
                 where = f"{name}, {rate:.0%} missing"
                 lines.append([where, way, f"{covered.mean():.2f}", *shares, f"{score:.2f}"])

@@ -20,4 +20,4 @@ def test_an_empty_column_is_warned_of_once_by_its_name():
         AutoClassifier(members=["beliefs"], n_splits=2, random_state=0).fit(frame, y)
     lost = [str(w.message) for w in caught if "Left out of the density" in str(w.message)]
     assert len(lost) == 1
-    assert "training: dose." in lost[0]
+    assert "training row: dose." in lost[0]

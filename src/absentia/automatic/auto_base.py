@@ -205,7 +205,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
             lambda rows, _: (self._answers(rows), None),
             Unknowns.of(self.density_, labels, table.n_features, plan),
             table,
-            self.committee_.points,
+            self.committee_.points.matched(),
             "variance" if isinstance(self, RegressorMixin) else "entropy",
             noise=self._noise(),
             by_column=by_column,

@@ -254,7 +254,12 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         centre = self._answers(table)[:, 0]
         own = self.committee_
         half = self._error_scale().half_widths(
-            table, own.norm.excess(table.unknown), own.levels, coverage, own.density, own.points
+            table,
+            own.norm.excess(table.unknown),
+            own.levels,
+            coverage,
+            own.density,
+            own.points.matched(),
         )
         half *= self.target_scale_
         return np.stack([centre - half, centre + half], axis=1)
@@ -308,7 +313,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
             rows.y[some],
             tuple(table[some] for table in found.levels.tables),
             found.committee.density,
-            found.committee.points,
+            found.committee.points.matched(),
             len(grid),
         )
         judged = np.isfinite(residuals[0])

@@ -1,8 +1,9 @@
 """The data sets of the experiments: from a folder of CSV files, or from OpenML.
 
-``load("ionosphere")`` looks for ``ionosphere.csv`` or ``ionosphere.csv.gz`` in the folder given, in
-the folder that the environment variable ``ABSENTIA_DATA`` names, and in the cache; what is in none
-of them is downloaded from OpenML, if it is one of the sets whose number there is known, and cached.
+``load("ionosphere")`` looks for ``ionosphere.csv`` or ``ionosphere.csv.gz`` in the folder given, or
+else in the one that the environment variable ``ABSENTIA_DATA`` names, and then in the cache. What is
+not found is downloaded from OpenML, if it is one of the sets whose number there is known, and
+cached.
 Files are checked against a sha256, so that a result can be traced to the bytes it was made from.
 
 The files have a header row, an empty cell where a value is missing, and the column ``target`` last.
@@ -191,8 +192,8 @@ def load(
     name : str
         The file's name without ``.csv`` or ``.csv.gz``.
     folder : path, optional
-        Where the files are. Without it the folder named by ``ABSENTIA_DATA`` is searched, then
-        the cache (``ABSENTIA_CACHE``, or ``absentia`` in the user's cache folder).
+        Where the files are; by default the folder named by ``ABSENTIA_DATA``. The cache
+        (``ABSENTIA_CACHE``, or ``absentia`` in the user's cache folder) is searched after it.
     verify : bool, default=True
         Refuse a file whose sha256 is not the recorded one. A user's own files, which have no
         record, are always accepted.

@@ -235,7 +235,8 @@ def warn_of_other_order(X: Any, y: Any) -> None:
 
     They are matched by position, as in scikit-learn, where pandas itself would match labels.
     """
-    rows, targets = getattr(X, "index", None), getattr(y, "index", None)
+    rows: Any = getattr(X, "index", None)
+    targets: Any = getattr(y, "index", None)
     if not all(type(index).__module__.startswith("pandas") for index in (rows, targets)):
         return
     if len(rows) != len(targets) or rows.equals(targets):

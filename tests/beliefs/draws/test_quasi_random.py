@@ -108,3 +108,20 @@ def test_nodes_of_a_column_have_its_moments(density):
     rest = np.isnan(holes[trials.row])
     rest[np.arange(len(trials.row)), trials.column] = False
     np.testing.assert_array_equal(mask, rest)
+
+
+@pytest.mark.parametrize("n_columns", [1, 5, 16])
+def test_matched_points_have_the_moments_of_a_normal_distribution(n_columns):
+    points = DrawPoints.sobol(32, n_columns, seed=3).matched()
+    np.testing.assert_allclose(points.normals.mean(axis=0), 0.0, atol=1e-14)
+    covariance = points.normals.T @ points.normals / 32
+    np.testing.assert_allclose(covariance, np.eye(n_columns), atol=1e-13)
+
+
+@pytest.mark.parametrize(("n_draws", "n_columns"), [(8, 5), (1, 3), (4, 0), (32, 300)])
+def test_few_points_are_matched_column_by_column(n_draws, n_columns):
+    points = DrawPoints.sobol(n_draws, n_columns, seed=3).matched()
+    points.validate()
+    assert points.normals.shape == (n_draws, n_columns)
+    if n_draws > 1 and n_columns:
+        np.testing.assert_allclose(points.normals.std(axis=0), 1.0)
