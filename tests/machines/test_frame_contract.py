@@ -103,6 +103,8 @@ def fitted(model, frame, y):
         return clone(model).fit(frame, y)
 
 
+# A few rows of training hold a larger share of what cannot be read than all of them.
+@pytest.mark.filterwarnings("ignore:Cells that cannot be read")
 @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS, *OTHERS], ids=name_of)
 def test_a_frame_of_every_type(model):
     frame, y = people()
