@@ -201,6 +201,27 @@ def test_nor_one_that_takes_longer_than_others_did(slow):
     assert taken == 24
 
 
+def test_a_short_budget_is_not_spent_on_the_forest_alone(slow):
+    model, _, fits = slow(10, forest=2.5, linear=0.25)
+    assert fits["linear"] == 4
+    assert model.members_.names == ("forest", "linear")  # in the order that was asked for
+    assert model.members_.remarks == ("left out, the time was up", "")
+    # After the linear model the forest is expected to take some times as long: it is not begun.
+    assert slow(10, forest=2.5, linear=1.0)[2] == {"linear": 4}
+
+
+def test_a_budget_that_suffices_changes_nothing(slow):
+    members = {"beliefs": 1.0, "forest": 2.0, "linear": 1.0}
+    limited, _, fits = slow(1000, **members)
+    free, _, all_fits = slow(None, **members)
+    assert fits == all_fits
+    assert list(fits) == ["linear", "beliefs", "forest"]
+    assert list(all_fits) == ["beliefs", "forest", "linear"]
+    rows = np.arange(12.0).reshape(-1, 1)
+    np.testing.assert_array_equal(limited.predict_proba(rows), free.predict_proba(rows))
+    assert limited.members_.names == free.members_.names
+
+
 def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():
     from sklearn.linear_model import LogisticRegression  # takes no NaN
 

@@ -10,6 +10,7 @@ import pytest
 
 from absentia.cli import main
 from absentia.cli.asking import costs_from
+from absentia.tables.files.delimited import read_delimited
 
 N = 90
 QUANTITIES = ["price", "price-calibrated", "price-automatic"]
@@ -198,6 +199,13 @@ def test_a_column_that_is_not_there_can_be_measured(capsys, folder):
 
 def test_costs_may_have_any_two_headers():
     assert costs_from(pd.DataFrame({"a": ["x", "y"], "b": [1, 2.5]}), "t") == {"x": 1.0, "y": 2.5}
+
+
+@pytest.mark.parametrize("text", ["Alter;10\nStadt;2,5\n", "column;cost\nAlter;10\nStadt;2,5\n"])
+def test_costs_may_have_no_header(text):
+    assert costs_from(read_delimited(text.encode(), "t"), "t") == {"Alter": 10.0, "Stadt": 2.5}
+    whole = text.replace("2,5", "2").replace(";", ",")
+    assert costs_from(read_delimited(whole.encode(), "t"), "t") == {"Alter": 10.0, "Stadt": 2.0}
 
 
 def test_costs_may_have_decimal_commas():

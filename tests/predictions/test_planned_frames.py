@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from absentia import (
+    KernelRidge,
     MarginalClassifier,
     MarginalRegressor,
     MixedDensity,
+    TableEncoder,
     load,
+    measure_next,
     save,
 )
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
@@ -169,3 +174,39 @@ def test_a_second_fit_on_numbers_forgets_the_plan():
     wrapper.set_params(estimator=LogisticRegression()).fit(frame[["age"]], y)
     assert not hasattr(wrapper, "columns_")
     assert wrapper.predict(frame[["age"]]).shape == (300,)
+
+
+@pytest.mark.parametrize("kind", ["date", "duration"])
+def test_dates_that_are_missing_are_null_in_polars(kind):
+    rng = np.random.default_rng(0)
+    dates = pd.Series(pd.date_range("2022-01-01", periods=100))
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=100), "d": dates if kind == "date" else dates - dates[0]}
+    )
+    y = frame["a"] + np.arange(100) / 50
+    rows = frame[:3].copy()
+    rows.loc[1, "d"], rows.loc[1:, "a"] = pd.NaT, np.nan
+    gains = [
+        measure_next(KernelRidge().fit(make(frame), y), make(rows)).gain
+        for make in (polars.from_pandas, pd.DataFrame)
+    ]
+    np.testing.assert_allclose(*gains, rtol=1e-10)
+
+
+@pytest.mark.parametrize("unit", ["", " kg"])
+def test_numbers_written_as_text_keep_their_sign_and_unit(unit):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(12, 3, size=200).round(3), rng.normal(size=200).round(3)
+    frame = pd.DataFrame(
+        {
+            name: [f"{value:.3f}".replace(".", ",") + unit for value in values]
+            for name, values in {"a": a, "b": b}.items()
+        }
+    )
+    frame.loc[::7, "b"] = None
+    model = make_pipeline(TableEncoder(), SimpleImputer(), LinearRegression())
+    model = MarginalRegressor(model, random_state=0).fit(frame.assign(w=["x", "y"] * 100), a)
+    rows = pd.DataFrame({"a": [f"12,125{unit}", f"9,375{unit}"], "b": f"0,500{unit}", "w": "x"})
+    np.testing.assert_allclose(model.predict(rows), [12.125, 9.375], atol=1e-6)
+    rows["b"] = None
+    np.testing.assert_allclose(model.predict(rows), [12.125, 9.375], atol=1e-6)

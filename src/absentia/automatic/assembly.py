@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import blend_weights, fit_temperature, losses, tempered
 from absentia.automatic.committee import Committee
-from absentia.automatic.expected_time import expected_seconds
+from absentia.automatic.expected_time import expected_seconds, quick_first
 from absentia.automatic.member_library import plan_members
 from absentia.automatic.member_plans import (
     FittedMember,
@@ -187,10 +187,13 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
     if plan.time_budget is not None:
         deadline = started + _SHARE_FOR_MEMBERS * plan.time_budget
     tried: list[Tried] = []
+    order = list(range(len(ground.plans)))
+    if deadline is not None:
+        order = quick_first([member.name for member in ground.plans])
     total = len(ground.plans) * (len(folds) + 1)
     with shared_fits(), progress_bar(total, shown=plan.progress, title="automatic") as bar:
         # Members that begin with the same density, fitted to the same folds, share the fits.
-        for member in ground.plans:
+        for member in (ground.plans[k] for k in order):
             # The first member is tried whatever the budget: one answer is better than none. A
             # later one is not begun when it would probably come too late.
             taken = {each.name: each.seconds for each in tried if each.found}
@@ -201,6 +204,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
                 tried.append(Tried(member.name, member.description, None, 0.0, _LATE))
             else:
                 tried.append(try_member(member, ground, bar, deadline if tried else None))
+    tried = [tried[order.index(k)] for k in range(len(order))]  # as they were asked for
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:

@@ -24,6 +24,7 @@ from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
 from absentia.tables import FloatArray, Table
 from absentia.tables.columns.column_readings import numbers_of
+from absentia.tables.columns.number_words import number_of
 from absentia.tables.columns.words import Words
 
 if TYPE_CHECKING:
@@ -140,14 +141,20 @@ def next_measurements(
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
     """Return the costs in a table of two columns: the name of a column, and what it costs.
 
-    Numbers are read as in any table: "2,5" where decimals have a comma.
+    Numbers are read as in any table: "2,5" where decimals have a comma. A first line whose second
+    cell is a number is no header, but the first of the costs.
     """
+    import pandas as pd
+
     if frame.shape[1] != 2:
         raise ValueError(
             f"{source} has {frame.shape[1]} columns; expected two, names of columns and their "
             "costs."
         )
     costs: dict[str, float] = {}
+    if np.isfinite([number_of(str(frame.columns[1]), sign) for sign in ".,"]).any():
+        first = pd.DataFrame([frame.columns], columns=frame.columns)
+        frame = pd.concat([first, frame.astype(object)], ignore_index=True)
     column = frame.iloc[:, 1]
     numbers = numbers_of(column, Words(column).decimal_sign)
     for name, cost, number in zip(frame.iloc[:, 0], column, numbers.tolist(), strict=True):

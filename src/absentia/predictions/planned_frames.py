@@ -153,13 +153,15 @@ class PlannedFormat(Stored):
         if given is not None and origin is not None:
             observed = ~np.isnan(given.own[origin])
             numbers = np.where(observed, given.own[origin], numbers)
+        known = {} if given is None else self.plan.readings_of(given.frame)
         columns = {}
         for j, (name, places, _) in enumerate(self.plan.groups()):
             reading = self.plan.readings[j]
             if places:
                 columns[name] = self._written(j, reading, numbers[:, list(places)])
                 if given is not None and origin is not None and name in given.frame:
-                    columns[name] = _with_limits(columns[name], given.frame[name], origin)
+                    own = known[name]
+                    columns[name] = _with_limits(columns[name], given.frame[name], origin, own)
             else:
                 columns[name] = self._left_out(j, name, given, origin, len(values))
         if self.kind == "polars":
@@ -269,15 +271,24 @@ def _own_words(frame: pd.DataFrame, name: str, reading: ColumnReading) -> tuple[
     return tuple(found.get(word, word) for word in reading.categories)
 
 
-def _with_limits(cells: np.ndarray, given: Any, origin: IntArray) -> np.ndarray:
-    """Return numbers of a column of text as text; a limit such as ``<0.5`` stays where it was."""
+def _with_limits(
+    cells: np.ndarray, given: Any, origin: IntArray, reading: ColumnReading
+) -> np.ndarray:
+    """Return numbers of a column of text as text; a limit such as ``<0.5`` stays where it was.
+
+    They have the decimal sign and the unit of the column: the model also sees complete rows, which
+    are written as the user does.
+    """
     if cells.dtype.kind != "f" or given.dtype.kind in "iufb" or hasattr(given, "cat"):
         return cells
     own = given.to_numpy(dtype=object)
     text = np.array([isinstance(value, str) for value in own])
     if not text.any():
         return cells
-    written = np.array([repr(float(cell)) for cell in cells], dtype=object)
+    unit = f" {reading.unit}" if reading.unit else ""
+    written = np.array(
+        [repr(float(cell)).replace(".", reading.decimal) + unit for cell in cells], dtype=object
+    )
     return np.where(np.isnan(cells), np.where(text, own, None)[origin], written)
 
 
@@ -296,4 +307,5 @@ def _dates(reading: ColumnReading, days: FloatArray) -> np.ndarray:
         spelling = first if first.startswith("%") else "%Y-%m-%d"
         written = moments.dt.strftime(spelling)
         return written.where(moments.notna(), None).to_numpy(dtype=object)
-    return moments.where(moments.notna(), None).to_numpy(dtype=object)
+    # As objects: a column of dates would keep NaT, which polars does not take.
+    return moments.astype(object).where(moments.notna(), None).to_numpy(dtype=object)

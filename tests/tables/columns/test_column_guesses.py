@@ -61,6 +61,15 @@ def test_whole_numbers_as_dates_also_beside_missing_ones():
     np.testing.assert_array_equal(later, [19753.0, np.nan])
 
 
+def test_too_many_keys_are_numbers_with_a_note():
+    reading = read_column(column(list(range(60)) * 3, "customer_id"))
+    assert (reading.kind, reading.left_out) == ("number", False)
+    assert reading.note == (
+        "60 different whole numbers in a column named like a key, too many for categories: used as "
+        "numbers"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "values", "kind"),
     [

@@ -270,3 +270,16 @@ def test_what_is_no_title(text):
     notes = []
     read_delimited(text.encode(), "my.csv", notes.append)
     assert "title" not in "".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a,b\n1,2\n"3,4\n5,6\n', 3),
+        ('a,b\n1,"x\ny"\n3,4\n5,"6\n7,8\n', 5),
+        ('a,"b\n1,2\n', 1),
+    ],
+)
+def test_the_row_of_an_open_quote_is_named(text, line):
+    with pytest.raises(ValueError, match=f"begins in line {line} is never closed"):
+        read_delimited(text.encode(), "my.csv")

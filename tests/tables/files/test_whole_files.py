@@ -156,3 +156,12 @@ def test_a_page_that_is_killed_while_it_is_written_is_the_old_one(tmp_path):
         "--force",
     )
     assert page.read_text() == "old"
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    where = tmp_path / "nowhere"
+    with (
+        pytest.raises(FileNotFoundError, match=f"There is no folder {where} to write a.abs into"),
+        replaced(where / "a.abs"),
+    ):
+        pass

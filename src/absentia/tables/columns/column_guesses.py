@@ -180,8 +180,16 @@ def _read_as_keys(column: pd.Series, n_empty: int, max_categories: int) -> Colum
     if (distinct != np.round(distinct)).any():
         return None
     # Each key comes three times on average: not a number of the row, and enough to learn from.
-    if not 3 <= len(distinct) <= max_categories or len(known) < 3 * len(distinct):
+    if len(distinct) < 3 or len(known) < 3 * len(distinct):
         return None
+    if len(distinct) > max_categories:
+        # Codes of places or times often have an order, so that as numbers they are not lost.
+        found = typed_numbers(column)
+        what = (
+            f"{len(distinct):,} different whole numbers in a column named like a key, too many for "
+            "categories: used as numbers"
+        )
+        return replace(found, note=f"{what}; {found.note}" if found.note else what)
     reading = _read_as_words(Words(column), n_empty, max_categories)
     what = (
         f"whole numbers in a column named like a key, read as {len(reading.categories)} categories"

@@ -40,10 +40,12 @@ _THOUSANDS = {
     ".": re.compile(rf"^[1-9]\d{{0,2}}([,'’{_SPACES}]\d{{3}})+(\.\d*)?$"),
     ",": re.compile(rf"^[1-9]\d{{0,2}}([.'’{_SPACES}]\d{{3}})+(,\d*)?$"),
 }
-_ONE_COMMA = re.compile(r"^\d*,\d+$|^\d+,\d*$")
+#: Also "2,50E+03", as spreadsheets write it: no thousands have an exponent.
+_ONE_COMMA = re.compile(r"^(\d*,\d+|\d+,\d*)$|^\d+,\d+[eE][-+]?\d+$")
 #: What can only have a decimal comma, and what can only have a decimal point.
 _COMMA_SHOWS = re.compile(
-    rf"^(0*,\d+|\d+,\d{{1,2}}|\d+,\d{{4,}}|\d{{4,}},\d+|\d{{1,3}}([.'’{_SPACES}]\d{{3}})+,\d+)$"
+    r"^(\d+,\d+[eE][-+]?\d+|0*,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|"
+    rf"\d{{1,3}}([.'’{_SPACES}]\d{{3}})+,\d+)$"
 )
 _POINT_SHOWS = re.compile(
     rf"^(0*\.\d+|\d+\.\d{{1,2}}|\d+\.\d{{4,}}|\d{{4,}}\.\d+|\d{{1,3}}([,'’{_SPACES}]\d{{3}})+\.\d+)$"
@@ -54,6 +56,9 @@ _COMMA_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
 _FEWEST_GROUPED = _FEWEST_HUNDREDS = 3
 #: Not "192.168.178.120", which is the address of a computer.
 _POINT_MILLIONS = re.compile(r"^(?!\d{2,3}(\.\d{3}){3}$)[1-9]\d{0,2}(\.\d{3}){2,}$")
+
+#: "500,0-", as accounting programs write losses; not "12-", which is no amount, nor "5,-".
+_MINUS_BEHIND = re.compile(rf"^\d[\d.,'’{_SPACES}]*[.,]\d+[-−]$")
 
 #: What every limit has, so that one search settles most words.
 _LIMIT = re.compile(
@@ -87,6 +92,8 @@ def number_of(word: str, decimal: str = ".") -> float:
     """
     if "_" in word:  # which Python takes for a separator of digits
         return np.nan
+    if _MINUS_BEHIND.match(word):
+        return -number_of(word[:-1], decimal)
     value = _plain(word, decimal)
     if value != value and word[:1] not in _LETTERS:
         marked = _MARKED.match(word)
@@ -205,7 +212,9 @@ def example(word: str, decimal: str) -> str:
 def _body(word: str) -> str:
     """Return the digits of a number or limit with their separators."""
     marked = _MARKED.match(word)
-    return marked["body"].strip() if marked else re.sub(r"^[<>=≤≥\s]+", "", word)
+    if marked:
+        return marked["body"].strip()
+    return re.sub(r"^[<>=≤≥\s]+", "", word[:-1] if _MINUS_BEHIND.match(word) else word)
 
 
 def mark_of(word: str) -> str:

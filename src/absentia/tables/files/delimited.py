@@ -48,6 +48,7 @@ _MARKS = (
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+_OPEN_QUOTE = re.compile("EOF inside string")
 #: A cell that may have a decimal comma, where commas separate the cells.
 _QUOTED_COMMA = re.compile(r'"[^",\n]*\d,\d[^",\n]*"')
 #: What pandas takes for a missing value, and the question mark of old data sets.
@@ -239,9 +240,12 @@ def read_csv(
             frame = pd.read_csv(file, index_col=False, **how)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         too_long = _TOO_LONG.search(str(error))
+        opened = _OPEN_QUOTE.search(str(error))
         what = (
             f"line {too_long[2]} has {too_long[3]} values, but those before it have {too_long[1]}"
             if too_long
+            else _open_quote(file, sep)
+            if opened
             else str(error).strip()
         )
         raise ValueError(f"{source} cannot be read as CSV: {what}.") from error
@@ -344,6 +348,12 @@ def _note_short_rows(
             "last columns count as missing there. If another value is missing, write its "
             "separator."
         )
+
+
+def _open_quote(file: str | os.PathLike[str] | io.StringIO, sep: str) -> str:
+    """Say which row has a quote that is not closed: the last, which has swallowed the others."""
+    ends = [0, 0, *(line for line, _ in _records(file, sep))]
+    return f'a quote (") in the row that begins in line {ends[-2] + 1} is never closed'
 
 
 def _records(

@@ -32,6 +32,8 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     >>> folder.cleanup()
     """
     path = Path(output)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     try:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
