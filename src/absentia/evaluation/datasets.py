@@ -1,8 +1,8 @@
 """The data sets of the experiments: from a folder of CSV files, or from OpenML.
 
 ``load("ionosphere")`` looks for ``ionosphere.csv`` or ``ionosphere.csv.gz`` in the folder given, or
-else in the one that the environment variable ``ABSENTIA_DATA`` names, and then in the cache. What is
-not found is downloaded from OpenML, if it is one of the sets whose number there is known, and
+else in the one that the environment variable ``ABSENTIA_DATA`` names, and then in the cache. What
+is not found is downloaded from OpenML, if it is one of the sets whose number there is known, and
 cached.
 Files are checked against a sha256, so that a result can be traced to the bytes it was made from.
 
