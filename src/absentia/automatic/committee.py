@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.member_plans import FittedMember, as_rows, rows_for
 from absentia.automatic.novelty import MissingNorm
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.believing import believe
+from absentia.automatic.row_draws import columns_of, over_draws
+from absentia.beliefs.draws.quasi_random import DrawPoints
 from absentia.densities.named_densities import DensityEstimator
 from absentia.tables import FloatArray, Table
 from absentia.tables.stored import Stored
@@ -36,23 +36,16 @@ def answer_with_holes(
     new = np.flatnonzero(norm.is_new(mask)) if member.averages else np.array([], dtype=int)
     if not len(new):
         return member.answer(rows_for(member.takes_limits, table, density))
-    columns = np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
-    new = new[rows_by_pattern(table[new])]
-    asked = table[new]
+    columns = columns_of(density, table)
 
-    def mean_answer(draws: FloatArray, part: slice) -> FloatArray:
+    def mean_answer(draws: FloatArray) -> FloatArray:
         n, m, _ = draws.shape
-        limits = asked[part].limits_of(columns)
-        if limits is not None:
-            draws = np.clip(draws, limits[0][:, None], limits[1][:, None])
         complete = np.full((n * m, table.shape[1]), np.nan)
         complete[:, columns] = draws.reshape(n * m, -1)
         means: FloatArray = member.answer(complete).reshape(n, m, -1).mean(axis=1)
         return means
 
-    averaged = np.concatenate(
-        map_draws(mean_answer, lambda some: believe(density, some), asked, points)
-    )
+    averaged = over_draws(mean_answer, table[new], density, points)
     answers = np.empty((len(table), averaged.shape[1]))
     answers[new] = averaged
     rest = np.setdiff1d(np.arange(len(table)), new)

@@ -25,9 +25,9 @@ from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 
 from absentia.automatic.member_plans import as_rows
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.believing import believe
-from absentia.tables import FloatArray, IntArray, Table
+from absentia.automatic.row_draws import columns_of, over_draws
+from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.tables import FloatArray, Table
 from absentia.tables.stored import Stored
 
 __all__ = ["ErrorScale", "fit_line", "moments_of_projection"]
@@ -89,7 +89,7 @@ class ErrorScale(Stored):
         points : DrawPoints
         n_quantiles : int
         """
-        columns = _columns_of(density, tables[0])
+        columns = columns_of(density, tables[0])
         means, _ = moments_of_projection(np.eye(len(columns)), tables[0], density, points)
         centred = means - means.mean(axis=0)
         spread = centred.std(axis=0)
@@ -210,27 +210,17 @@ def moments_of_projection(
     means, variances : ndarray of shape (n_rows, n_outputs)
     """
     table = as_rows(table)
-    columns = _columns_of(density, table)
+    columns = columns_of(density, table)
     known = table.array[:, columns]
     means, variances = known @ weights, np.zeros((len(table), weights.shape[1]))
     unsure = np.flatnonzero(np.isnan(known).any(axis=1))
     if not len(unsure):
         return means, variances
-    unsure = unsure[rows_by_pattern(table[unsure])]
-    asked = table[unsure]
 
-    def moments(draws: FloatArray, part: slice) -> tuple[FloatArray, FloatArray]:
-        limits = asked[part].limits_of(columns)
-        if limits is not None:
-            draws = np.clip(draws, limits[0][:, None], limits[1][:, None])
+    def moments(draws: FloatArray) -> FloatArray:
         projected = draws @ weights
-        return projected.mean(axis=1), projected.var(axis=1)
+        return np.stack([projected.mean(axis=1), projected.var(axis=1)], axis=1)
 
-    parts = map_draws(moments, lambda some: believe(density, some), asked, points)
-    means[unsure], variances[unsure] = (np.concatenate(each) for each in zip(*parts, strict=True))
+    found = over_draws(moments, table[unsure], density, points)
+    means[unsure], variances[unsure] = found[:, 0], found[:, 1]
     return means, variances
-
-
-def _columns_of(density: BaseEstimator, table: Table) -> IntArray:
-    """Return which columns of a table a density knows."""
-    return np.asarray(getattr(density, "columns_", np.arange(table.shape[1])))
