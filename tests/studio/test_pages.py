@@ -195,6 +195,17 @@ def test_a_saved_model_is_opened_asked_and_exported(client):
     assert len(table) == 9
 
 
+def test_a_batch_says_what_the_model_cannot_use_of_it(client):
+    workspace = Workspace(mixed_table(), "mine")
+    workspace.answers = RowAnswers(small_pipeline(False))
+    space = client.post("api/open-model", workspace.model_file()).json()["workspace"]
+    client.post(f"api/{space}/batch", b"a,word\n1.5,\n2 yrs.,never seen\n")
+    notes = finished(client, space)["batch"]["notes"]
+    assert any("missing in every row" in note and HOSTILE in note for note in notes)
+    assert any("'never seen' in 'word'" in note for note in notes)
+    assert any("'2 yrs.' in row 2" in note for note in notes)
+
+
 def test_numbers_beyond_all_bounds_get_a_sentence(client):
     workspace = Workspace(mixed_table(), "mine")
     workspace.answers = RowAnswers(small_pipeline(False))

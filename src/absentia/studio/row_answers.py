@@ -21,6 +21,8 @@ from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.encoder import TableEncoder
+from absentia.tables.files.delimited import cells_as_written, read_delimited
+from absentia.tables.row_notes import row_notes, with_words_as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,6 +166,16 @@ class RowAnswers:
             "next": self._next(row, dict(costs or {})),
             "n_unknown": sum(1 for name in self.names if np.isnan(self._part(row, name)).all()),
         }
+
+    def read_batch(self, content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
+        """Return a CSV file as a table, and add notes on what of it the model cannot use."""
+        frame = read_delimited(content, name, notes.append)
+        if len(frame):
+            frame = with_words_as_written(
+                self._encoder, frame, lambda: cells_as_written(content, name, list(frame.columns))
+            )
+            notes += row_notes(self._encoder, frame, name)
+        return frame
 
     def check_batch(self, frame: pd.DataFrame) -> None:
         """Raise where a table cannot be a batch."""

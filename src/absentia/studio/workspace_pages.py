@@ -11,7 +11,6 @@ from starlette.responses import Response
 from absentia.studio.row_answers import FieldValue
 from absentia.studio.sent_by_page import as_object, body_of, file_name_of, json_of
 from absentia.studio.workspaces import Workspace
-from absentia.tables.files.delimited import read_delimited
 
 __all__ = ["WORKSPACE_PAGES", "Answer"]
 
@@ -58,12 +57,8 @@ async def _answer(workspace: Workspace, request: Request) -> Answer:
 
 
 async def _batch(workspace: Workspace, request: Request) -> Answer:
-    content, notes = await body_of(request), list[str]()
-    table = None
-    if content:
-        name = file_name_of(request)
-        table = await run_in_threadpool(read_delimited, content, name, notes.append)
-    return await run_in_threadpool(workspace.start_batch, table, notes)
+    content = await body_of(request)
+    return await run_in_threadpool(workspace.start_batch, content, file_name_of(request))
 
 
 async def _batch_csv(workspace: Workspace, request: Request) -> Answer:

@@ -188,12 +188,10 @@ class Workspace:
         """Answer one row of the form."""
         return self._asked().answer(values, costs)
 
-    def start_batch(
-        self, frame: pd.DataFrame | None = None, notes: Sequence[str] = ()
-    ) -> dict[str, object]:
-        """Answer a batch (the table itself, if none is given) in a worker; notes are shown."""
-        frame = self._table() if frame is None else frame
-        answers = self._asked()
+    def start_batch(self, content: bytes = b"", name: str = "") -> dict[str, object]:
+        """Answer the rows of a CSV file (of the table, if there is none) in a worker."""
+        answers, notes = self._asked(), list[str]()
+        frame = answers.read_batch(content, name, notes) if content else self._table()
         answers.check_batch(frame)
         with self._lock:
             if self.job is not None and self.job.look() == "running":
