@@ -105,6 +105,13 @@ def test_intervals_are_in_the_unit_of_the_target(machine, unit):
     )
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_variance_beyond_all_numbers_is_infinite():
+    X, y = linear_rows(60)
+    found = AutoRegressor(**QUICK).fit(X, 1e200 * y).predict_uncertainty(X[:3], by_column=False)
+    assert np.isposinf(found.noise).all()
+
+
 def test_complete_training_rows_and_a_table_of_more_columns_than_rows():
     X, y = linear_rows(120, rate=0.0)
     machine = AutoRegressor(**QUICK).fit(X, y)

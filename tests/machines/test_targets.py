@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import absentia
-from absentia import Chunks
+from absentia import Chunks, KernelRidge
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -101,3 +101,11 @@ def test_other_labels_get_no_warning():
     for rows in (y, y.to_numpy(), y.set_axis(y.index + 1), y.set_axis(np.arange(N)[::-1] // 2)):
         absentia.KernelRidge().fit(FRAME, rows)
     absentia.KernelRidge().fit(FRAME.to_numpy(), y.iloc[::-1])
+
+
+def test_windows_that_overlap_have_no_order():
+    windows = pd.IntervalIndex.from_arrays(np.arange(12.0), np.arange(12.0) + 3)
+    X = pd.DataFrame({"a": np.arange(12.0)}, index=windows)
+    y = pd.Series(np.arange(12.0), index=windows[::-1])
+    with pytest.warns(UserWarning, match="in another order"):
+        KernelRidge().fit(X, y)

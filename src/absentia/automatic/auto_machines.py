@@ -17,6 +17,9 @@ from absentia.tables.constant_columns import is_constant
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
+#: Of how many rows errors are compared with what they miss: fewer of wide tables.
+_CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
+
 
 class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, AutoMachine):
     """An average of classifiers for a table with missing values, weighted by cross-validation.
@@ -272,7 +275,9 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         return numbers
 
     def _noise(self) -> float:
-        return float(self._error_scale().lines[0, 0]) * self.target_scale_**2
+        # A square beyond all numbers is infinite.
+        with np.errstate(over="ignore"):
+            return float(self._error_scale().lines[0, 0] * np.square(self.target_scale_))
 
     def _error_scale(self) -> ErrorScale:
         # Models that were saved before there was one know their errors by level.
@@ -307,7 +312,9 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
         )
         # More hidden cells never make an answer surer than it was.
         errors = np.maximum.accumulate(errors, axis=0)
+        # Conditioning takes time in proportion to the cube of the columns.
         some = np.flatnonzero(found.levels.judged)
+        some = some[: max(_FEWEST_FOR_SCALE, _CELLS_FOR_SCALE // rows.table.shape[1])]
         scale = ErrorScale.of(
             residuals[:, some],
             rows.y[some],

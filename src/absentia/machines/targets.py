@@ -241,7 +241,7 @@ def warn_of_other_order(X: Any, y: Any) -> None:
         return
     if len(rows) != len(targets) or rows.equals(targets):
         return
-    if not (rows.is_unique and targets.is_unique) or (rows.get_indexer(targets) < 0).any():
+    if not (rows.is_unique and targets.is_unique) or set(rows) != set(targets):
         return
     warnings.warn(
         "The index of y has the labels of the index of X in another order. Rows are matched by "

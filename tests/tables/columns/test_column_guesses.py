@@ -216,3 +216,12 @@ def test_one_currency_written_in_two_ways(often, seldom, shown):
     note = read_column(column(words)).note
     assert f"amounts of money in {shown}" in note
     assert "not converted" not in note
+
+
+def test_quantities_that_are_called_numbers_stay():
+    rng = np.random.default_rng(0)
+    platelets = rng.choice(np.arange(150_000, 400_000), 60, replace=False)
+    assert not read_column(pd.Series(platelets, name="platelet number")).is_id
+    grid = pd.Series(np.arange(3000, 3240, 4), name="wavelength")  # steps of four, designed
+    assert not read_column(grid.sample(frac=1.0, random_state=0)).is_id
+    assert read_column(pd.Series(np.arange(3000, 3060), name="case")).is_id

@@ -118,3 +118,50 @@ def test_dates_that_may_be_read_either_way_round_are_said():
     said = numbers(later, frame)[1]
     assert "in 'seen', '05/04/2024' is read as day first, where training has dates" in said
     assert numbers(frame.assign(seen="05.04.2024"), frame)[1] == ""
+
+
+def test_fractions_of_training_count_for_more_than_hundreds():
+    words = ["0.5", "1.25", "2.75", "100", "200", "300", "1.410", "1.385", "2.071"] * 3
+    text = "a;w\n" + "".join(f"{word};{'uvw'[k % 3]}\n" for k, word in enumerate(words))
+    training = read_delimited(text.encode(), "train.csv")
+    encoder = TableEncoder().fit(training)
+    later = read_delimited(("a;w\n" + "".join(f"{w};u\n" for w in words[3:9])).encode(), "new.csv")
+    with pytest.warns(UserWarning, match="'1.410' is 1.41"):
+        found = encoder.transform(later)[:, 0]
+    np.testing.assert_array_equal(found, [100, 200, 300, 1.41, 1.385, 2.071])
+    # Decimal commas in another column say more.
+    more = training.assign(b=np.linspace(0.5, 9.5, len(training)))
+    words = ["1.410", "1.385", "2.071", "950", "815", "990"]
+    german = pd.DataFrame({"a": words, "w": "u", "b": ["5,3"] * 6})
+    with pytest.warns(UserWarning, match="'1.410' is 1410"):
+        found = TableEncoder().fit(more).transform(german)[:, 0]
+    np.testing.assert_array_equal(found, [1410, 1385, 2071, 950, 815, 990])
+
+
+@pytest.mark.parametrize("method", ["transform", "other_signs", "new_words"])
+def test_names_that_come_twice_get_a_sentence_later_too(method):
+    encoder = TableEncoder().fit(TRAINING)
+    twice = TRAINING[["rent", "lactate", "ward", "rent"]]
+    with pytest.raises(ValueError, match="Column names must be unique, but 'rent'"):
+        getattr(encoder, method)(twice)
+
+
+def test_points_of_training_beside_decimal_commas_stay_points():
+    text = "a;b\n" + "".join(f"{k + 0.411:.3f};{k},3\n" for k in range(30)) + "7.25;5,1\n"
+    training = read_delimited(text.encode(), "train.csv")
+    encoder = TableEncoder().fit(training)
+    later = read_delimited(b"a;b\n1.411;5,3\n", "new.csv")
+    with pytest.warns(UserWarning, match="written differently"):
+        assert encoder.transform(later).tolist() == [[1.411, 5.3]]
+
+
+@pytest.mark.parametrize(
+    "cells", [[1, 2], [1.5, None], ["1", "2"], [True, False], pd.to_datetime(["2024-01-01"] * 2)]
+)
+def test_numbers_are_no_durations(cells):
+    encoder = TableEncoder().fit(pd.DataFrame({"t": pd.to_timedelta(range(30), unit="D")}))
+    with pytest.warns(UserWarning, match="cannot be read"):
+        found = encoder.transform(pd.DataFrame({"t": cells}))
+    assert np.isnan(found).all()
+    mixed = pd.DataFrame({"t": pd.Series(["36 hours", pd.Timedelta("2D"), None], dtype=object)})
+    assert encoder.transform(mixed)[:2, 0].tolist() == [1.5, 2.0]

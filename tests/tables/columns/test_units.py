@@ -61,6 +61,9 @@ def test_singular_and_plural_are_one_unit():
     np.testing.assert_array_equal(later, [1, 7, np.nan])
     # Milliseconds are no plural of metres.
     assert read_column(pd.Series(["1 m", "2 ms", "3 m", "4 ms"] * 6)).kind == "category"
+    # Nor are pascal-seconds of pascals.
+    later = read_column(pd.Series(["2 mPas", "3 mPas", "4 mPas"])).values(pd.Series(["4 mPa"]))
+    assert np.isnan(later).all()
 
 
 def test_several_units_stay_words_and_are_said():

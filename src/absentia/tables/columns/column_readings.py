@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from absentia.tables.columns.date_parts import PERIODS, cyclic_parts, part_names
+from absentia.tables.columns.number_words import number_of
 from absentia.tables.columns.sentinels import without_sentinels
 from absentia.tables.columns.words import SECONDS_A_DAY, Words, days_since_1970, parsed_dates
 from absentia.tables.reading import BoolArray, FloatArray
@@ -298,12 +300,25 @@ def _compact_dates(column: pd.Series) -> pd.Series:
 
 
 def _durations(column: pd.Series) -> FloatArray:
-    """Read a column as durations: numbers of days, NaN where it is missing or no duration."""
+    """Read a column as durations: numbers of days, NaN where it is missing or no duration.
+
+    Numbers are none: nothing says whether they count days or seconds.
+    """
     import pandas as pd
 
+    if column.dtype.kind in "iufbM":
+        return np.full(len(column), np.nan)
+    if column.dtype.kind != "m":
+        column = column.map(lambda cell: cell if _is_duration(cell) else None).astype(object)
     seconds = pd.to_timedelta(column, errors="coerce").dt.total_seconds()
     days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
     return days
+
+
+def _is_duration(cell: object) -> bool:
+    """Return whether a cell is a duration, or text that has more to it than a number."""
+    text = isinstance(cell, str) and np.isnan(number_of(cell.strip()))
+    return text or isinstance(cell, timedelta | np.timedelta64)
 
 
 def _indicators(column: pd.Series, values: tuple[str, ...]) -> FloatArray:

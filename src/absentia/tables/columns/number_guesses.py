@@ -41,13 +41,18 @@ __all__ = [
 _AS_TEXT = "numbers written as text"
 #: A column with fewer rows is not taken for a list of identifiers.
 _FEWEST_IDS = 20
-#: As a whole name, or as its last part: "id", "Fall_Nr", "case_no", "CaseNumber", "Kundennummer".
 _ID_NAME = re.compile(
-    r"^(?i:id|nr\.?|index|key|rowid|unnamed: 0|num\.?|number|lfdnr\.?)$"
-    r"|^(no|No)\.?$"  # "NO" may be nitric oxide
-    r"|(?i:^id[ _.-]|[ _.-](id|(nr|no|num)\.?|number)$|nummer$)"
-    r"|[a-z](I[dD]|Nr|No|Num|Number)$"
+    r"^(?i:id|nr|index|key|rowid|unnamed: 0)$|(?i:^id[ _.-]|[ _.-]id$)|[a-z]I[dD]$"
 )
+#: As a whole name, or as its last part: "Fall_Nr", "case_no", "CaseNumber", "Kundennummer". A
+#: "platelet number" is a quantity: numbers of cases lie closer together.
+_NUMBER_NAME = re.compile(
+    r"^(?i:nr\.|num\.?|number|lfdnr\.?)$"
+    r"|^(no|No)\.?$"  # "NO" may be nitric oxide
+    r"|(?i:[ _.-]((nr|no|num)\.?|number)$|nummer$)"
+    r"|[a-z](Nr|No|Num|Number)$"
+)
+_WIDEST_COUNT = 100
 #: Numbers of cases or customers that do not begin at 1 begin here or later: before are years, and
 #: grids that somebody designed.
 _FIRST_OF_MANY = 3000
@@ -228,9 +233,10 @@ def _mark_notes(marks: dict[str, int]) -> list[str]:
 def _numbers_the_rows(values: FloatArray, name: str) -> bool:
     """Return whether numbers only identify rows: whole, all different, and one after another.
 
-    They count from 0 or 1, or from a large number on (10001, 10002...) that is not of a calendar;
-    with a name such as ``patient_id`` or ``Fall_Nr`` they may be any. Some of the rows may have
-    been left out, so that a count has gaps: up to half of its numbers.
+    They count from 0 or 1, or from a large number on (10001, 10002...) that is not of a calendar.
+    With a name such as ``patient_id`` they may be any, with one such as ``Fall_Nr`` they may begin
+    anywhere. Some of the rows may have been left out, so that a count has gaps: half of its
+    numbers, or all but one in a hundred with such a name.
     """
     n = len(values)
     if n < _FEWEST_IDS or np.isnan(values).any() or (values != np.round(values)).any():
@@ -240,8 +246,13 @@ def _numbers_the_rows(values: FloatArray, name: str) -> bool:
     first, last = float(values.min()), float(values.max())
     if _ID_NAME.search(name.strip()):
         return True
+    if _NUMBER_NAME.search(name.strip()):
+        return last - first < _WIDEST_COUNT * n
     if first in (0, 1):
         return last <= 2 * n
+    steps = np.unique(np.diff(np.sort(values)))
+    if len(steps) == 1 and steps[0] > 1:  # a grid that somebody designed
+        return False
     return first >= _FIRST_OF_MANY and last - first < 2 * n and not _may_be_calendar(values)
 
 

@@ -52,6 +52,8 @@ _POINT_SHOWS = re.compile(
 )
 #: The same sign between groups of three digits more than once: no decimal sign.
 _COMMA_MILLIONS = re.compile(r"^[1-9]\d{0,2}(,\d{3}){2,}$")
+#: What may be a number: no "k.A.", no range.
+_DIGITS_AND_SIGNS = re.compile(rf"^[\d.,'’{_SPACES}]*\d[\d.,'’{_SPACES}]*$")
 #: From how many such words on "1.410" beside "950" is evidence.
 _FEWEST_GROUPED = _FEWEST_HUNDREDS = 3
 #: Not "192.168.178.120", which is the address of a computer.
@@ -132,11 +134,12 @@ def _plain(body: str, decimal: str) -> float:
     return value if isfinite(value) else np.nan
 
 
-def shown_sign(words: Iterable[str]) -> str:
+def shown_sign(words: Iterable[str], *, beside_hundreds: bool = True) -> str:
     """Return the decimal sign that the words of a column show, empty where they show none.
 
     A point where one word can only have a decimal point (or commas between thousands), whatever
     the others are; a comma where one can only have a decimal comma (or points between thousands).
+    ``beside_hundreds`` takes "950" for evidence that "1.410" beside it has a thousand.
 
     Examples
     --------
@@ -153,27 +156,35 @@ def shown_sign(words: Iterable[str]) -> str:
         return "."
     if any(_COMMA_SHOWS.match(body) or _POINT_MILLIONS.match(body) for body in signed):
         return ","
-    return _sign_beside_hundreds(signed, words) if len(signed) >= _FEWEST_GROUPED else ""
+    grouped = [body for body in signed if _DIGITS_AND_SIGNS.match(body)]
+    if not beside_hundreds or len(grouped) < _FEWEST_GROUPED:
+        return ""
+    return _sign_beside_hundreds(grouped, [_body(word) for word in words])
 
 
-def _sign_beside_hundreds(signed: list[str], words: list[str]) -> str:
+def _sign_beside_hundreds(grouped: list[str], bodies: list[str]) -> str:
     """Return the decimal sign of a column with "1.410" and "950", empty where these do not tell.
 
     Of decimals with three digits one in ten would end in a zero, which most programs do not write,
     and hardly any would be whole. So the sign separates thousands where all numbers that have it
     have three digits behind it, and the others are whole, mostly hundreds, and below a thousand.
+    Eighths (1.125, 2.375) have three digits too.
     """
+    if all(int(body[-3:]) % 125 == 0 for body in grouped if body[-3:].isdecimal()):
+        return ""
     for decimal in ".,":
-        if all(_THOUSANDS[decimal].match(body) and decimal not in body for body in signed):
-            whole = [word for word in words if word.isdecimal() and word != "0"]
-            hundreds = [word for word in whole if len(word) == 3]
+        if all(_THOUSANDS[decimal].match(body) and decimal not in body for body in grouped):
+            whole = [body for body in bodies if body.isdecimal() and body != "0"]
+            hundreds = [body for body in whole if len(body) == 3]
             if len(hundreds) >= _FEWEST_HUNDREDS and 2 * len(hundreds) > len(whole):
-                return "" if any(len(word) > 3 for word in whole) else decimal
+                return "" if any(len(body) > 3 for body in whole) else decimal
     return ""
 
 
-def in_doubt(words: Iterable[str]) -> str:
+def in_doubt(words: Iterable[str], *, beside_hundreds: bool = True) -> str:
     """Return the first word whose comma or point may be either sign; nothing if a word decides.
+
+    ``beside_hundreds`` as for :func:`shown_sign`.
 
     Examples
     --------
@@ -183,7 +194,7 @@ def in_doubt(words: Iterable[str]) -> str:
     words = list(words)
     either = (word for word in words if any(groups_thousands(word, sign) for sign in ".,"))
     doubtful = next(either, "")
-    return "" if shown_sign(words) else doubtful
+    return "" if shown_sign(words, beside_hundreds=beside_hundreds) else doubtful
 
 
 def groups_thousands(word: str, decimal: str) -> bool:

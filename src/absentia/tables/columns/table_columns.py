@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.column_readings import ColumnReading
-from absentia.tables.columns.number_words import example
+from absentia.tables.columns.number_words import example, in_doubt, shown_sign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,15 +109,32 @@ def later_readings(
         for name, reading in readings.items()
         if reading.typed and not reading.left_out and _is_text(frame, name)
     }
-    signs = {name: words.shown_sign or "." for name, words in written.items()}
-    if any(words.in_doubt for words in written.values()):
-        found = read_columns(frame, kinds=dict.fromkeys(written, "number"))
-        for name, reading in zip(frame.columns, found, strict=True):
-            if name in written:
-                signs[name] = reading.decimal
+    # Fractions of training are stronger evidence than hundreds beside what may be thousands, and
+    # in a table whose other columns had decimal commas these had points all the same.
+    commas = any(
+        reading.kind == "number" and reading.decimal == "," for reading in readings.values()
+    )
+    kept = {name for name in written if commas and readings[name].shown == "."}
+    shown = {
+        name: shown_sign(words.distinct, beside_hundreds=readings[name].shown != ".")
+        for name, words in written.items()
+    }
+    signs = {name: sign or "." for name, sign in shown.items()}
+    doubtful = [
+        name
+        for name, sign in shown.items()
+        if not sign and name not in kept and in_doubt(written[name].distinct, beside_hundreds=False)
+    ]
+    if doubtful:
+        by_rules = read_columns(frame, kinds=dict.fromkeys(written, "number"))
+        found = dict(zip(frame.columns, by_rules, strict=True))
+        with_commas = {n for n, reading in found.items() if reading.shown == ","}
+        for name in doubtful:
+            if not written[name].shown_sign or with_commas - {name}:
+                signs[name] = found[name].decimal
     # Whether thousands are separated is not known of training: nothing is said of it.
     decided = {
-        name: replace(readings[name], decimal=sign, shown=written[name].shown_sign, grouped=True)
+        name: replace(readings[name], decimal=sign, shown=shown[name], grouped=True)
         for name, sign in signs.items()
     }
     return {**readings, **decided}

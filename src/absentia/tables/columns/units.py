@@ -56,10 +56,11 @@ def singular(unit: str) -> str:
 
     Examples
     --------
-    >>> singular("years"), singular("lbs"), singular("ms"), singular("kg")
-    ('year', 'lb', 'ms', 'kg')
+    >>> singular("years"), singular("lbs"), singular("ms"), singular("mAs")
+    ('year', 'lb', 'ms', 'mAs')
     """
-    return unit[:-1] if len(unit) > 2 and unit[-2:].isalpha() and unit[-1] == "s" else unit
+    is_word = len(unit) > 2 and unit.isalpha() and unit.islower()
+    return unit[:-1] if is_word and unit[-1] == "s" else unit
 
 
 def without_unit(word: str, unit: str) -> str:

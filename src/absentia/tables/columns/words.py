@@ -9,8 +9,10 @@ which is not what pandas takes for equal (:func:`_equal_cells` says where the tw
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import compress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SECONDS_A_DAY", "Words", "days_since_1970", "first_two_words", "parsed_dates"]
 
+_LIKE_THOUSANDS = re.compile(r"^-?[1-9]\d{0,2}\.\d{3}$")
 #: pandas has a lock of its own for the formats of dates, which it does not give back in a fork.
 _parsing = RLock()
 hold_during_forks(_parsing)
@@ -282,11 +285,14 @@ def _spelled(column: pd.Series) -> Iterator[str | None]:
     missing = column.isna().to_numpy()
     # Whole numbers are 1.0 beside a missing value and 1 otherwise: the same word.
     whole = column.dtype.kind == "f" or hasattr(column.dtype, "categories")
+    objects = column.dtype == object
     for value, gone in zip(column, missing, strict=True):
         if gone:
             yield None
         elif whole and isinstance(value, float) and value.is_integer():
             yield f"{value + 0.0:.0f}"
+        elif objects and isinstance(value, float | Decimal) and _LIKE_THOUSANDS.match(str(value)):
+            yield f"{value}0"  # "1.410" may be 1410 where it is text, and a number is what it is
         else:
             yield str(value).strip() or None
 

@@ -114,25 +114,21 @@ def read_delimited(
 def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.DataFrame:
     """Return the frame with numbers such as "1.410" as they are written, if they may be thousands.
 
-    A float would have forgotten that "1.410" has three digits behind its point: the table as a
-    whole decides. Where commas separate the values and none is a decimal one, points are decimal
-    ones unless the column itself tells otherwise.
+    That is in files that commas do not separate, and in others with decimal commas. A float would
+    have forgotten that "1.410" has three digits behind its point: the table as a whole decides.
     """
     import pandas as pd
 
     numbers = frame.select_dtypes("float64")
     doubtful = [name for name in numbers if _may_group_thousands(numbers[name].to_numpy())]
-    points = separator == "," and not _QUOTED_COMMA.search(text)
-    if points:
-        doubtful = [name for name in doubtful if (numbers[name] >= 100.0).any()]
-    if not doubtful:
+    if not doubtful or (separator == "," and not _QUOTED_COMMA.search(text)):
         return frame
     with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
         written = _cells(text, separator, usecols=doubtful)
     for name in doubtful:
         cells = written[name].where(frame[name].notna(), None)
         words = Words(cells)
-        if words.shown_sign == "," or (words.in_doubt and not points):
+        if words.shown_sign == "," or words.in_doubt:
             frame[name] = cells
     return frame
 

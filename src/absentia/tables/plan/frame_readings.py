@@ -38,12 +38,6 @@ def plan_readings(
         The columns that were left out because they only name the rows.
     """
     columns = list(frame.columns)
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
-    if repeated:
-        raise ValueError(
-            f"Column names must be unique, but {repeated[0]!r} appears more than once: rename one "
-            "of them."
-        )
     if not len(frame) or not columns:
         raise ValueError(
             f"A table needs at least one row and one column, found "

@@ -29,6 +29,12 @@ def as_frame(X: TableLike) -> pd.DataFrame:
             f"{type(X).__name__}: {error}"
         ) from error
     frame.columns = [str(name) for name in frame.columns]
+    if not frame.columns.is_unique:
+        repeated = min(frame.columns[frame.columns.duplicated()])
+        raise ValueError(
+            f"Column names must be unique, but {repeated!r} appears more than once: rename one of "
+            "them."
+        )
     return frame
 
 

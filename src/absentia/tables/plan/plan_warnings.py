@@ -11,7 +11,12 @@ import numpy as np
 from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading, numbers_of
 from absentia.tables.columns.date_formats import DAY_FIRST
 from absentia.tables.columns.date_guesses import either_way_round
-from absentia.tables.columns.number_words import example, groups_thousands, shown_sign
+from absentia.tables.columns.number_words import (
+    example,
+    groups_thousands,
+    in_doubt,
+    shown_sign,
+)
 from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.columns.words import Words
 from absentia.tables.phrases import counted
@@ -93,8 +98,9 @@ def other_signs(
                 found.append(f"in {name!r}, {said}")
             continue
         words = reading.words_of(frame[name])
-        if reading.typed and words.in_doubt:
-            shown = example(words.in_doubt, reading.decimal)
+        doubtful = in_doubt(words.distinct, beside_hundreds=False) if reading.typed else ""
+        if doubtful:
+            shown = example(doubtful, reading.decimal)
             found.append(f"in {name!r}, {shown}, where training has numbers that are not text")
         sign, known = reading.decimal, reading.shown or reading.decimal == ","
         other = [bool(known) and shown_sign([word]) not in ("", sign) for word in words.distinct]
