@@ -183,17 +183,21 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         frame = as_frame(X)
         absent = self.absent_columns(frame)
         warn_of_absent_columns(absent)
-        warn_of_new_words(frame, self.plan_.readings_of(frame), absent)
-        return self._numbers(frame, absent)
+        readings = self.plan_.readings_of(frame)
+        warn_of_new_words(frame, readings, absent)
+        return self._numbers(frame, readings, absent)
 
     def fit_transform(self, X: Any, y: ArrayLike | None = None, **fit_params: Any) -> Any:
         """Fit to a table and return it as numbers, without warnings of what ``notes_`` says."""
-        return self.fit(X, y, **fit_params)._numbers(as_frame(X), [])
+        self.fit(X, y, **fit_params)
+        return self._numbers(as_frame(X), self.plan_.by_name, [])
 
-    def _numbers(self, frame: pd.DataFrame, absent: list[str]) -> Any:
+    def _numbers(
+        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], absent: list[str]
+    ) -> Any:
         if self.limits:
-            return self.plan_.values(frame, absent)
-        return fill_columns(frame, self.plan_.readings_of(frame), absent)
+            return self.plan_.values(frame, readings, absent)
+        return fill_columns(frame, readings, absent)
 
     def absent_columns(self, X: Any) -> list[str]:
         """Return which columns of training a table lacks; their values count as missing.

@@ -17,7 +17,7 @@ from absentia.tables.columns.table_columns import SEPARATOR
 from absentia.tables.columns.words import Words
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import counted
-from absentia.tables.plan.plan_warnings import OTHER_SIGNS, new_words
+from absentia.tables.plan.plan_warnings import OTHER_SIGNS, new_words, other_signs
 from absentia.tables.plan.unread_cells import unread_cells
 from absentia.tables.reading import FloatArray
 
@@ -53,7 +53,7 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
     new = new_words(frame, {name: r for name, r in used.items() if not r.is_quantity})
     if new:
         notes.append(f"Words that did not occur in training count as missing: {_some(new, ', ')}.")
-    signs = encoder.other_signs(frame)
+    signs = other_signs(frame, readings, absent)
     if signs:
         notes.append(f"{OTHER_SIGNS}: {_some(signs, '; ')}.")
     notes += [f"{phrase}." for phrase in unread_cells(frame, used)]
@@ -78,9 +78,8 @@ def with_words_as_written(
     for name, reading in encoder.plan_.by_name.items():
         if name not in frame or frame[name].dtype.kind not in "iufb":
             continue
-        if reading.decimal == "," and frame[name].dtype.kind == "f" and SEPARATOR in frame.attrs:
-            out = out.assign(**{name: cells()[name].where(frame[name].notna())})
-        if not reading.categories:
+        with_points = frame[name].dtype.kind == "f" and SEPARATOR in frame.attrs
+        if not reading.categories and not (reading.decimal == "," and with_points):
             continue
         known = set(reading.categories)
         written = cells()[name].where(frame[name].notna())
@@ -88,7 +87,7 @@ def with_words_as_written(
             sum(words.counts[[word in known for word in words.distinct]])
             for words in (Words(frame[name]), Words(written))
         )
-        if n_written > n_typed:
+        if n_written > n_typed or not known:
             out = out.assign(**{name: written})
     return out
 

@@ -261,22 +261,22 @@ optional
             frame.columns = list(self.names)
         if not len(frame):
             raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
-        absent = []
+        absent, readings = [], self.readings_of(frame)
         if new:
-            readings = self.readings_of(frame)
             absent = absent_columns(set(frame.columns), readings)
             warn_of_absent_columns(absent)
             warn_of_new_words(frame, readings, absent)
         return replace(
-            self.values(frame, absent),
+            self.values(frame, readings, absent),
             names=tuple(self.labels),
             category_columns=self.category_columns,
             plan=self,
         )
 
-    def values(self, frame: pd.DataFrame, absent: list[str]) -> Table:
+    def values(
+        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], absent: list[str]
+    ) -> Table:
         """Return the numbers of a pandas frame in the units of the plan, with their limits."""
-        readings = self.readings_of(frame)
         values = fill_columns(frame, readings, absent, codes=self.codes)
         values -= self.centres
         values /= self.scales
