@@ -8,7 +8,7 @@ RUN := $(VENV)/bin
 .PHONY: demo test test-fast fuzz bench docs format recompile clean
 
 demo: $(VENV)/.ready-demo
-	$(RUN)/python -m absentia.demo
+	$(RUN)/python -m lab.demo
 
 test: $(VENV)/.ready-dev
 	$(RUN)/ruff check .
@@ -35,8 +35,8 @@ fuzz: $(VENV)/.ready-dev
 	ABSENTIA_FUZZ=$(TABLES) $(RUN)/pytest -m hypothesis
 
 bench: $(VENV)/.ready-dev
-	$(RUN)/python -m benchmarks.speed
-	$(RUN)/python -m benchmarks.scale
+	$(RUN)/python -m lab.speed
+	$(RUN)/python -m lab.scale
 
 docs: $(VENV)/.ready-docs
 	$(RUN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import absentia
-from absentia.comparators import (
+from absentia.kernels import Kernel
+from lab.baselines import (
     ChainedEquationsImputer,
     KarmaSVC,
     MissForestImputer,
     SampledImputer,
 )
-from absentia.kernels import Kernel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(24, 3))

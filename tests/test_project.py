@@ -38,12 +38,9 @@ STAGES = [
     "decisions",
     "automatic",
     "reports",
-    "comparators",
-    "evaluation",
-    "datasets",
     "persistence",
+    "recipe",
     "studio",
-    "demo",
     "cli",
 ]
 
@@ -185,7 +182,7 @@ def test_every_stage_is_on_the_architecture_page():
 
 
 def all_files() -> set[str]:
-    folders = ("src", "tests", "benchmarks", "docs")
+    folders = ("src", "tests", "lab", "docs")
     paths = [path for folder in folders for path in (PROJECT / folder).rglob("*.py")]
     return {path.relative_to(PROJECT).as_posix() for path in paths}
 
@@ -217,7 +214,7 @@ def test_folders_that_the_architecture_page_names_exist():
 
 def test_tests_stand_in_the_folder_of_what_they_test():
     # The other folders are kinds of tests: docs/architecture.md.
-    kinds = {"oracles", "drop_in", "fuzz", "benchmarks"}
+    kinds = {"oracles", "drop_in", "fuzz", "lab"}
     homes: dict[str, set[str]] = {}
     for path in modules():
         homes.setdefault(path.stem, set()).add(path.parent.relative_to(SOURCE).as_posix())

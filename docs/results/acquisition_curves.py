@@ -17,8 +17,8 @@ matplotlib.use("Agg")
 import numpy as np
 import pandas as pd
 
-from absentia.evaluation import Results
 from absentia.pictures import COLOURS, INK, grid_of_panels
+from lab.experiments import Results
 
 METHODS = {
     "random": "random",

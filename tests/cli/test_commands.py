@@ -13,7 +13,7 @@ import pytest
 
 from absentia.cli import main
 from absentia.cli.files import read_table
-from absentia.evaluation.experiments.realholes import QUICK_METHODS
+from lab.experiments.suites.realholes import QUICK_METHODS
 
 
 def hospital(n: int = 120) -> pd.DataFrame:
@@ -157,7 +157,7 @@ def test_a_quick_comparison_takes_quick_methods_and_few_rows(file, monkeypatch):
         asked.update(options, rows=len(data.y))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("absentia.evaluation.comparison.compare_table", stop)
+    monkeypatch.setattr("lab.experiments.comparison.compare_table", stop)
     assert main(["compare", file, "-t", "outcome", "--quick", "-q", "--max-rows", "80"]) == 130
     assert asked["rows"] == 80
     assert asked["methods"] == list(QUICK_METHODS)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from absentia.cli.learning import AUTOMATIC, TRAINABLE, check_reach, fit, new_model, written_with
-from absentia.comparators import registry
-from absentia.evaluation.learning_table import split_target
-from absentia.evaluation.methods import METHODS
+from absentia.cli.learning import check_reach, fit, new_model, written_with
+from absentia.recipe.learning_table import split_target
+from absentia.recipe.methods import AUTOMATIC, METHODS
+from lab.baselines import registry
+from lab.experiments.methods import METHODS as LAB_METHODS
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-@pytest.mark.parametrize("method", [name for name in TRAINABLE if name != AUTOMATIC])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != AUTOMATIC])
 def test_train_and_compare_take_methods_and_grids_from_the_registry(method, task):
     model = new_model(task, method)
     machine = (model if task == "classification" else model.regressor)[-1]
-    source = METHODS[method].source(task, 0)
+    source = LAB_METHODS[method].source(task, 0)
     tried = [{}] if machine.mask_weights is None else machine.mask_weights
     if machine.mask_weights is not None:
         tried = [{"mask_weight": weight} for weight in tried]

@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_info
 import absentia
 from absentia.cli import main
 from absentia.cli.files import read_table
-from absentia.evaluation import comparison
-from absentia.evaluation.running import runner
-from absentia.evaluation.running.cells import Score
+from lab.experiments import comparison
+from lab.experiments.running import runner
+from lab.experiments.running.cells import Score
 
 
 @pytest.fixture(autouse=True)

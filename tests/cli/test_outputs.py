@@ -385,7 +385,7 @@ def test_no_report_replaces_its_input_even_with_force(tmp_path, name):
 def test_the_folder_of_a_report_is_checked_before_anything_is_written(
     tmp_path, monkeypatch, capsys
 ):
-    from absentia.evaluation.running.store import Results
+    from lab.experiments.running.store import Results
 
     monkeypatch.chdir(tmp_path)
     Results("r.sqlite").close()

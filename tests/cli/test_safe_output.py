@@ -71,7 +71,7 @@ def test_another_version_of_scikit_learn_is_noted_once(file, capsys):
 
 
 def test_a_report_needs_no_right_to_write_the_results(tmp_path, monkeypatch, capsys):
-    from absentia.evaluation.running import store
+    from lab.experiments.running import store
 
     monkeypatch.chdir(tmp_path)
     store.Results("r.sqlite").close()

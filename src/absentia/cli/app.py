@@ -105,7 +105,7 @@ def describe(
     """Say what is missing from a table, where, and whether it looks random."""
     from absentia import describe_missingness
     from absentia.cli.files import check_output, read_table, table_name
-    from absentia.evaluation.learning_table import without_columns
+    from absentia.recipe.learning_table import without_columns
     from absentia.reports.describing import RUN_ANYWAY
     from absentia.tables.files.whole_files import replaced
 
@@ -182,10 +182,10 @@ def compare(
     """
     from absentia.cli.files import check_folder, read_table, table_name
     from absentia.cli.learning import as_dataset
-    from absentia.evaluation.comparison import compare_table, comparison_text
-    from absentia.evaluation.experiments.realholes import QUICK_METHODS, QUICK_ROWS
-    from absentia.evaluation.learning_table import split_target
-    from absentia.evaluation.methods import methods_for
+    from absentia.recipe.learning_table import split_target
+    from lab.experiments.comparison import compare_table, comparison_text
+    from lab.experiments.methods import methods_for
+    from lab.experiments.suites.realholes import QUICK_METHODS, QUICK_ROWS
 
     wanted = words_of(methods) or (list(QUICK_METHODS) if quick else None)
     if wanted is not None:
@@ -233,7 +233,7 @@ def warmup() -> None:
 @app.command()
 def demo() -> None:
     """Show what the library does, on bundled data, in less than a minute."""
-    from absentia.demo import main
+    from lab.demo import main
 
     main()
 

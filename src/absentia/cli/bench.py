@@ -28,7 +28,7 @@ bench = typer.Typer(
 @bench.command("list")
 def list_suites() -> None:
     """List the suites of experiments."""
-    from absentia.evaluation.experiments import PROTOCOLS
+    from lab.experiments.suites import PROTOCOLS
 
     for protocol in PROTOCOLS.values():
         print(f"{protocol.name:24s}{protocol.title} ({protocol.source})")
@@ -37,7 +37,7 @@ def list_suites() -> None:
 @bench.command("methods")
 def list_methods() -> None:
     """List the methods that are compared."""
-    from absentia.evaluation.methods import METHODS
+    from lab.experiments.methods import METHODS
 
     for method in METHODS.values():
         missing = "" if method.entry.is_available() else f" [needs {method.entry.requires}]"
@@ -84,10 +84,10 @@ def run_suite(
     quiet: QuietOption = False,
 ) -> None:
     """Run a suite; finished work is kept, and a run that was stopped continues."""
-    from absentia.evaluation.experiments import protocol_named
-    from absentia.evaluation.running.cells import SIZES, Context
-    from absentia.evaluation.running.runner import run
-    from absentia.evaluation.running.store import Results
+    from lab.experiments.running.cells import SIZES, Context
+    from lab.experiments.running.runner import run
+    from lab.experiments.running.store import Results
+    from lab.experiments.suites import protocol_named
 
     if size not in SIZES:
         raise ValueError(f"The size must be one of {', '.join(SIZES)}, found {size!r}.")
@@ -131,8 +131,8 @@ def report_results(
 ) -> None:
     """Write a page with pictures and tables, and the same as PNG and CSV."""
     from absentia.cli.files import check_folder
-    from absentia.evaluation.reporting.report import report_folders, write_reports
-    from absentia.evaluation.running.store import Results
+    from lab.experiments.reporting.report import report_folders, write_reports
+    from lab.experiments.running.store import Results
 
     if not results.is_file():
         raise ValueError(f"There is no file {results}.")

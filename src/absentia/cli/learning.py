@@ -18,21 +18,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia.beliefs.priors.prior import FARTHEST
-from absentia.comparators import registry
-from absentia.evaluation.datasets import Dataset
-from absentia.evaluation.learning_table import LearningTable
-from absentia.machines import SVCCV, SVRCV
 from absentia.machines.targets import Task
 from absentia.persistence import load
+from absentia.recipe.learning_table import LearningTable
+from absentia.recipe.methods import AUTOMATIC, new_machine
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import too_far, with_names
+from lab.data.datasets import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "AUTOMATIC",
-    "TRAINABLE",
     "as_dataset",
     "check_reach",
     "fit",
@@ -44,11 +41,6 @@ __all__ = [
     "with_probabilities",
     "written_with",
 ]
-
-#: What ``absentia train`` can make: the machines of the registry that do both tasks.
-TRAINABLE = tuple(registry("regression", own=True))
-#: What it makes by default.
-AUTOMATIC = "automatic"
 
 
 def as_dataset(
@@ -107,26 +99,10 @@ def new_model(
     prediction needs. Limits ("<0.5") are learned from as well. A quantity is learned in units of
     its own spread.
     """
-    if method not in TRAINABLE:
-        raise ValueError(f"There is no method {method!r}; the methods are {', '.join(TRAINABLE)}.")
-    entry = registry()[method]
+    machine = new_machine(method, task, seed=seed, progress=progress, time_budget=time_budget)
     encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
-    if method == AUTOMATIC:
-        automatic = entry.make(task, seed).set_params(progress=progress, time_budget=time_budget)
-        return Pipeline([("encode", encoder), ("machine", automatic)])
-    plain = entry.make(task, seed)[-1]
-    # Penalties and mask weights are those of a comparison; widths go by the scale of the table.
-    grid = {name.split("__")[-1]: values for name, values in entry.grid(task).items()}
-    search = SVCCV if task == "classification" else SVRCV
-    machine = search(
-        kernel=plain.kernel,
-        density=plain.density,
-        Cs=grid["C"],
-        mask_weights=grid.get("mask_weight"),
-        progress=progress,
-    )
     pipeline = Pipeline([("encode", encoder), ("machine", machine)])
-    if task == "classification":
+    if task == "classification" or method == AUTOMATIC:
         return pipeline
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
-    from absentia.evaluation.learning_table import LearningTable
+    from absentia.recipe.learning_table import LearningTable
 
 __all__ = ["ask", "predict", "train"]
 
@@ -87,7 +87,7 @@ def train(
         new_model,
         with_probabilities,
     )
-    from absentia.evaluation.learning_table import split_target
+    from absentia.recipe.learning_table import split_target
 
     check_output(output, inputs=[file], force=force, endings=())
     kinds = kinds_of(categories, numbers, dates)

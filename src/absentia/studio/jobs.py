@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from absentia.evaluation.comparison import compare_table
-from absentia.evaluation.datasets import Dataset
-from absentia.evaluation.learning_table import split_target
 from absentia.progress import LOGGER
+from absentia.recipe.learning_table import split_target
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.row_model import train_model
 from absentia.tables.encoder import TableEncoder
+from lab.data.datasets import Dataset
+from lab.experiments.comparison import compare_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia.evaluation.learning_table import split_target
 from absentia.machines import GaussianProcessRegressor, LogisticRegressionCV
 from absentia.predictions import ConformalRegressor
+from absentia.recipe.learning_table import split_target
 from absentia.tables import FloatArray
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.limited_steps import KeepsLimits

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.evaluation.datasets import guess_task
-from absentia.evaluation.learning_table import split_target
 from absentia.persistence import load, save
+from absentia.recipe.learning_table import guess_task, split_target
 from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train

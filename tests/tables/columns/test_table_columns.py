@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from absentia import KernelRidge, TableEncoder, describe_missingness, load, save
-from absentia.evaluation.learning_table import split_target
+from absentia.recipe.learning_table import split_target
 from absentia.tables.columns.column_guesses import read_column
 from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.columns.table_columns import read_columns

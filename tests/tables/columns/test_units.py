@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from absentia import ColumnPlan, TableEncoder, describe_missingness
-from absentia.evaluation.learning_table import split_target
+from absentia.recipe.learning_table import split_target
 from absentia.tables.columns.column_guesses import read_as, read_column
 from absentia.tables.columns.units import split_unit
 

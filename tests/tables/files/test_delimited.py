@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import datasets
 from absentia.tables.files.delimited import _MISSING, read_csv, read_delimited
+from lab.data import datasets
 
 TEXT = "größe;y\n1,5;ja\n;nein\n"
 

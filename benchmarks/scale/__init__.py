@@ -1,1 +1,0 @@
-"""Measurements that take minutes: ``python -m benchmarks.scale [measurement ...]``."""

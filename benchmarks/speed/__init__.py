@@ -1,1 +1,0 @@
-"""Speed, as ratios measured in one process: ``python -m benchmarks.speed``."""

@@ -1,0 +1,42 @@
+"""The rivals of the papers, behind scikit-learn's interface."""
+
+from lab.baselines.geom import GeometricMarginSVC
+from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
+from lab.baselines.imputers.density_imputers import ConditionalMeanImputer, SampledImputer
+from lab.baselines.imputers.imputer import Imputer, RandomImputer
+from lab.baselines.imputers.kmeans import KMeansImputer
+from lab.baselines.imputers.miss_forest import MissForestImputer
+from lab.baselines.imputers.multiple_imputation import (
+    MultipleImputationClassifier,
+    MultipleImputationRegressor,
+)
+from lab.baselines.imputers.neighbours import IncompleteCaseKNNImputer
+from lab.baselines.imputers.r_mice import RMiceImputer, r_mice_is_available
+from lab.baselines.imputers.svr_imputer import SVRImputer
+from lab.baselines.karma import KarmaSVC, KarmaSVR, karma_kernel
+from lab.baselines.nan_learners import EncodedLabelsClassifier, make_nan_learner
+from lab.baselines.registry import Comparator, registry
+
+__all__ = [
+    "ChainedEquationsImputer",
+    "Comparator",
+    "ConditionalMeanImputer",
+    "EncodedLabelsClassifier",
+    "GeometricMarginSVC",
+    "Imputer",
+    "IncompleteCaseKNNImputer",
+    "KMeansImputer",
+    "KarmaSVC",
+    "KarmaSVR",
+    "MissForestImputer",
+    "MultipleImputationClassifier",
+    "MultipleImputationRegressor",
+    "RMiceImputer",
+    "RandomImputer",
+    "SVRImputer",
+    "SampledImputer",
+    "karma_kernel",
+    "make_nan_learner",
+    "r_mice_is_available",
+    "registry",
+]

@@ -1,0 +1,1 @@
+"""Data sets of the experiments and the sources they come from."""

@@ -1,0 +1,334 @@
+"""The data sets of the experiments: from a folder of CSV files, or from OpenML.
+
+``load("ionosphere")`` looks for ``ionosphere.csv`` or ``ionosphere.csv.gz`` in the folder given, or
+else in the one that the environment variable ``ABSENTIA_DATA`` names, and then in the cache. What
+is not found is downloaded from OpenML, if it is one of the sets whose number there is known, and
+cached.
+Files are checked against a sha256, so that a result can be traced to the bytes it was made from.
+
+The files have a header row, an empty cell where a value is missing, and the column ``target`` last.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import re
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from absentia.machines.targets import Task
+from absentia.recipe.learning_table import guess_task, target_values
+from absentia.tables import FloatArray, IntArray, Table
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.files.delimited import read_csv
+from absentia.tables.files.whole_files import replaced
+
+__all__ = ["Dataset", "Record", "available", "load", "records"]
+
+
+#: A numeric target with more different values than this is taken for a quantity, not for classes.
+#: Columns of text with more values than this are left out of the experiments.
+_MAX_CATEGORIES = 60
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a data set before it is read."""
+
+    name: str
+    task: Task
+    openml_id: int | None
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table ready for an experiment: numbers with NaN where missing, and a target.
+
+    Attributes
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    X : ndarray of shape (n_samples, n_features)
+        Text columns are one-hot encoded; a missing word is NaN in each of its columns.
+    y : ndarray of shape (n_samples,)
+        Class labels as they are in the file, or float64.
+    feature_names : tuple of str
+    sha256 : str
+        Of the file that was read.
+    notes : tuple of str
+        What was done to the columns.
+    limits : pair of ndarray of shape (n_samples, n_features), or None
+        Lower and upper limits of missing values, infinite where there is none.
+    """
+
+    name: str
+    task: Task
+    X: FloatArray
+    y: np.ndarray
+    feature_names: tuple[str, ...]
+    sha256: str = ""
+    notes: tuple[str, ...] = ()
+    limits: tuple[FloatArray, FloatArray] | None = None
+
+    @classmethod
+    def of_rows(
+        cls, rows: Table, y: np.ndarray, feature_names: tuple[str, ...], **about: Any
+    ) -> Dataset:
+        """Return a data set of rows that may have limits; ``about`` are the other fields."""
+        limits = None
+        if rows.lower is not None and rows.upper is not None:
+            limits = rows.lower, rows.upper
+        return cls(X=rows.array, y=y, feature_names=feature_names, limits=limits, **about)
+
+    def table(self, rows: IntArray) -> FloatArray | Table:
+        """Return some of the rows, as a table where some of their values have limits."""
+        if self.limits is None:
+            return self.X[rows]
+        return Table(self.X[rows], lower=self.limits[0][rows], upper=self.limits[1][rows])
+
+    @property
+    def n_limits(self) -> int:
+        """The number of missing values that have a limit."""
+        return 0 if self.limits is None else int(np.isfinite(self.limits).any(axis=0).sum())
+
+    @property
+    def missing_rate(self) -> float:
+        """The share of the values that is missing."""
+        return float(np.isnan(self.X).mean())
+
+    def rows(self, rows: IntArray) -> Dataset:
+        """Return the same data set with some of the rows only."""
+        limits = None if self.limits is None else (self.limits[0][rows], self.limits[1][rows])
+        return replace(self, X=self.X[rows], y=self.y[rows], limits=limits)
+
+    def sample(self, n: int, *, random_state: int = 0) -> Dataset:
+        """Return ``n`` of the rows in their order, classes in proportion; all if there are fewer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y = np.repeat(["a", "b"], [80, 20])
+        >>> data = Dataset("d", "classification", np.zeros((100, 1)), y, ("x",))
+        >>> np.unique(data.sample(10).y, return_counts=True)[1].tolist()
+        [8, 2]
+        """
+        if len(self.y) <= n:
+            return self
+        rng = np.random.RandomState(random_state)
+        groups = self.y if self.task == "classification" else np.zeros(len(self.y))
+        place = np.empty(len(self.y))
+        for group in np.unique(groups):
+            members = rng.permutation(np.flatnonzero(groups == group))
+            # How far along its class a row stands: the first n of all take the same part of each.
+            place[members] = (np.arange(len(members)) + 0.5) / len(members)
+        return self.rows(np.sort(np.argsort(place, kind="stable")[:n]))
+
+    def columns(self, columns: IntArray) -> Dataset:
+        """Return the same data set with some of the columns only."""
+        names = tuple(self.feature_names[j] for j in columns)
+        limits = None
+        if self.limits is not None:
+            limits = self.limits[0][:, columns], self.limits[1][:, columns]
+        return replace(self, X=self.X[:, columns], feature_names=names, limits=limits)
+
+
+def records() -> dict[str, Record]:
+    """Return what is known of each data set, by name."""
+    with files("lab.data").joinpath("datasets.csv").open(encoding="utf-8") as lines:
+        return {
+            row["name"]: Record(
+                row["name"],
+                "classification" if row["task"] == "classification" else "regression",
+                int(row["openml_id"]) if row["openml_id"] else None,
+                row["sha256"],
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
+def available(folder: str | os.PathLike[str] | None = None) -> list[str]:
+    """Return the names of the data sets whose files are available, sorted."""
+    names = set()
+    for place in _places(folder):
+        for pattern in ("*.csv", "*.csv.gz"):
+            names |= {path.name.removesuffix(".gz")[:-4] for path in place.glob(pattern)}
+    return sorted(names)
+
+
+def load(
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    verify: bool = True,
+    download: bool = True,
+) -> Dataset:
+    """Return a data set by name.
+
+    Parameters
+    ----------
+    name : str
+        The file's name without ``.csv`` or ``.csv.gz``.
+    folder : path, optional
+        Where the files are; by default the folder named by ``ABSENTIA_DATA``. The cache
+        (``ABSENTIA_CACHE``, or ``absentia`` in the user's cache folder) is searched after it.
+    verify : bool, default=True
+        Refuse a file whose sha256 is not the recorded one. A user's own files, which have no
+        record, are always accepted.
+    download : bool, default=True
+        Ask OpenML for what is in no folder. Its tables hold the same measurements, but code
+        classes and categories in their own way.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from lab.data import datasets
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "mine.csv").write_text("a,colour,target\\n1,red,x\\n,blue,y\\n3,,x\\n")
+    >>> data = datasets.load("mine", folder)
+    >>> data.task, data.feature_names, data.X.tolist()
+    ('classification', ('a', 'colour=red'), [[1.0, 1.0], [nan, 0.0], [3.0, nan]])
+    """
+    record = records().get(name)
+    path = _find(name, folder)
+    if path is None:
+        if record is None or record.openml_id is None or not download:
+            raise ValueError(_not_found(name, folder, record, download))
+        path = _download(record)
+    digest = _sha256(path)
+    expected = _expected_digest(path, record)
+    if verify and expected and digest != expected:
+        raise ValueError(
+            f"{path} is not the file that was recorded for {name!r} (sha256 {digest[:12]}..., "
+            f"expected {expected[:12]}...). Fetch it again, or pass verify=False to use it anyway."
+        )
+    frame = read_csv(path, source=str(path))
+    if frame.columns[-1] != "target":
+        raise ValueError(
+            f"{path} must have 'target' as its last column, found {str(frame.columns[-1])!r}."
+        )
+    target = frame.pop("target")
+    if target.isna().any():
+        raise ValueError(f"{path} has {int(target.isna().sum())} rows without a target.")
+    task = record.task if record else guess_task(target)
+    encoder = TableEncoder(max_categories=_MAX_CATEGORIES, keep_ids=True)
+    numbers = encoder.fit_transform(frame)
+    return Dataset(
+        name,
+        task,
+        numbers,
+        target_values(target, task),
+        tuple(encoder.get_feature_names_out()),
+        digest,
+        tuple(encoder.notes_),
+    )
+
+
+def cache_folder() -> Path:
+    """Return where downloads are kept."""
+    named = os.environ.get("ABSENTIA_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "absentia"
+
+
+def _places(folder: str | os.PathLike[str] | None) -> list[Path]:
+    if folder is not None:
+        return [Path(folder)]
+    named = os.environ.get("ABSENTIA_DATA")
+    return [*([Path(named)] if named else []), cache_folder()]
+
+
+def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
+    if Path(name).name != name:
+        raise ValueError(f"The name of a data set must not be a path, found {name!r}: use folder=.")
+    places = _places(folder)
+    # A folder that was asked for comes first, but what was downloaded before is found again.
+    for place in [*places, *([cache_folder()] if cache_folder() not in places else [])]:
+        for ending in (".csv", ".csv.gz"):
+            path = place / f"{name}{ending}"
+            if path.is_file():
+                return path
+    return None
+
+
+def _not_found(
+    name: str, folder: str | os.PathLike[str] | None, record: Record | None, download: bool
+) -> str:
+    searched = ", ".join(str(place) for place in _places(folder))
+    sentence = f"There is no {name}.csv or {name}.csv.gz in {searched}"
+    if record is None:
+        known = ", ".join(sorted(records()))
+        return f"{sentence}, and the name is not one of the known data sets: {known}."
+    if download:
+        return f"{sentence}, and its number at OpenML is not known: pass the folder that has it."
+    return f"{sentence}, and downloading was not allowed."
+
+
+def _download(record: Record) -> Path:
+    """Fetch a data set from OpenML into the cache, and return its file."""
+    from sklearn.datasets import fetch_openml
+
+    folder = cache_folder()
+    try:
+        bunch = fetch_openml(
+            data_id=record.openml_id,
+            as_frame=True,
+            data_home=str(folder / "openml"),
+            # The pandas parser of scikit-learn 1.9 fails on classes that are written as numbers.
+            parser="liac-arff",
+        )
+    except OSError as error:
+        raise ValueError(
+            f"{record.name!r} is not in any folder and could not be downloaded from OpenML "
+            f"({error}). Pass the folder that has it, or try again with a connection."
+        ) from error
+    frame = bunch.data.copy()
+    frame["target"] = bunch.target
+    frame = frame.loc[frame["target"].notna()]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{record.name}.csv"
+    # Written under another name first: a download that is cut off leaves nothing behind.
+    unfinished = folder / f"{record.name}.{os.getpid()}.part"
+    frame.to_csv(unfinished, index=False)
+    with replaced(_digest_file(path)) as draft:
+        draft.write_text(_sha256(unfinished) + "\n", encoding="ascii")
+    unfinished.replace(path)
+    return path
+
+
+def _digest_file(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _expected_digest(path: Path, record: Record | None) -> str:
+    """A download carries its own digest; any other file of a known name has the recorded one.
+
+    Only in the cache, where we wrote both: elsewhere whoever changes a file could add a digest.
+    """
+    beside = _digest_file(path)
+    if path.resolve().parent == cache_folder().resolve() and beside.is_file():
+        digest = beside.read_bytes().strip()
+        # A disk that was full leaves an empty file, which says nothing about the data.
+        if re.fullmatch(rb"[0-9a-f]{64}", digest):
+            return digest.decode("ascii")
+    return record.sha256 if record else ""
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,5 @@
+"""Run the demonstration as ``make demo`` does."""
+
+from lab.demo.contests import main
+
+main()

@@ -1,0 +1,1 @@
+"""Measurements that take minutes: ``python -m lab.scale [measurement ...]``."""

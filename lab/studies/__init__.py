@@ -1,0 +1,1 @@
+"""Studies behind single pages of the documentation, each run on its own."""

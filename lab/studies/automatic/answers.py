@@ -1,0 +1,152 @@
+"""What every member answers in a trial, kept in files, so that averages can be studied later.
+
+One file per table, repetition and member; what is there is not computed again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from absentia.automatic.assembly import Ground, Plan, prepare, try_member
+from absentia.automatic.committee import answer_with_holes
+from absentia.automatic.member_plans import FittedMember, LearningRows
+from absentia.automatic.out_of_fold import make_splits
+from absentia.progress import Bar
+from absentia.tables import FloatArray
+from lab.studies.automatic.trials import Trial
+
+__all__ = [
+    "LEVELS",
+    "MEMBERS",
+    "MemberAnswers",
+    "compute",
+    "compute_catboost",
+    "expected_members",
+    "ground_of",
+    "path_of",
+    "read",
+]
+
+LEVELS = (0.3, 0.6)
+#: All members that are tried, those that make no difference on complete rows, and the one that is
+#: not fitted to wide tables.
+MEMBERS = (
+    "forest", "extra-trees", "boosting", "linear", "beliefs", "indicators", "beliefs-mask",
+    "beliefs-scores", "beliefs-mixture",
+)  # fmt: skip
+_ONLY_WITH_HOLES = ("indicators", "beliefs-mask")
+_ONLY_NARROW, _MOST_COLUMNS = ("beliefs-mixture",), 50
+
+
+def expected_members(trial: Trial) -> list[str]:
+    """Return the members that the automatic machine tries on a table by default."""
+    left_out: tuple[str, ...] = ()
+    if trial.rows.table.shape[1] > _MOST_COLUMNS:
+        left_out += _ONLY_NARROW
+    if not np.isnan(trial.rows.table).any():
+        left_out += _ONLY_WITH_HOLES
+    return [name for name in MEMBERS if name not in left_out]
+
+
+@dataclass(frozen=True, eq=False)
+class MemberAnswers:
+    """Answers of one member.
+
+    Attributes
+    ----------
+    out_of_fold : ndarray of shape (n_levels, n_train, n_outputs)
+    tests : ndarray of shape (2, n_test, n_outputs)
+        For rows as they are and with cells hidden; rows with new holes as an average over draws
+        where the member does so.
+    plain : ndarray of shape (2, n_test, n_outputs)
+        The same without that average: NaN as it comes.
+    seconds : float
+        Of processor time.
+    """
+
+    out_of_fold: FloatArray
+    tests: FloatArray
+    plain: FloatArray
+    seconds: float
+
+
+def ground_of(trial: Trial, members: object) -> Ground:
+    """Return folds, densities and draws of a trial, the same for all members."""
+    n_repeats = 1 + (len(trial.rows.y) <= 400)
+    plan = Plan(members, "greedy", "gaussian", LEVELS, 5, n_repeats, None, False, 1, trial.seed)
+    return prepare(trial.rows, plan)
+
+
+def path_of(store: Path, trial: Trial, member: str) -> Path:
+    """Return the file of a member's answers."""
+    return store / f"{trial.name}-{trial.repeat}-{member}.npz"
+
+
+def compute(trial: Trial, member: str, store: Path) -> str:
+    """Try a member in a trial, keep its answers, and return a line on it."""
+    path = path_of(store, trial, member)
+    ground = ground_of(trial, [member])
+    started = time.process_time()
+    tried = try_member(ground.plans[0], ground, Bar(), None)
+    if tried.found is None:
+        path.with_suffix(".failed").write_text(tried.remark)
+        return f"{path.stem}: {tried.remark}"
+    answers, fitted = tried.found
+    tests = [
+        answer_with_holes(fitted, table, ground.norm, ground.density, ground.points)
+        for table in trial.tests
+    ]
+    seconds = time.process_time() - started
+    plain = [fitted.answer(table) for table in trial.tests] if fitted.averages else tests
+    _write(path, answers, tests, plain, seconds)
+    return f"{path.stem}: {seconds:.1f} s"
+
+
+def compute_catboost(trial: Trial, store: Path) -> str:
+    """Fit CatBoost once with its defaults; its errors out of fold only where numbers need them."""
+    catboost = import_module("catboost")
+    rows, path = trial.rows, path_of(store, trial, "catboost")
+    kind = catboost.CatBoostRegressor if rows.n_classes is None else catboost.CatBoostClassifier
+    started = time.process_time()
+
+    def fitted(some: LearningRows) -> FittedMember:
+        model = kind(
+            random_state=trial.seed, verbose=False, allow_writing_files=False, thread_count=1
+        ).fit(np.asarray(some.table), some.y)
+        return FittedMember("catboost", model, True, rows.n_classes)
+
+    out_of_fold = np.full((1 + len(LEVELS), len(rows.y), rows.n_classes or 1), np.nan)
+    if rows.n_classes is None:
+        for train, test in make_splits(rows, 3, None, trial.seed):
+            out_of_fold[:, test] = fitted(rows[train]).answer(rows.table[test])
+    member = fitted(rows)
+    plain = [member.answer(table) for table in trial.tests]
+    seconds = time.process_time() - started
+    _write(path, out_of_fold, plain, plain, seconds)
+    return f"{path.stem}: {seconds:.1f} s"
+
+
+def _write(path: Path, out_of_fold: Any, tests: Any, plain: Any, seconds: float) -> None:
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez_compressed(
+            file, out_of_fold=out_of_fold, tests=tests, plain=plain, seconds=seconds
+        )
+    part.replace(path)
+
+
+def read(store: Path, trial: Trial, member: str) -> MemberAnswers | None:
+    """Return a member's answers, or None where there are none."""
+    path = path_of(store, trial, member)
+    if not path.is_file():
+        return None
+    with np.load(path) as found:
+        return MemberAnswers(
+            found["out_of_fold"], found["tests"], found["plain"], float(found["seconds"])
+        )

@@ -1,0 +1,176 @@
+"""The automatic machine, its ablations and its controls, from the stored answers of members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from absentia.automatic.assembly import Plan, cut_folds, weigh
+from absentia.automatic.blending import tempered, weights_of_rows
+from absentia.automatic.novelty import MissingNorm
+from absentia.automatic.out_of_fold import Folds
+from absentia.tables import FloatArray
+from lab.studies.automatic.answers import LEVELS, MemberAnswers, expected_members
+from lab.studies.automatic.trials import Trial
+
+__all__ = ["CONTROLS", "RIVALS", "Answered", "all_methods"]
+
+#: Members that know nothing of beliefs.
+RIVALS = ("forest", "extra-trees", "boosting", "indicators")
+NEW_MEMBERS = ("linear", "extra-trees")
+#: Fitted once, with its own way with NaN: no member.
+CATBOOST = "catboost"
+CONTROLS = ("equal average of rivals", "equal average of rivals and CatBoost")
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Answers of a method in a trial.
+
+    Attributes
+    ----------
+    tests : sequence of two ndarrays of shape (n_test, n_outputs)
+    spreads : sequence of two ndarrays of shape (n_test,), or None
+        Deviations of normal distributions around numbers, from errors out of fold.
+    """
+
+    tests: Sequence[FloatArray]
+    spreads: Sequence[FloatArray] | None
+
+
+class Scene:
+    """A trial with the answers of its members, and what averages need of it."""
+
+    def __init__(self, trial: Trial, members: Mapping[str, MemberAnswers]):
+        self.trial, self.members = trial, members
+        rows = trial.rows
+        norm = MissingNorm.of(np.isnan(rows.table))
+        n_repeats = 1 + (len(rows.y) <= 400)
+        plan = Plan((), "", "gaussian", LEVELS, 5, n_repeats, None, False, 1, trial.seed)
+        draws: Any = None  # no member is fitted here
+        self.folds: Folds = cut_folds(rows, plan, norm, draws)
+        self.excess = [norm.excess(np.isnan(table)) for table in trial.tests]
+        self.names = [name for name in expected_members(trial) if name in members]
+
+    def average(
+        self,
+        *,
+        names: Sequence[str] | None = None,
+        weighting: str = "shrunk",
+        temperature: bool = True,
+        one_set: str = "",
+        plain: bool = False,
+    ) -> Answered:
+        """Return the weighted average as the automatic machine makes it, or without a part of it.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Members; all by default.
+        weighting : str
+        temperature : bool
+        one_set : {"", "first", "mean"}
+            Weights that depend on what a row misses, or one set for all rows: chosen on rows as
+            they are, or the mean of those of all levels.
+        plain : bool
+            Whether trees get NaN as it comes in place of an average over draws.
+        """
+        rows, chosen = self.trial.rows, list(names or self.names)
+        own = np.stack([self.members[name].out_of_fold for name in chosen])
+        _, weights, temperatures, levels = weigh(rows, weighting, own, self.folds)
+        if one_set == "mean":
+            weights = np.tile(weights.mean(axis=0), (len(weights), 1))
+            temperatures = np.full_like(temperatures, np.exp(np.log(temperatures).mean()))
+        elif one_set == "first":
+            weights = np.tile(weights[0], (len(weights), 1))
+            temperatures = np.full_like(temperatures, temperatures[0])
+        if not temperature:
+            temperatures = np.ones_like(temperatures)
+        tests = []
+        for k, excess in enumerate(self.excess):
+            kind = "plain" if plain else "tests"
+            each = np.stack([getattr(self.members[name], kind)[k] for name in chosen])
+            mean = np.einsum("nk,kno->no", weights_of_rows(excess, levels, weights), each)
+            if rows.n_classes is not None:
+                mean = tempered(mean, np.exp(np.interp(excess, levels, np.log(temperatures))))
+            tests.append(mean)
+        return Answered(tests, self._spreads(weights, own, levels))
+
+    def single(self, name: str, *, plain: bool = False) -> Answered:
+        """Return the answers of one member."""
+        found = self.members[name]
+        spreads = self._spreads(
+            np.ones((len(found.out_of_fold), 1)), found.out_of_fold[None], None, first=plain
+        )
+        return Answered(list(found.plain if plain else found.tests), spreads)
+
+    def rivals(self, names: Sequence[str]) -> Answered:
+        """Return the equal average of members, NaN as it comes."""
+        each = [self.members[name] for name in names]
+        shares = np.full((len(each[0].out_of_fold), len(each)), 1 / len(each))
+        own = np.stack([one.out_of_fold for one in each])
+        tests = np.mean([one.plain for one in each], axis=0)
+        return Answered(list(tests), self._spreads(shares, own, None, first=True))
+
+    def _spreads(
+        self, weights: FloatArray, own: FloatArray, levels: FloatArray | None, first: bool = False
+    ) -> list[FloatArray] | None:
+        """Return the errors out of fold at each level, interpolated by what a test row misses."""
+        if self.trial.rows.n_classes is not None:
+            return None
+        if levels is None:
+            levels = self._levels()
+        errors = []
+        for level, shares in enumerate(weights):
+            mean = np.tensordot(shares, own[:, level], axes=1)[:, 0]
+            errors.append(float(np.sqrt(np.nanmean((mean - self.trial.rows.y) ** 2))))
+        if first:
+            errors = [errors[0]] * len(errors)
+        return [np.interp(excess, levels, errors) for excess in self.excess]
+
+    def _levels(self) -> FloatArray:
+        found = [0.0]
+        for table in self.folds.levels.tables[1:]:
+            mean = float(self.folds.norm.excess(np.isnan(table[self.folds.levels.judged])).mean())
+            found.append(max(mean, found[-1] + 1e-3))
+        return np.array(found)
+
+
+def all_methods(scene: Scene) -> dict[str, Callable[[], Answered]]:
+    """Return the methods that can be made of the members of a scene, by name."""
+    names = scene.names
+    without_beliefs = [name for name in RIVALS if name in names]
+    old = [name for name in names if name not in NEW_MEMBERS]
+    found: dict[str, Callable[[], Answered]] = {
+        "automatic": scene.average,
+        "greedy weights": lambda: scene.average(weighting="greedy"),
+        "stacking weights": lambda: scene.average(weighting="stacking"),
+        "equal weights": lambda: scene.average(weighting="equal"),
+        "no temperature": lambda: scene.average(temperature=False),
+        "equal weights, no temperature": lambda: scene.average(
+            weighting="equal", temperature=False
+        ),
+        "one set of weights": lambda: scene.average(one_set="first"),
+        "one set of weights, hidden cells": lambda: scene.average(one_set="mean"),
+        "trees: NaN as it comes": lambda: scene.average(plain=True),
+        "without members on beliefs": lambda: scene.average(names=without_beliefs, plain=True),
+        "without linear and extra-trees": lambda: scene.average(names=old),
+        "greedy, old members": lambda: scene.average(names=old, weighting="greedy"),
+        CONTROLS[0]: lambda: scene.rivals(without_beliefs),
+    }
+    if "beliefs-mixture" in names:
+        rest = [name for name in names if name != "beliefs-mixture"]
+        found["without beliefs-mixture"] = lambda: scene.average(names=rest)
+    for name in names:
+        found[name] = partial(scene.single, name)
+    for name in without_beliefs:
+        if name != "indicators":
+            found[f"{name}, NaN as it comes"] = partial(scene.single, name, plain=True)
+    if CATBOOST in scene.members:
+        found[CATBOOST] = lambda: scene.single(CATBOOST, plain=True)
+        found[CONTROLS[1]] = lambda: scene.rivals([*without_beliefs, CATBOOST])
+    return found

@@ -1,0 +1,79 @@
+"""How to train a model on rows with holes: stacked draws, one fit per draw, or NaN as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from absentia import GaussianDensity, MarginalClassifier
+from absentia.densities.unknowns import Unknowns
+from absentia.predictions.row_format import RowFormat
+from absentia.predictions.training_draws import TrainingTable, fit_weighted, stacked_draws
+from absentia.tables import Table
+from lab.studies.marginal.trials import Split, scores, splits
+
+__all__ = ["MODELS", "rows"]
+
+N_DRAWS = 8
+MODELS: dict[str, Any] = {
+    "boosting": HistGradientBoostingClassifier(max_iter=50, random_state=0),
+    "forest": RandomForestClassifier(100, random_state=0),
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+}
+
+
+def rows(name: str, rate: float, n_folds: int = 3) -> Iterator[tuple[str, float, float]]:
+    """Yield the ways to train with the accuracy and log loss on rows with the same holes."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for split in splits(name, rate, n_folds):
+        density = GaussianDensity().fit(split.train_holes)
+        for model_name, model in MODELS.items():
+            for way, probabilities in _ways(model, density, split):
+                outcome = scores(split.y_test, probabilities)
+                found.setdefault(f"{model_name}, {way}", []).append(outcome)
+    for way, outcomes in found.items():
+        accuracy, loss = np.mean(outcomes, axis=0)
+        yield way, accuracy, loss
+
+
+def _ways(model: Any, density: Any, split: Split) -> Iterator[tuple[str, Any]]:
+    def averaged(fitted: Any, n_draws: int, seed: int = 0) -> Any:
+        wrapper = MarginalClassifier(
+            FrozenEstimator(fitted),
+            density=FrozenEstimator(density),
+            n_draws=n_draws,
+            random_state=seed,
+        )
+        return wrapper.fit(split.train_holes).predict_proba(split.test_holes)
+
+    y = split.y_train
+    rows = Table(split.train_holes, columns_checked=True)
+    names = rows.labels
+    training = TrainingTable(
+        rows,
+        Unknowns.of(density, names, len(names)),
+        np.arange(len(names)),
+        RowFormat.of(split.train_holes),
+    )
+    drawn, row, weights = stacked_draws(training, N_DRAWS, seed=1)
+    yield "stacked draws", averaged(fit_weighted(clone(model), drawn, y[row], weights), 64)
+    # One model per draw; together they predict as many draws as the one above.
+    answers = []
+    for m in range(N_DRAWS):
+        single, row, _ = stacked_draws(training, 1, seed=10 + m)
+        answers.append(averaged(clone(model).fit(single, y[row]), 64 // N_DRAWS, seed=m))
+    yield "one fit per draw", np.mean(answers, axis=0)
+    filled = clone(model).fit(density.impute(split.train_holes), y)
+    yield "conditional mean", filled.predict_proba(density.impute(split.test_holes))
+    if isinstance(model, HistGradientBoostingClassifier | RandomForestClassifier):
+        as_it_comes = clone(model).fit(split.train_holes, y)
+        yield "NaN as it comes", as_it_comes.predict_proba(split.test_holes)
+        yield "trained on NaN, 64 draws", averaged(as_it_comes, 64)

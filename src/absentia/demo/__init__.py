@@ -1,6 +1,0 @@
-"""What the library does, shown on data that scikit-learn bundles: ``python -m absentia.demo``."""
-
-from absentia.demo.contests import Contest, main, run
-from absentia.demo.production import Answers, answer_incomplete_rows
-
-__all__ = ["Answers", "Contest", "answer_incomplete_rows", "main", "run"]

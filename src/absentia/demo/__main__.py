@@ -1,5 +1,0 @@
-"""Run the demonstration as ``make demo`` does."""
-
-from absentia.demo.contests import main
-
-main()

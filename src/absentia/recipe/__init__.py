@@ -1,0 +1,1 @@
+"""From a raw frame to a fitted model and its answers."""

@@ -1,0 +1,285 @@
+"""A user's table cut into what is known and what is to be predicted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from absentia.machines.targets import Task
+from absentia.tables import BoolArray
+from absentia.tables.columns.column_guesses import case_note, read_column
+from absentia.tables.columns.table_columns import read_in_table
+from absentia.tables.phrases import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "LearningTable",
+    "best_constant",
+    "guess_task",
+    "split_target",
+    "target_values",
+    "without_columns",
+]
+
+_NAMED = 20
+#: The most classes, and the fewest rows of each, that are learned from.
+MOST_CLASSES, FEWEST_OF_A_CLASS = 50, 5
+#: Whole numbers with more distinct values than this are a quantity.
+_MOST_WHOLE_CLASSES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class LearningTable:
+    """A table cut into what is known and what is to be predicted.
+
+    ``notes`` are sentences for the user about what was left out.
+    """
+
+    features: pd.DataFrame
+    target: np.ndarray
+    task: Task
+    notes: tuple[str, ...]
+
+    def shuffled(self, seed: int = 0) -> LearningTable:
+        """Return the same rows in a random order.
+
+        Files are often sorted, by their target as well; folds of neighbouring rows would then
+        each lack a part of what is to be learned.
+        """
+        return self._rows(np.random.RandomState(seed).permutation(len(self.target)))
+
+    def held_out(self, share: float, seed: int = 0) -> tuple[LearningTable, LearningTable | None]:
+        """Return the rows to train on, and a share of all rows that is kept from it."""
+        if share == 0:
+            return self, None
+        if not 0 < share < 1:
+            raise ValueError(
+                f"The share of rows to hold out must lie between 0 and 1, found {share:g}."
+            )
+        n = len(self.target)
+        classes = self.target if self.task == "classification" else None
+        each = 1 if classes is None else len(np.unique(classes))
+        n_held = math.ceil(share * n)  # as scikit-learn counts
+        if min(n_held, n - n_held) < each:
+            side = "a row" if each == 1 else f"a row of each of the {each} classes"
+            raise ValueError(
+                f"A share of {share:g} holds out {n_held} of {n} rows and leaves {n - n_held}: "
+                f"both need {side}."
+            )
+        train, held = train_test_split(
+            np.arange(n), test_size=share, random_state=seed, stratify=classes
+        )
+        left = self._rows(train)
+        if left.fewest < FEWEST_OF_A_CLASS <= self.fewest:
+            what = "rows" if classes is None else "rows of a class"
+            raise ValueError(
+                f"A share of {share:g} leaves {left.fewest} {what} to train on, of which "
+                f"{FEWEST_OF_A_CLASS} are needed for cross-validation: hold out fewer."
+            )
+        return left, self._rows(held)
+
+    @property
+    def fewest(self) -> int:
+        """How many rows the rarest class has; all rows where there are none."""
+        if self.task != "classification":
+            return len(self.target)
+        return int(np.unique(self.target, return_counts=True)[1].min())
+
+    def _rows(self, rows: np.ndarray) -> LearningTable:
+        return replace(self, features=self.features.iloc[rows], target=self.target[rows])
+
+    def baseline(self) -> tuple[float, str]:
+        """Return the score of the best constant answer, and what that answer is."""
+        return best_constant(self.task, self.target)
+
+
+def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> pd.DataFrame:
+    """Return the frame without some of its columns, which must be there."""
+    unknown = [name for name in ignore if name not in frame.columns]
+    if unknown:
+        names = ", ".join(str(name) for name in frame.columns)
+        raise ValueError(f"There is no column {unknown[0]!r} to ignore; the columns are {names}.")
+    return frame.drop(columns=list(ignore))
+
+
+def split_target(
+    frame: pd.DataFrame, target: str, task: str | None = None, *, ignore: Sequence[str] = ()
+) -> LearningTable:
+    """Cut off the target, leave out rows without one, and find out what is to be learned."""
+    if task not in (None, "classification", "regression"):
+        raise ValueError(f"The task must be classification or regression, found {task!r}.")
+    if target in ignore:
+        raise ValueError(f"{target} is the column to predict: it cannot be ignored.")
+    if target not in frame.columns:
+        names = ", ".join(str(name) for name in frame.columns)
+        raise ValueError(f"There is no column {target!r} to predict; the columns are {names}.")
+    frame = without_columns(frame, ignore)
+    column, notes = _as_read(frame, target, task)
+    known = column.notna().to_numpy()
+    if not known.all():
+        notes.append(_left_out(~known, target))
+        frame, column = frame.loc[known], column.loc[known]
+    # Such a row says nothing about what is to be learned, but a kernel machine would learn by heart
+    # what to answer when nothing is known.
+    empty = frame.drop(columns=target).isna().all(axis=1).to_numpy()
+    if empty.any() and frame.shape[1] > 1:
+        notes.append(_left_out(empty, f"value other than that of {target}"))
+        frame, column = frame.loc[~empty], column.loc[~empty]
+    if len(frame) < 10:
+        raise ValueError(
+            f"Only {counted(len(frame), 'row')} can be learned from: at least 10 with a target and "
+            "another value are needed."
+        )
+    chosen: Task = "classification" if task == "classification" else "regression"
+    if task is None:
+        chosen = guess_task(column)
+    values = target_values(column, chosen)
+    features = frame.drop(columns=target)
+    if not features.shape[1]:
+        raise ValueError(f"{target!r} is the only column: there is nothing to predict it from.")
+    if chosen == "classification":
+        alike = case_note(np.unique(values).tolist()) if values.dtype.kind == "U" else ""
+        notes += [f"{target}: {alike}."] if alike else []
+        keep, note = _common_classes(values, target)
+        notes += note
+        values, features = values[keep], features.loc[keep]
+    elif np.ptp(values) == 0:
+        raise ValueError(f"{target} is {values[0]:g} in every row: there is nothing to predict.")
+    return LearningTable(features, values, chosen, tuple(notes))
+
+
+def _left_out(rows: BoolArray, lacking: str) -> str:
+    """Return a note on rows that nothing can be learned from."""
+    number = int(rows.sum())
+    have, are = ("has", "is") if number == 1 else ("have", "are")
+    return f"{counted(number, 'row')} {have} no {lacking} and {are} left out."
+
+
+def _as_read(frame: pd.DataFrame, target: str, task: str | None) -> tuple[Any, list[str]]:
+    """Return a target as numbers where its text or its infinities stand for numbers."""
+    import pandas as pd
+
+    column = frame[target]
+    if task == "classification" or column.dtype.kind in "iubmM":
+        return column, []
+    reading = read_in_table(frame, target)
+    if reading.kind != "number":
+        return column, []
+    notes = [f"{column.name}: {reading.note}."] if reading.note and not reading.left_out else []
+    values = replace(reading, left_out=False).values(column)[:, 0]
+    numbers = pd.Series(values, index=column.index, name=column.name)
+    if task is None and (numbers.abs() >= 2**53).any() and guess_task(numbers) != "regression":
+        return column, []  # codes, of which different ones may be the same number
+    return numbers, notes
+
+
+def _common_classes(values: np.ndarray, target: str) -> tuple[BoolArray, list[str]]:
+    """Return which rows belong to frequent enough classes, with a note about the others."""
+    classes, counts = np.unique(values, return_counts=True)
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(
+            f"{target} has {len(classes)} different values in {len(values)} rows, too many for "
+            "classes. If it is a quantity, write it in numbers and choose regression "
+            "(--task regression)."
+        )
+    rare = classes[counts < FEWEST_OF_A_CLASS]
+    keep: BoolArray = ~np.isin(values, rare)
+    if len(classes) - len(rare) < 2:
+        raise ValueError(
+            f"{target} has fewer than two classes of at least {FEWEST_OF_A_CLASS} rows: there is "
+            "nothing to distinguish."
+        )
+    if not len(rare):
+        return keep, []
+    shown = ", ".join(str(name) for name in rare[:_NAMED])
+    more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
+    have = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
+    were = "was" if len(rare) == 1 else "were"
+    return keep, [
+        f"Of the {len(classes)} classes of {target}, {have} fewer than {FEWEST_OF_A_CLASS} rows "
+        f"and {were} left out: {shown}{more}. They have {int((~keep).sum())} of the {len(values)} "
+        "rows; scores are for the other rows, and the model never predicts these classes."
+    ]
+
+
+def guess_task(target: Any) -> Task:
+    """Return the task: text, and few different whole numbers, are classes."""
+    if target.dtype.kind not in "iuf":
+        return "classification"
+    values = target.dropna()
+    whole = target.dtype.kind != "f" or bool((values == values.round()).all())
+    return "classification" if whole and values.nunique() <= _MOST_WHOLE_CLASSES else "regression"
+
+
+def target_values(target: Any, task: Task) -> np.ndarray:
+    """Return a target column as float64, or as the classes it holds (whole numbers or text)."""
+    check_no_dates(target, classes=task == "classification")
+    if task == "regression":
+        try:
+            return target.to_numpy(dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The target {target.name!r} holds text, so it cannot be predicted as a number: "
+                "write it as numbers or, for a few different words, choose classification."
+            ) from None
+    if target.dtype.kind == "f":
+        values = target.to_numpy(dtype=np.float64)
+        if not (values == np.round(values)).all():
+            return values
+        if (np.abs(values) >= 2**53).any():
+            raise ValueError(
+                f"The target {target.name!r} holds whole numbers beyond 2^53 as floating point, "
+                "where different ones are equal: write such classes with a letter before them, or "
+                "choose regression."
+            )
+        return values.astype(np.int64)
+    if target.dtype.kind in "iu" and int(target.max()) < 2**63:
+        return target.to_numpy(dtype=np.int64)
+    return np.array([str(value).strip() for value in target], dtype=str)
+
+
+def best_constant(task: Task, y: np.ndarray) -> tuple[float, str]:
+    """Return accuracy or R² of the best constant answer, and what that answer is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_constant("classification", np.array(["a", "b", "a", "a"]))
+    (0.75, "always 'a'")
+    """
+    if task == "regression":
+        return 0.0, "always the mean"
+    classes, counts = np.unique(y, return_counts=True)
+    return float(counts.max() / counts.sum()), f"always {str(classes[counts.argmax()])!r}"
+
+
+def check_no_dates(target: pd.Series, *, classes: bool) -> None:
+    """Raise ValueError where a target holds dates or durations that are no classes.
+
+    A few dates that come again and again, such as those of deliveries, can be classes.
+
+    Parameters
+    ----------
+    target : pandas.Series
+    classes : bool
+        Whether the target is to be learned as classes.
+    """
+    if target.dtype.kind in "iufb":
+        return
+    most = min(MOST_CLASSES, len(target) // FEWEST_OF_A_CLASS)
+    if classes and target.nunique() <= most:
+        return
+    kind = read_column(target).kind
+    number = {"date": "days since a fixed date", "duration": "days"}.get(kind)
+    if number is not None:
+        raise ValueError(
+            f"The target {target.name!r} holds {kind}s, which are not supported as targets: "
+            f"convert them to a number, such as {number}."
+        )

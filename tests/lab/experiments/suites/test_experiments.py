@@ -1,0 +1,199 @@
+"""The protocols: their cells, and one cell of each from rows to scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia import amputation
+from lab.data.datasets import Dataset
+from lab.experiments.methods import METHODS
+from lab.experiments.running.cells import SIZES, Cell, Context
+from lab.experiments.suites import COMPARE, PROTOCOLS, protocol_named
+from lab.experiments.suites.maintenance import (
+    _bootstrap,
+    _successive_parts,
+    _telling_columns,
+)
+from lab.experiments.suites.measuring_order import _Key, _train, area_under_loss
+from lab.experiments.suites.trial import dataset, holes
+
+#: Data sets of the protocols' smoke sizes, made up: columns, task, whether they have holes.
+MADE_UP = {
+    "heart_statlog": (6, "classes", 0.0),
+    "concrete": (5, "quantity", 0.0),
+    "laser": (4, "quantity", 0.0),
+    "ionosphere": (8, "classes", 0.0),
+    "secom": (30, "classes", 0.1),
+    "iris": (4, "classes", 0.0),
+    "hepatitis": (5, "classes", 0.1),
+    "auto_mpg": (4, "quantity", 0.1),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    for name, (d, kind, rate) in MADE_UP.items():
+        X = rng.normal(size=(150, d))
+        signal = X[:, 0] + X[:, 1] - X[:, 2]
+        frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(d)])
+        frame = frame.mask(rng.random(X.shape) < rate)
+        frame["target"] = (signal > 0.5).astype(int) if kind == "classes" else signal.round(3)
+        frame.to_csv(place / f"{name}.csv", index=False)
+    return str(place)
+
+
+@pytest.fixture(scope="module")
+def context(folder):
+    return Context(size="smoke", folder=folder, verify=False)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_one_cell_of_each(name, context):
+    protocol = PROTOCOLS[name]
+    cells = protocol.cells(context)
+    chosen = {cell.method: cell for cell in cells}
+    ours = next((m for m in ("genrbf", "expected-rbf", "egk", "measure-next") if m in chosen), None)
+    scores, facts = protocol.run(chosen[ours], context)
+    values = {score.metric: score.value for score in scores}
+    assert np.isfinite(values[protocol.metric])
+    assert facts
+    again, _ = protocol.run(chosen[ours], context)
+    if name != "smieja-timing":
+        unmeasured = [s for s in scores if s.metric != "fit_seconds"]
+        assert unmeasured == [s for s in again if s.metric != "fit_seconds"]
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_cells_are_distinct_and_grow_with_the_size(name):
+    counts = []
+    for size in SIZES:
+        cells = PROTOCOLS[name].cells(Context(size=size))
+        # Of the largest a part is enough: what one loop makes distinct there, it does here.
+        looked_at = cells if size != "full" else cells[:5000]
+        assert len({cell.key for cell in looked_at}) == len(looked_at)
+        assert {cell.protocol for cell in looked_at} == {name}
+        counts.append(len(cells))
+    assert counts[0] < counts[1] < counts[2]
+
+
+def test_the_papers_sizes():
+    cells = PROTOCOLS["smieja-classification"].cells(Context(size="full"))
+    assert len({cell.dataset for cell in cells}) == 8
+    assert {cell.rate for cell in cells} == {k / 10 for k in range(1, 10)}
+    assert {cell.mechanism for cell in cells} == {"mcar", "mar", "mnar"}
+    assert {cell.sample for cell in cells} == set(range(10))
+    assert {"genrbf", "karma", "geom", "mice", "missforest", "gmm"} <= {c.method for c in cells}
+
+
+def test_robust_machines_have_a_cell(context):
+    pytest.importorskip("clarabel")
+    protocol = PROTOCOLS["anderson"]
+    cell = next(c for c in protocol.cells(context) if c.method == "robust")
+    scores, facts = protocol.run(cell, context)
+    assert {s.metric for s in scores} == {"error", "accuracy", "fit_seconds"}
+    assert facts["tau"] in (0.1, 1.0)
+
+
+def test_a_model_of_the_shift_protocol_is_tested_at_every_rate(context):
+    protocol = PROTOCOLS["shift"]
+    cell = next(c for c in protocol.cells(context) if c.method == "genrbf")
+    scores, _ = protocol.run(cell, context)
+    accuracies = {s.rate: s.value for s in scores if s.metric == "accuracy"}
+    assert sorted(accuracies) == [0.0, 0.4, 0.8]
+
+
+def test_holes_are_those_of_amputation():
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    np.testing.assert_array_equal(holes(X, "mcar", 0.3, 5), amputation.mcar(X, 0.3, random_state=5))
+    assert holes(X, "mnar", 0.3, 5).shape == (60, 3)
+    assert holes(X, "mar", 0.0, 5) is X
+
+
+def test_holes_can_be_made_in_data_that_has_some(context):
+    cell = PROTOCOLS["real-holes"].cells(context)[0]
+    assert np.isnan(dataset(cell, context).X).any()
+    with pytest.raises(ValueError, match="missing values in every column"):
+        # Every column of it has holes, so nothing is left: better to hear of it than to go on.
+        dataset(cell, context, complete=True)
+
+
+def test_parts_in_time_share_the_failures():
+    y = np.zeros(300, dtype=int)
+    y[::10] = 1
+    parts = _successive_parts(y, True, 0)
+    assert [int(y[part].sum()) for part in parts] == [10, 10, 10]
+    assert np.concatenate(parts).tolist() == list(range(300))
+    rows = _bootstrap(parts[0], y, np.random.RandomState(0))
+    assert y[rows].mean() == 0.5
+    assert set(rows) <= set(parts[0])
+
+
+def test_telling_columns_are_found_without_the_holes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 6))
+    X[:, 4] += 2 * y
+    X[:, 1] -= 3 * y
+    X[rng.random(X.shape) < 0.3] = np.nan
+    assert _telling_columns(X, y, 2).tolist() == [1, 4]
+
+
+def test_protocols_by_name():
+    assert protocol_named("compare") is COMPARE
+    with pytest.raises(ValueError, match="There is no protocol 'x'"):
+        protocol_named("x")
+    for protocol in PROTOCOLS.values():
+        assert protocol.description
+        assert protocol.source
+    assert all(method.description for method in METHODS.values())
+
+
+def test_rows_of_the_acquisition_experiment_are_of_all_classes():
+    """The first rows of a file that is sorted by class are of one class."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    data = Dataset(
+        "sorted", "classification", rng.normal(size=(180, 3)) + y[:, None], y, ("a", "b", "c")
+    )
+    cell = Cell("acquisition", "sorted", "random", "mcar", 0.45, 0, 0, "nothing known")
+    trained = _train(_Key(cell, Context(size="smoke"), data))
+    assert np.unique(trained.y_test).tolist() == [0, 1, 2]
+    assert len(trained.y_test) == 10
+    # Shares from 0 to 90 % over few rows: a standard error of about 0.04.
+    assert np.isnan(trained.X).mean() == pytest.approx(0.45, abs=0.15)
+
+
+def test_an_acquisition_run_that_is_stopped_has_as_many_splits_of_every_table():
+    for size in SIZES:
+        cells = PROTOCOLS["acquisition"].cells(Context(size=size))
+        splits = [(cell.sample, cell.fold) for cell in cells]
+        assert splits == sorted(splits)
+        of_one = [(cell.dataset, cell.variant, cell.method) for cell in cells]
+        per_split = len(of_one) // len(set(splits))
+        assert of_one == of_one[:per_split] * len(set(splits))
+
+
+def test_outcomes_of_the_acquisition_experiment_are_those_of_the_model():
+    rng = np.random.default_rng(1)
+    y = np.repeat(["a", "b", "c"], 40)
+    X = rng.normal(size=(120, 3)) + np.repeat([0.0, 1.0, 2.0], 40)[:, None]
+    data = Dataset("letters", "classification", X, y, ("a", "b", "c"))
+    cell = Cell("acquisition", "letters", "random", "mcar", 0.45, 0, 0, "nothing known")
+    trained = _train(_Key(cell, Context(size="smoke"), data))
+    table = np.where(rng.random(trained.X_test.shape) < 0.5, np.nan, trained.X_test)
+    losses, hits = trained.outcomes(table)
+    chances = trained.model.predict_proba(table)
+    for row, label in enumerate(trained.y_test):
+        place = trained.model.classes_.tolist().index(label)
+        assert losses[row] == pytest.approx(-np.log(chances[row, place]))
+    np.testing.assert_array_equal(hits, trained.model.predict(table) == trained.y_test)
+    assert 0 < hits.sum() < len(hits)
+
+
+def test_area_under_loss_counts_cost_and_not_steps():
+    losses = [np.array([2.0, 2.0]), np.array([1.0, 1.0]), np.array([0.0, 0.5])]
+    spent = [np.zeros(2), np.array([1.0, 3.0]), np.array([3.0, 4.0])]
+    # Row 0: 2 for 1, 1 for 2, 0 for 1 of 4; row 1: 2 for 3, 1 for 1.
+    assert area_under_loss(losses, spent, 4.0) == pytest.approx((4 / 4 + 7 / 4) / 2)
