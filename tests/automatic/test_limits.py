@@ -11,7 +11,7 @@ from absentia import AutoClassifier, AutoRegressor, GaussianDensity, bounded
 from absentia.automatic.member_library import MEMBERS
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import hide_cells
-from absentia.densities.limited_values import filled_within_limits
+from absentia.densities.fit_density import filled_within_limits
 from absentia.persistence import load, save
 from absentia.tables.limited_steps import KeepsLimits
 from absentia.tables.table import Table

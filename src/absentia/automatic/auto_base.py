@@ -15,9 +15,9 @@ from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee
 from absentia.automatic.member_plans import LearningRows, as_rows
 from absentia.automatic.member_table import MemberTable
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike
+from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
-from absentia.densities.unknowns import Unknowns
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat

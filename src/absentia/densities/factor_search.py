@@ -13,19 +13,19 @@ from absentia.beliefs.conditioning.conditioned_table import (
     joint_log_densities,
     log_normalised,
 )
-from absentia.densities.em.acceleration import Ascent
-from absentia.densities.em.factor_climb import climb_factors, factor_start
+from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.factors import (
     FactorExpectation,
     FactorMoments,
     FactorPenalty,
     TakesFactorExpectations,
+    climb_factors,
+    factor_start,
 )
-from absentia.densities.em.scaling import Scaling
-from absentia.densities.em.shrinkage import pair_sums
-from absentia.densities.em.starts import cluster_rows
+from absentia.densities.em.scaling import Scaling, pair_sums
 from absentia.densities.em.streamed_rows import StreamedRows, standard_rows
 from absentia.densities.gaussian import shrinkage_in_rows
+from absentia.densities.mixture_search import cluster_rows
 from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray

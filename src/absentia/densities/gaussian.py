@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.acceleration import Ascent
-from absentia.densities.em.penalty import Penalty, climb
+from absentia.densities.em.ascent import Ascent, Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.fitted_by_em import FittedByEM
-from absentia.densities.scored_rows import scored_rows
-from absentia.densities.training_rows import SINGULAR, TrainingRows
+from absentia.densities.em_density import FittedByEM
+from absentia.densities.training_rows import SINGULAR, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,

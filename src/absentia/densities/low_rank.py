@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import training_rows
+from absentia.densities.em_density import HasCriteria
 from absentia.densities.factor_search import FactorSearch
 from absentia.densities.gaussian import EM_RULES
-from absentia.densities.scored_rows import scored_rows
+from absentia.densities.training_rows import scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,

@@ -16,8 +16,13 @@ from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
-from absentia.densities.scored_rows import ScoredRows, scored_rows
-from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_of_lost_columns
+from absentia.densities.training_rows import (
+    LOG_ROOT_2_PI,
+    ScoredRows,
+    TrainingRows,
+    scored_rows,
+    warn_of_lost_columns,
+)
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
 from absentia.progress import shows_progress

@@ -12,12 +12,11 @@ from sklearn.utils import check_random_state
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import log_normalised
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
+from absentia.densities.em_density import HasCriteria
 from absentia.densities.gaussian import EM_RULES
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
-from absentia.densities.scored_rows import ScoredRows, scored_rows
-from absentia.densities.training_rows import TrainingRows
+from absentia.densities.training_rows import ScoredRows, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,

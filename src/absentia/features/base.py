@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, fit_density, prior_of
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike, believe, fit_density, prior_of
 from absentia.features.maps_rows import MapsRows
 from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, words_for
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike, believe, words_for
 from absentia.features.base import BeliefFeatures
 from absentia.features.landmarks import candidate_rows, choose_landmarks
 from absentia.kernels import gram_blocks

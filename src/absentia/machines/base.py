@@ -29,8 +29,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, fit_density
-from absentia.densities.named_densities import DensityEstimator
+from absentia.densities.fit_density import DensityEstimator, believe, fit_density
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.repair import check_psd

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils import Tags, check_array, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.believing import words_for
+from absentia.densities.fit_density import words_for
 from absentia.kernels.base import Kernel
 from absentia.kernels.gross_values import warn_of_gross_values, widths_from_variance
 from absentia.machines.kernel_choice import ChoosesKernel

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
-from absentia.densities.named_densities import DensityEstimator
+from absentia.densities.fit_density import DensityEstimator
 from absentia.kernels.base import Kernel
 from absentia.kernels.linear import centred_at
 from absentia.kernels.metric import Widths, resolve_gamma

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe
+from absentia.densities.fit_density import believe
 from absentia.kernels.base import Kernel
 from absentia.kernels.gram.tiles import cut
 from absentia.machines.door import MachineDoor

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight
 from absentia.machines.missingness_shift import Shift

@@ -14,9 +14,14 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.believing import fit_density, words_for
-from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.fit_density import (
+    DensityEstimator,
+    DensityLike,
+    fit_density,
+    make_density,
+    words_for,
+)
+from absentia.densities.missing_values import Unknowns
 from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws

@@ -14,7 +14,7 @@ from absentia.beliefs.priors.prior import FARTHEST
 from absentia.decisions import measure_next
 from absentia.decisions.model_answers import find_density
 from absentia.decisions.ranking import rank_source_columns
-from absentia.densities.believing import believe
+from absentia.densities.fit_density import believe
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.uncertainty.parts import entropy
 from absentia.parameters import POSITIVE

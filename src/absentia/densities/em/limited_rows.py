@@ -14,8 +14,8 @@ from absentia.beliefs.conditioning.conditioned_table import condition, log_norma
 from absentia.beliefs.limits.bounds import truncated_to
 from absentia.beliefs.limits.truncated_normal import truncated_moments
 from absentia.beliefs.priors.categories import indicators, split_categories
+from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
-from absentia.densities.em.penalty import TakesExpectations
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray

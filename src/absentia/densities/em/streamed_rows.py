@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
-from absentia.densities.em.scaling import Scaling
-from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
+from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
     TrainingRows,

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
-from absentia.densities.believing import believe
+from absentia.densities.fit_density import believe
 from absentia.engine.ending import Ending
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike
 from absentia.kernels.named_kernels import KernelLike
 from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine

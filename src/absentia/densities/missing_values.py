@@ -17,7 +17,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.belief_columns import BeliefColumn, missing_cells, number_columns
 from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.beliefs.draws.column_trials import ColumnTrials, column_trials
-from absentia.densities.believing import believe
+from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.plan.column_plan import ColumnPlan
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia import GaussianDensity
-from absentia.densities.em.acceleration import ascend, correction_of
-from absentia.densities.em.coordinates import pack, unpack
+from absentia.densities.em.ascent import ascend, correction_of, pack, unpack
 from densities.examples import random_prior, with_holes
 
 

@@ -1,4 +1,4 @@
-"""Information criteria of densities whose parameters can be counted."""
+"""What every fit by EM leaves behind: which columns, on which scores, and how the ascent ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,41 @@ from abc import abstractmethod
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.fitted_by_em import FittedByEM
-from absentia.tables import TableLike
+from absentia.densities.base import Density
+from absentia.densities.em.ascent import Ascent
+from absentia.densities.em.streamed_rows import StreamedRows
+from absentia.densities.training_rows import ScoredRows, TrainingRows, warn_not_converged
+from absentia.tables import FloatArray, Learned, TableLike
 
-__all__ = ["HasCriteria"]
+__all__ = ["FittedByEM", "HasCriteria"]
+
+
+class FittedByEM(Density):
+    """A density that EM fits to incomplete rows."""
+
+    shrinkage_: float
+    log_likelihoods_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    def _learned_by_em(
+        self,
+        training: TrainingRows | StreamedRows,
+        scored: ScoredRows,
+        ascent: Ascent,
+        shrinkage: float,
+    ) -> Learned:
+        """Return the fitted attributes that all have, and warn where EM stopped early."""
+        if not ascent.converged:
+            warn_not_converged(self, len(ascent.objectives), ascent.residual)
+        return {
+            "margins_": scored.margins_of(training.columns),
+            "columns_": training.columns,
+            "shrinkage_": shrinkage,
+            "log_likelihoods_": ascent.objectives + training.log_jacobian + scored.log_jacobian,
+            "n_iter_": len(ascent.objectives),
+            "converged_": ascent.converged,
+        }
 
 
 class HasCriteria(FittedByEM):

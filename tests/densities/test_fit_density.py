@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import AutoClassifier, GaussianDensity, LowRankDensity
-from absentia.densities.believing import fit_density
-from absentia.densities.shared_fits import shared_fits
+from absentia.densities.fit_density import fit_density, shared_fits
 from absentia.engine.threads import map_on_threads
 from absentia.persistence.contents import inner_objects
 from absentia.tables import Table

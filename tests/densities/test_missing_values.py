@@ -8,7 +8,7 @@ import pytest
 from absentia import GaussianDensity, MixedDensity, bounded
 from absentia.beliefs.belief_columns import option_probabilities
 from absentia.beliefs.draws.quasi_random import DrawPoints, draw_rows
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
 from absentia.tables.plan.column_plan import ColumnPlan
 
