@@ -337,7 +337,7 @@ def test_reading_changes_nothing(tmp_path):
     with Results(path, read_only=True) as results:
         assert len(results.cells("toy", "smoke", 0)) == 24
         with pytest.raises(ValueError, match="cannot be written: the file or its folder is read"):
-            results.forget("toy")
+            results.start_run("toy", CONTEXT)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match="There is no file"):
