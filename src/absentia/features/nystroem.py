@@ -89,7 +89,7 @@ def _spread_out(points: FloatArray, n: int, rng: np.random.RandomState) -> IntAr
     """
     others = np.random.RandomState(0).permutation(
         len(points)
-    )  # the caller's numbers are for the choice
+    )
     apart = squares_of(points - points[others])
     small = float(np.quantile(apart[apart > 0], 0.02)) if apart.any() else np.inf
     if squares_of(points).max() * _ROUNDING < small:
