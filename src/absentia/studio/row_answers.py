@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.prior import FARTHEST
 from absentia.decisions import measure_next
 from absentia.decisions.model_answers import find_density
 from absentia.decisions.ranking import rank_source_columns

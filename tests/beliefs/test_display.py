@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from absentia import GaussianDensity, MixtureDensity
-from absentia.beliefs.belief_plot import mixture_density
+from absentia.beliefs.display import mixture_density
 from absentia.densities.mixed import MixedDensity
 
 HOSTILE = "$\\frac{$<b>x</b>"

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition, joint_log_densities
-from absentia.beliefs.conditioning.grouping import group_rows
+from absentia.beliefs.conditioning import condition, group_rows, joint_log_densities
 from absentia.missingness import Patterns
 from densities.examples import random_prior, tables, with_holes
 from oracles import densities as oracles

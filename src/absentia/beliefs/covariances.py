@@ -1,6 +1,6 @@
 """Covariances of beliefs, kept as a table: one entry for each group of rows and each component.
 
-Conditioned on what a row has, each component of a :class:`~absentia.beliefs.priors.prior.Prior`
+Conditioned on what a row has, each component of a :class:`~absentia.beliefs.prior.Prior`
 leaves a covariance on what the row misses; it depends on the row's pattern alone, so the rows of a
 pattern share one entry. The table of a conditioned prior (:class:`ConditionalCovariances`) stores
 only the prior and the masks: the kernels' fast algorithm works from those and never needs the
@@ -15,8 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from absentia.beliefs.conditioning.factor_rows import factor_covariances, factor_variances
-from absentia.beliefs.priors.prior import SINGULAR, Prior
+from absentia.beliefs.low_rank_prior import factor_covariances, factor_variances
+from absentia.beliefs.prior import SINGULAR, Prior
 from absentia.engine.em.principal import conditional_covariances
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats.qmc import Sobol
 
 from absentia.beliefs.beliefs import Beliefs
-from absentia.beliefs.draws.random_rows import covariance_roots
+from absentia.beliefs.row_moments import covariance_roots
 from absentia.engine.slices import bounded_slices
 from absentia.engine.threads import map_on_threads, n_threads
 from absentia.missingness import Patterns

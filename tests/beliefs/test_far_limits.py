@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia import GaussianDensity, bounded
-from absentia.beliefs.limits.bounds import truncated_to
-from absentia.beliefs.limits.nearest_within import nearest_within
+from absentia.beliefs.limits import truncated_to
+from absentia.beliefs.truncated_normal import nearest_within
 from oracles.truncated import far_moments
 from oracles.truncated import nearest_within as searched
 

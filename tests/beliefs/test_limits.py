@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm, truncnorm
 
 from absentia import SVC, GaussianDensity, GenRBF, MixtureDensity
-from absentia.beliefs.limits.bounds import truncated_to
-from absentia.beliefs.limits.truncated_normal import truncated_moments
+from absentia.beliefs.limits import truncated_to
+from absentia.beliefs.truncated_normal import truncated_moments
 from oracles.truncated import drawn_within, moments, tail_moments
 
 
