@@ -9,8 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.tables import FloatArray, MemoryRows, TableLike, open_known
-from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.rows import TakesMissing
 
 __all__ = ["MapsRows"]
 
