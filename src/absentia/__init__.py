@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from absentia.reports.missingness_report import MissingnessReport
     from absentia.tables.column_plan import ColumnPlan
     from absentia.tables.encoder import TableEncoder
-    from absentia.tables.limits import bounded
+    from absentia.tables.known_limits import bounded
     from absentia.tables.normal_scores import NormalScores
     from absentia.tables.streams import Chunks
 
@@ -164,7 +164,7 @@ _HOMES = (
     "densities",
     "beliefs",
     "missingness",
-    "tables.limits",
+    "tables.known_limits",
     "tables.column_plan",
     "tables.encoder",
     "tables.normal_scores",

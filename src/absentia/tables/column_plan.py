@@ -15,7 +15,7 @@ from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.number_guesses import number_notes
 from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
 from absentia.tables.columns.table_columns import later_readings, read_columns
-from absentia.tables.limits import with_limits
+from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import counted, listed
 from absentia.tables.plan_notes import (
     absent_columns,

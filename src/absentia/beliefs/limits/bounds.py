@@ -19,7 +19,7 @@ from absentia.beliefs.priors.covariances import (
 from absentia.beliefs.priors.prior import FARTHEST
 from absentia.engine.slices import bounded_slices
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.limits import broadcast_limits
+from absentia.tables.known_limits import broadcast_limits
 from absentia.tables.stored import assume_valid, frozen
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def main(path, folder):
 if __name__ == "__main__":
     import sys
 
-    from evaluation import toy_protocol
+    import toy_protocol
 
     # Through the module, so that the workers can import what they are to run.
     toy_protocol.main(*sys.argv[1:])

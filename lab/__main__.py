@@ -1,31 +1,42 @@
-"""``absentia bench``: the experiments of the papers, run and reported."""
+"""``python -m lab``: run the experiments of the papers, and report on them."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from absentia.cli import exit_code_of
 from absentia.cli.terminal import (
     LARGEST_SEED,
     ForceOption,
     JobsOption,
     QuietOption,
-    stop,
+    new_app,
+    run_app,
+    say,
     words_of,
 )
 
-__all__ = ["bench"]
+__all__ = ["app", "main"]
 
-bench = typer.Typer(
-    help="Run the experiments of the papers, and report on them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = new_app("python -m lab", "Run the experiments of the papers, and report on them.")
 
 
-@bench.command("list")
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command of the laboratory and return its exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Without the program's name; by default those of the process.
+    """
+    return exit_code_of(lambda: run_app(app, sys.argv[1:] if arguments is None else arguments))
+
+
+@app.command("list")
 def list_suites() -> None:
     """List the suites of experiments."""
     from lab.experiments.suites import PROTOCOLS
@@ -34,7 +45,7 @@ def list_suites() -> None:
         print(f"{protocol.name:24s}{protocol.title} ({protocol.source})")
 
 
-@bench.command("methods")
+@app.command("methods")
 def list_methods() -> None:
     """List the methods that are compared."""
     from lab.experiments.methods import METHODS
@@ -44,9 +55,9 @@ def list_methods() -> None:
         print(f"{method.name:26s}{method.description} ({method.entry.reference}){missing}")
 
 
-@bench.command("run")
+@app.command("run")
 def run_suite(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="`absentia bench list` lists all.")],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="`python -m lab list` lists all.")],
     data: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder with the data sets; ABSENTIA_DATA by default."),
@@ -115,15 +126,16 @@ def run_suite(
                 progress=not quiet,
             )
         except KeyboardInterrupt:
-            stop(out)
+            say(f"Stopped. Finished work is in {out}; run the same command again to continue.")
+            raise typer.Exit(130) from None
     print(f"{suite}: {summary} Results are in {out}.")
     if summary.done and summary.failed == summary.done:
-        raise ValueError("Every cell failed; `absentia bench report` shows why.")
+        raise ValueError("Every cell failed; `python -m lab report` shows why.")
 
 
-@bench.command("report")
+@app.command("report")
 def report_results(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="File from `bench run`.")],
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="File from `run`.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the report.")
     ] = Path("report"),
@@ -141,3 +153,7 @@ def report_results(
             check_folder(folder, inputs=[results], force=force)
         for page in write_reports(store, output):
             print(page)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -135,7 +135,7 @@ class KeepsLimits(TransformerMixin, TakesMissing):
     >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> from absentia import bounded
-    >>> from absentia.tables.limits import KeepsLimits
+    >>> from absentia.tables.known_limits import KeepsLimits
     >>> rows = bounded([[0.0], [4.0], [np.nan]], upper=[[np.inf], [np.inf], [2.0]])
     >>> scaled = KeepsLimits(StandardScaler()).fit_transform(rows)
     >>> scaled.upper.ravel().round(2)
