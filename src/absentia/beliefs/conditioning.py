@@ -20,7 +20,7 @@ from absentia.engine.em.principal import solve_principal
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.stored import vouched
+from absentia.tables.stored import assume_valid
 
 __all__ = [
     "GroupedRows",
@@ -284,7 +284,7 @@ def condition(
         prior=prior,
         codes=codes,
     )
-    return vouched(beliefs, prior, patterns), log_likelihoods
+    return assume_valid(beliefs, prior, patterns), log_likelihoods
 
 
 def joint_log_densities(

@@ -19,7 +19,7 @@ from absentia.beliefs.prior import Prior, check_codes
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, RowIndex
 from absentia.tables.margins import Margins
-from absentia.tables.stored import frozen, vouched
+from absentia.tables.stored import frozen, assume_valid
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -157,7 +157,7 @@ def joined(parts: Sequence[Beliefs]) -> Beliefs:
         patterns=patterns,
         codes=codes,
     )
-    return vouched(whole, *parts)
+    return assume_valid(whole, *parts)
 
 
 def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
@@ -178,7 +178,7 @@ def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
         patterns=patterns,
         codes=codes,
     )
-    return vouched(part, beliefs).labelled(beliefs.__dict__.get("_labels"))
+    return assume_valid(part, beliefs).labelled(beliefs.__dict__.get("_labels"))
 
 
 def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
@@ -215,7 +215,7 @@ def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
     found = replace(
         beliefs, means=means, covariances=moved, patterns=patterns, prior=prior, margins=None
     )
-    return vouched(found, beliefs)
+    return assume_valid(found, beliefs)
 
 
 def check_parts(beliefs: Beliefs) -> None:

@@ -11,7 +11,7 @@ from absentia.engine.computed_once import computed_once
 from absentia.engine.slices import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.stored import vouched
+from absentia.tables.stored import assume_valid
 
 __all__ = [
     "FactorKnowledge",
@@ -90,8 +90,8 @@ class LowRankPrior(Prior):
                 loadings=self.loadings * scales[:, None],
                 noises=self.noises * scales**2,
             )
-            return vouched(scaled, self)
-        return vouched(Prior(moved.weights, moved.means, moved.covariances), self)
+            return assume_valid(scaled, self)
+        return assume_valid(Prior(moved.weights, moved.means, moved.covariances), self)
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> LowRankPrior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
@@ -105,7 +105,7 @@ class LowRankPrior(Prior):
             loadings=self.loadings / units[:, None],
             noises=noises,
         )
-        return vouched(changed, self)
+        return assume_valid(changed, self)
 
 
 def _dense(loadings: FloatArray, noises: FloatArray) -> FloatArray:

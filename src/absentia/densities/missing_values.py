@@ -23,7 +23,7 @@ from absentia.beliefs.column_trials import (
 from absentia.beliefs.conditioning import condition
 from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 
 __all__ = ["Unknowns"]
 
