@@ -17,7 +17,7 @@ from absentia.beliefs.priors.covariances import (
     ExplicitCovariances,
 )
 from absentia.beliefs.priors.prior import FARTHEST
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.bounded_table import broadcast_limits
 from absentia.tables.stored import frozen, vouched
