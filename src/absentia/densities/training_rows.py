@@ -1,4 +1,4 @@
-"""Rows as normal scores, for densities with ``margins="normal-scores"``: a Gaussian copula."""
+"""Training rows of a density: normal scores, validation, standard units, and messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ScoredRows:
     margins : Margins or None
         One curve per column.
     log_jacobian : float
-        What to add to a log-likelihood of scores for that of the table.
+        Added to a log-likelihood of scores, gives that of the table.
     """
 
     rows: Table | Stream
@@ -144,7 +144,7 @@ class TrainingRows:
         Which columns of the table these are.
     scaling : Scaling
     log_jacobian : float
-        What to add to a log-likelihood of ``Z`` for that of the table.
+        Added to a log-likelihood of ``Z``, gives that of the table.
     patterns : Patterns
         Of ``Z``.
     codes : ndarray of int, shape (n_rows, n_category_columns), or None
@@ -176,7 +176,7 @@ class TrainingRows:
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
         table = np.ascontiguousarray(rows.array)
         weights = row_weights(sample_weight, len(table))
-        # A value between two limits says where its column lies, one with a single limit does not.
+        # A value between two limits locates its column, one with a single limit does not.
         middles = rows.interval_middles()
         placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)
         used: BoolArray = np.atleast_1d(placed.any(axis=1))

@@ -1,4 +1,4 @@
-"""Which values are missing: the mask of a table, and the patterns its rows fall into.
+"""Missing patterns: the mask of a table, and the groups of rows that share one.
 
 Whatever depends on the pattern alone is computed once per pattern, here and in all later
 stages: for one Gaussian the conditional covariance of a row depends on *which* columns it misses,

@@ -1,4 +1,4 @@
-"""The E-step: what incomplete rows contribute to the moments of a mixture of Gaussians."""
+"""The E-step: expected moments of incomplete rows under a mixture of Gaussians."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What some rows contribute; ``dual`` where their vectors are ``w`` and not ``y``."""
+    """Contribution of some rows; ``dual`` where their vectors are ``w`` and not ``y``."""
 
     log_likelihood: float
     totals: FloatArray

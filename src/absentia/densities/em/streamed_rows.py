@@ -1,8 +1,8 @@
 """Out-of-core and distributed training rows: chunks of files, partitions on many machines.
 
-What a fit needs of its rows are sums: the moments of the columns, to bring them to standard units;
-the moments of pairs of columns, to choose the shrinkage; and at each step of EM the expected
-sufficient statistics. Each is one pass over the chunks, and no chunk is kept.
+A fit needs only sums over its rows: moments of the columns, for standard units; moments of pairs of
+columns, for the shrinkage; and the expected sufficient statistics at each step of EM. Each is one
+pass over the chunks, and no chunk is kept in memory.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _moments_of_chunk(
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts:
-    """How much weight each value of some columns has: the sum of two counts is that of both."""
+    """Weights of the values of some columns; counts of two sets of rows can be added."""
 
     counts: tuple[dict[float, float], ...]
 

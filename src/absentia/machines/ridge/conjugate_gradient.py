@@ -21,8 +21,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.engine.solver_status import SolverStatus
-from absentia.features.landmarks import candidate_rows, choose_landmarks
-from absentia.features.nystroem import inverse_root
+from absentia.features.nystroem import candidate_rows, choose_landmarks, inverse_root
 from absentia.kernels.base import Kernel
 from absentia.machines.documentation import documented
 from absentia.machines.ridge.ridge_machine import RidgeMachine
