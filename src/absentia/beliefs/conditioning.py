@@ -14,9 +14,8 @@ from absentia.beliefs.covariances import ConditionalCovariances
 from absentia.beliefs.low_rank_prior import factor_joint
 from absentia.beliefs.prior import FARTHEST, Prior, category_log_likelihoods, check_codes
 from absentia.engine.computed_once import computed_once
-from absentia.engine.em.expected_moments import centre_rows
-from absentia.engine.em.inverses import invert_principal, multiply_principal
-from absentia.engine.em.principal import solve_principal
+from absentia.engine.expected_moments import centre_rows
+from absentia.engine.principal import invert_principal, multiply_principal, solve_principal
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray

@@ -18,8 +18,8 @@ from absentia.beliefs.covariances import (
 from absentia.beliefs.prior import Prior, check_codes
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, RowIndex
-from absentia.tables.margins import Margins
-from absentia.tables.stored import frozen, assume_valid
+from absentia.tables.normal_scores import Margins
+from absentia.tables.stored import assume_valid, frozen
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs

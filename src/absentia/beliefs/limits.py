@@ -20,7 +20,7 @@ from absentia.beliefs.covariances import (
 )
 from absentia.beliefs.prior import FARTHEST, Prior
 from absentia.beliefs.truncated_normal import propagated
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.known_limits import broadcast_limits

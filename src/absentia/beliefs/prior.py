@@ -10,9 +10,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array
 
 from absentia.engine.computed_once import computed_once
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import FloatArray, IntArray
-from absentia.tables.stored import Stored, frozen, require_array, assume_valid
+from absentia.tables.stored import Stored, assume_valid, frozen, require_array
 
 if TYPE_CHECKING:
     from absentia.beliefs.low_rank_prior import LowRankPrior
