@@ -14,7 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.prior import FARTHEST
 from absentia.machines.targets import Task
 from absentia.persistence import load
 from absentia.recipe.learning_table import LearningTable

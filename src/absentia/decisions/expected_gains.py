@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from absentia.beliefs.draws.column_trials import ColumnTrials
+from absentia.beliefs.column_trials import ColumnTrials
 from absentia.decisions.model_answers import Loss, Questions
 from absentia.densities.missing_values import Unknowns
 from absentia.tables import BoolArray, FloatArray, IntArray, Table

@@ -13,20 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.limits.bounds import raise_too_far
-from absentia.beliefs.priors.categories import category_shares
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.conditioning import condition
+from absentia.beliefs.limits import raise_too_far
+from absentia.beliefs.prior import FARTHEST, category_shares
 from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.margins import Margins
-from absentia.tables.row_weights import row_weights
-from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import Outcome, sample_rows
+from absentia.tables.normal_scores import Margins
+from absentia.tables.rows import row_weights
+from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
 __all__ = [
     "LOG_ROOT_2_PI",

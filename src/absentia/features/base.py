@@ -24,9 +24,9 @@ from absentia.tables import (
     open_rows,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
-from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["BeliefFeatures", "MapsRows"]
 
