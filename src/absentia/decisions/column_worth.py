@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from absentia.decisions.measurements import Costs, per_cost, read_costs
 from absentia.parameters import RandomState, count_from, require
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
-from absentia.tables.plan.frames import as_frame, without_cells
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import as_frame, is_frame, without_cells
 
 __all__ = ["column_worth", "held_out_worth"]
 

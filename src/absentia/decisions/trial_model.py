@@ -20,8 +20,8 @@ from absentia.predictions.answers import layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
 from absentia.predictions.row_formats import FrameRows, PlannedFormat
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.reading import is_frame
 
 __all__ = ["LOSSES", "Loss", "TrialModel", "read_rows"]

@@ -1,4 +1,4 @@
-"""What every fit by EM leaves behind: which columns, on which scores, and how the ascent ended."""
+"""Base class of densities fitted by EM, with information criteria."""
 
 from __future__ import annotations
 
@@ -11,18 +11,39 @@ from absentia.densities.base import Density
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import ScoredRows, TrainingRows, warn_not_converged
+from absentia.parameters import COUNT, FLAG, NOT_NEGATIVE, THREADS, Rule, number_between, words
 from absentia.tables import FloatArray, Learned, TableLike
 
-__all__ = ["FittedByEM", "HasCriteria"]
+__all__ = ["EM_RULES", "EMDensity"]
 
 
-class FittedByEM(Density):
-    """A density that EM fits to incomplete rows."""
+#: Rules for the parameters that all densities fitted by EM have.
+EM_RULES: dict[str, Rule] = {
+    "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
+    "reg_covar": number_between(
+        0,
+        1e100,
+        expected="a number from 0 to 1e100, relative to the variance of each column, such as 1e-6",
+    ),
+    "tol": NOT_NEGATIVE,
+    "max_iter": COUNT,
+    "margins": words("normal-scores", None),
+    "n_jobs": THREADS,
+    "verbose": FLAG,
+}
+
+
+class EMDensity(Density):
+    """Base class of the densities that EM fits to incomplete rows."""
 
     shrinkage_: float
     log_likelihoods_: FloatArray
     n_iter_: int
     converged_: bool
+
+    @abstractmethod
+    def _n_parameters(self) -> int:
+        """Return the number of free parameters."""
 
     def _learned_by_em(
         self,
@@ -42,14 +63,6 @@ class FittedByEM(Density):
             "n_iter_": len(ascent.objectives),
             "converged_": ascent.converged,
         }
-
-
-class HasCriteria(FittedByEM):
-    """A density with ``bic`` and ``aic``; it says how many free parameters it has."""
-
-    @abstractmethod
-    def _n_parameters(self) -> int:
-        """Return the number of free parameters."""
 
     def bic(self, X: TableLike) -> float:
         """Return the Bayesian information criterion on a table, the lower the better.

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class DensityEstimator(Protocol):
-    """What a machine needs of a density; :class:`Density` has it, others may."""
+    """Interface that a machine needs of a density; third-party densities may have it."""
 
     def fit(self, X: TableLike, y: None = None) -> Self:
         """Fit to rows; a parameter ``sample_weight`` is used where there is one."""
@@ -60,7 +60,7 @@ class DensityEstimator(Protocol):
 #: The parameter ``density`` of an estimator.
 DensityLike = str | DensityEstimator
 
-#: By name a mixture starts from a fixed seed: fits of machines can then be repeated.
+#: A mixture given by name has a fixed seed, so that fits of machines can be repeated.
 _DENSITIES: dict[str, Callable[[], DensityEstimator]] = {
     "gaussian": GaussianDensity,
     "low-rank": partial(LowRankDensity, random_state=0),
@@ -70,7 +70,7 @@ _DENSITIES: dict[str, Callable[[], DensityEstimator]] = {
 
 
 def make_density(density: DensityLike, random_state: RandomState = None) -> DensityEstimator:
-    """Return an unfitted density: the one of that name, or a clone of the one given.
+    """Return an unfitted density, by name or as a clone.
 
     ``random_state`` is for a density by name that draws at random; one that is given has its own.
 
@@ -136,7 +136,7 @@ def fitted_once(
     sample_weight: ArrayLike | None,
     fit: Callable[[], BaseEstimator],
 ) -> BaseEstimator:
-    """Return a density as ``fit()`` returns it, or one that was fitted to the same in this block.
+    """Return ``fit()``, or a copy of an equal fit made earlier in this block.
 
     Rows are the same when their numbers are; tables with names, limits or categories are not
     compared, and neither are streams.
@@ -155,7 +155,7 @@ def fitted_once(
     key = joblib.hash((type(density), density.get_params(), rows.array, sample_weight))
     if key not in fits:
         fits[key] = fit()
-    # A copy of its arrays, too: whoever writes to those of one model leaves the others as they are.
+    # The arrays are copied too, so that writing to those of one model leaves the others unchanged.
     return deepcopy(fits[key])
 
 
@@ -167,7 +167,7 @@ def _is_plain(rows: Rows) -> TypeGuard[Table]:
 
 
 def words_for(density: DensityLike) -> WordsAs:
-    """Return what columns of words become: codes where a density knows categories."""
+    """Return the encoding of word columns: codes for densities of categories, else indicators."""
     named = make_density(density) if isinstance(density, str) else density
     return "codes" if getattr(named, "takes_categories", False) else "indicators"
 
@@ -178,7 +178,7 @@ def fit_density(
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> BaseEstimator | None:
-    """Return a density fitted to rows: a copy, or the one of that name; None for beliefs.
+    """Return a fitted copy of a density, or None for beliefs.
 
     Parameters
     ----------
@@ -204,10 +204,10 @@ def fit_density(
 
 
 def _as_counts(sample_weight: ArrayLike) -> ArrayLike:
-    """Return weights of which one is one row.
+    """Return weights in units of one row.
 
-    Rows that all weigh the same count as one each: a solver may make 0.01 of all of them, but the
-    density has seen as many rows as there are.
+    Equal weights become one each: a solver may scale all of them by 0.01, but the density has
+    seen as many rows as there are.
     """
     weights = np.asarray(sample_weight)
     counting = weights[weights > 0] if weights.dtype.kind in "fiub" else weights
@@ -238,13 +238,13 @@ def believe(density: BaseEstimator, rows: Rows | FloatArray) -> Beliefs:
 
 
 def prior_of(density: BaseEstimator, rows: Rows) -> Prior:
-    """Return what training rows were conditioned on; beliefs bring theirs."""
+    """Return the prior of a fitted density, or that of beliefs."""
     prior: Prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
     return prior
 
 
 def _as_taken(density: BaseEstimator, rows: Rows) -> Any:
-    """Return rows in the form that a density takes them in."""
+    """Return rows in the form that a density accepts."""
     rows = rows.behind_plan()
     if getattr(density, "takes_tables", False) or not isinstance(rows, Table):
         return rows
@@ -253,7 +253,7 @@ def _as_taken(density: BaseEstimator, rows: Rows) -> Any:
 
 
 def filled_within_limits(density: BaseEstimator, table: Table) -> Table:
-    """Return rows whose values with limits are their conditional means, within the limits.
+    """Fill censored values with their conditional means, within the limits.
 
     What is missing without a limit stays missing; so does a limited value of a column that the
     density does not know.

@@ -1,8 +1,7 @@
-"""What the missing values of a table's rows could be: complete rows, and trials of single values.
+"""Missing values of rows: completed rows, and trial values for single cells.
 
-Everything that averages a model's answers over what is missing (:mod:`absentia.predictions`,
-:mod:`absentia.decisions`) goes through :class:`Unknowns`, so that limits, categories and columns
-that a density does not know are handled in one place.
+Predictions and decisions average over missing values through :class:`Unknowns`, so that limits,
+categories and columns unknown to the density are handled in one place.
 """
 
 from __future__ import annotations
@@ -14,19 +13,24 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.belief_columns import BeliefColumn, missing_cells, number_columns
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.draws.column_trials import ColumnTrials, column_trials
+from absentia.beliefs.column_trials import (
+    BeliefColumn,
+    ColumnTrials,
+    column_trials,
+    missing_cells,
+    number_columns,
+)
+from absentia.beliefs.conditioning import condition
 from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 
 __all__ = ["Unknowns"]
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """What a density says about the missing values of rows, in the user's own columns.
+    """Missing values of rows under a density, in the user's own columns.
 
     Attributes
     ----------
@@ -54,7 +58,7 @@ class Unknowns:
         n_features: int,
         plan: ColumnPlan | None = None,
     ) -> Unknowns:
-        """Return what a fitted density knows.
+        """Return the missing values as a fitted density describes them.
 
         Parameters
         ----------
@@ -94,7 +98,7 @@ class Unknowns:
 
     @classmethod
     def of_prior(cls, prior: Prior, names: Sequence[str]) -> Unknowns:
-        """Return what a prior knows about its own columns, all of them numbers."""
+        """Return the missing values under a prior, all columns being numbers."""
 
         def conditioned(rows: Table) -> Beliefs:
             beliefs = condition(prior, rows.array)[0]
@@ -110,11 +114,11 @@ class Unknowns:
         return max(len(self.numbers), 1) + len(self.categories)
 
     def believed(self) -> tuple[BeliefColumn, ...]:
-        """Return the user's columns that something is believed about."""
+        """Return the user's columns that beliefs cover."""
         return tuple(column for column in self.columns if column.believed)
 
     def incomplete(self, table: FloatArray) -> BoolArray:
-        """Return which rows miss a value that something is believed about."""
+        """Return which rows miss a value that beliefs cover."""
         places = np.concatenate([self.numbers, [j for j, _ in self.categories]]).astype(np.intp)
         return np.atleast_1d(np.isnan(table[:, places]).any(axis=1))
 
@@ -134,7 +138,7 @@ class Unknowns:
         Returns
         -------
         ndarray of shape (n, m, n_features)
-            NaN is left only in columns that nothing is believed about. Draws keep within limits.
+            NaN is left only in columns that beliefs do not cover. Draws stay within limits.
         """
         n_numbers = len(self.numbers)
         limits = rows.limits_of(self.numbers)
@@ -151,7 +155,7 @@ class Unknowns:
         return out
 
     def before_limits(self, rows: Table) -> Beliefs | None:
-        """Return what is believed of rows from their values alone, where they have limits."""
+        """Return the beliefs given the observed values alone, or None without limits."""
         if rows.lower is None:
             return None
         return self.believe(replace(rows, lower=None, upper=None, _whole=None, _known={}))

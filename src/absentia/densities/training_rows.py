@@ -1,4 +1,4 @@
-"""Rows as normal scores, for densities with ``margins="normal-scores"``: a Gaussian copula."""
+"""Training rows of a density: normal scores, validation, standard units, and messages."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.limits.bounds import raise_too_far
-from absentia.beliefs.priors.categories import category_shares
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.conditioning import condition
+from absentia.beliefs.limits import raise_too_far
+from absentia.beliefs.prior import FARTHEST, category_shares
 from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.margins import Margins
-from absentia.tables.row_weights import row_weights
-from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import Outcome, sample_rows
+from absentia.tables.normal_scores import Margins
+from absentia.tables.rows import row_weights
+from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
 __all__ = [
     "LOG_ROOT_2_PI",
@@ -54,7 +52,7 @@ class ScoredRows:
     margins : Margins or None
         One curve per column.
     log_jacobian : float
-        What to add to a log-likelihood of scores for that of the table.
+        Added to a log-likelihood of scores, gives that of the table.
     """
 
     rows: Table | Stream
@@ -144,7 +142,7 @@ class TrainingRows:
         Which columns of the table these are.
     scaling : Scaling
     log_jacobian : float
-        What to add to a log-likelihood of ``Z`` for that of the table.
+        Added to a log-likelihood of ``Z``, gives that of the table.
     patterns : Patterns
         Of ``Z``.
     codes : ndarray of int, shape (n_rows, n_category_columns), or None
@@ -176,7 +174,7 @@ class TrainingRows:
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
         table = np.ascontiguousarray(rows.array)
         weights = row_weights(sample_weight, len(table))
-        # A value between two limits says where its column lies, one with a single limit does not.
+        # A value between two limits locates its column, one with a single limit does not.
         middles = rows.interval_middles()
         placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)
         used: BoolArray = np.atleast_1d(placed.any(axis=1))

@@ -15,11 +15,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.belief_columns import missing_cells
-from absentia.beliefs.draws.column_trials import column_trials
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.column_trials import column_trials, missing_cells
+from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.missing_values import Unknowns
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.machines.uncertainty import Uncertainty, Unit, entropy
 from absentia.tables import FloatArray, IntArray, Table, TableLike, open_known, plan_of
 

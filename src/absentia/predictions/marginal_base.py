@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.quasi_random import DrawPoints
 from absentia.densities.fit_density import (
     DensityEstimator,
     DensityLike,
@@ -53,10 +53,9 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
-from absentia.tables.row_weights import row_weights
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, row_weights
 
 __all__ = ["MarginalModel", "tags_of"]
 
