@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.missing_values import Unknowns
 from absentia.predictions.conformal_scores import BANDS, tells_spread
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.planned_frames import PlannedFormat
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
-from absentia.tables.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.reading import is_frame
 
@@ -87,7 +87,7 @@ class Questions:
 
     @classmethod
     def to(
-        cls, model: BaseEstimator, X: TableLike, rows: FrameRows | Table, region: Any = None
+        cls, model: BaseEstimator, X: TableLike, rows: ReadFrame | Table, region: Any = None
     ) -> Questions:
         """Look at a model and at the rows that it is to be asked about."""
         inner = getattr(model, "estimator", model)
@@ -145,10 +145,10 @@ class Questions:
 
 
 def _writer(
-    model: BaseEstimator, X: Any, rows: FrameRows | Table
+    model: BaseEstimator, X: Any, rows: ReadFrame | Table
 ) -> Callable[[Table, IntArray], Any]:
     """Return how rows become what a model takes: frames of the user's kind, a table, an array."""
-    if isinstance(rows, FrameRows):
+    if isinstance(rows, ReadFrame):
         assert rows.table.plan is not None
         planned = PlannedFormat.of(X, rows.table.plan)
         return lambda table, origin: planned.rows(table.array, rows, origin)
@@ -165,11 +165,11 @@ def _writer(
 
 def read_rows(
     model: BaseEstimator, X: TableLike, density: BaseEstimator
-) -> tuple[FrameRows | Table, Unknowns]:
+) -> tuple[ReadFrame | Table, Unknowns]:
     """Return a user's rows, and what the density of a model says about what they miss."""
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
-        given = FrameRows.of(X, plan)
+        given = plan.read_frame(X)
         return given, Unknowns.of(density, plan.names, given.table.n_features, plan)
     table = Table.of(X)
     expected = getattr(density, "n_features_in_", table.n_features)

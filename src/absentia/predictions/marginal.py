@@ -36,7 +36,7 @@ from absentia.parameters import (
     declared,
     words,
 )
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.planned_frames import PlannedFormat
 from absentia.predictions.row_format import RowFormat
 from absentia.predictions.training_draws import TrainingTable, fit_on_draws, fit_weighted
 from absentia.predictions.wrapped_model import WrappedModel
@@ -51,7 +51,7 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
@@ -112,8 +112,10 @@ class MarginalModel(TakesMissing, ShowsColumns):
         density = self._unfitted_density(X)
         plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None
         # Numbers are passed to the model as they are; only words need a plan.
-        words = words_for(density) if _has_words(X) else None
-        rows = open_memory(X, words=words) if plan is None else plan.read(X)
+        given = None if plan is None else plan.read_frame(X)
+        if plan is None and is_frame(X) and has_columns_of_words(X):
+            given = ColumnPlan.read_training(X, codes=words_for(density) == "codes")
+        rows = open_memory(X) if given is None else given.table
         if not isinstance(rows, Table):
             raise TypeError(
                 f"{type(self).__name__} asks its model about rows, but X holds beliefs: pass the "
@@ -145,7 +147,6 @@ class MarginalModel(TakesMissing, ShowsColumns):
             )
         kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
         columns = kept.astype(np.intp)
-        given = None if rows.plan is None else FrameRows.of(X, rows.plan, new=False)
         row_format: RowFormat | PlannedFormat
         if rows.plan is None:
             row_format = RowFormat.of(rows.as_given(), columns)
@@ -292,12 +293,12 @@ class MarginalModel(TakesMissing, ShowsColumns):
             parts.append((drawn, averaged(np.concatenate(means))))
         return parts
 
-    def _opened(self, X: TableLike) -> tuple[Table, FrameRows | None]:
+    def _opened(self, X: TableLike) -> tuple[Table, ReadFrame | None]:
         """Return new rows as a table and, where there is a plan, as the frame that they were."""
         check_is_fitted(self)
         plan = plan_of(self)
         if plan is not None:
-            given = FrameRows.of(X, plan)
+            given = plan.read_frame(X)
             return given.table, given
         rows = open_known(X, self)
         if not isinstance(rows, Table):
@@ -308,7 +309,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
             )
         return rows, None
 
-    def _read(self, X: TableLike) -> tuple[Table, FrameRows | None, BoolArray]:
+    def _read(self, X: TableLike) -> tuple[Table, ReadFrame | None, BoolArray]:
         """Return the rows, and which of them are to be averaged over draws."""
         table, given = self._opened(X)
         asked: BoolArray = np.atleast_1d(table.mask[:, self._columns].any(axis=1))
@@ -319,7 +320,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
             asked &= ~np.isin(pattern[n_known:], pattern[:n_known])
         return table, given, asked
 
-    def _own_rows(self, X: Any, table: Table, given: FrameRows | None, rows: IntArray) -> Any:
+    def _own_rows(self, X: Any, table: Table, given: ReadFrame | None, rows: IntArray) -> Any:
         """Return rows for the model as the user gave them: for complete ones, its own answer."""
         row_format = self._wrapped.format
         if hasattr(X, "columns") and row_format.kind != "array":

@@ -11,9 +11,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws
 from absentia.densities.missing_values import Unknowns
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.planned_frames import PlannedFormat
 from absentia.predictions.row_format import RowFormat
 from absentia.tables import FloatArray, IntArray, Table
+from absentia.tables.column_plan import ReadFrame
 
 __all__ = ["TRAINING_DRAWS", "TrainingTable", "fit_on_draws", "fit_weighted", "stacked_draws"]
 
@@ -34,7 +35,7 @@ class TrainingTable:
         Which columns the model sees.
     row_format : RowFormat or PlannedFormat
         As what kind of table.
-    given : FrameRows or None
+    given : ReadFrame or None
         The frame that the rows come from, where it has words.
     """
 
@@ -42,7 +43,7 @@ class TrainingTable:
     unknowns: Unknowns
     columns: IntArray
     row_format: RowFormat | PlannedFormat
-    given: FrameRows | None = None
+    given: ReadFrame | None = None
 
 
 def stacked_draws(

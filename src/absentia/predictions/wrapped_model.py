@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.planned_frames import PlannedFormat
 from absentia.predictions.row_format import RowFormat
 from absentia.tables import FloatArray, IntArray
+from absentia.tables.column_plan import ReadFrame
 from absentia.tables.stored import Stored
 
 __all__ = ["WrappedModel", "require_method"]
@@ -53,7 +54,7 @@ class WrappedModel(Stored):
         return cls(model, method, trained_on)
 
     def answer(
-        self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
+        self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
     ) -> FloatArray:
         """Return the answers for rows of float64, shape (n_samples, n_outputs).
 
@@ -62,7 +63,7 @@ class WrappedModel(Stored):
         return self.ask(self.format.rows(values, given, origin))
 
     def answer_with_variance(
-        self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
+        self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the answers and, where ``predict`` takes ``return_std``, their variances."""
         if self.method == "predict" and "return_std" in _parameters(self.model):
@@ -108,7 +109,7 @@ class WrappedModel(Stored):
         return columns.reshape(len(columns), -1)
 
     def check(
-        self, row: FloatArray, given: FrameRows | None = None, n_columns: int | None = None
+        self, row: FloatArray, given: ReadFrame | None = None, n_columns: int | None = None
     ) -> FloatArray:
         """Return the answer for one complete row as it comes, or say why there is none."""
         require_method(self.model, self.method)
