@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs.column_trials import BeliefColumn
-from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.decisions.expected_gains import ENOUGH, Gains
 from absentia.decisions.model_answers import Loss, Questions
 from absentia.densities.missing_values import Unknowns

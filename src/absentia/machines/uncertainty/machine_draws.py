@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs.column_trials import column_trials, missing_cells
-from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.missing_values import Unknowns
 from absentia.engine.threads import bounded_slices
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
