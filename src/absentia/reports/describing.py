@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport

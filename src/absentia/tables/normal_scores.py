@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.parameters import check_parameters, count_from
 from absentia.tables.reading import FloatArray, IntArray, TableLike
 from absentia.tables.rows import TakesMissing, is_constant, set_fitted

@@ -16,15 +16,15 @@ import numpy as np
 from scipy.linalg import eigh
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
-from absentia.beliefs.conditioning.factor_rows import (
+from absentia.beliefs.conditioning import log_normalised
+from absentia.beliefs.low_rank_prior import (
     FactorKnowledge,
     FactorRows,
     packed_products,
     unpacked,
 )
 from absentia.densities.em.ascent import Ascent, ascend
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
