@@ -187,7 +187,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
     if not isinstance(model, BaseEstimator):
         return f"holds a {type(model).__name__}, which is not an estimator.", None
     check_contents(model)
-    check_answers(model, list(inner_objects(model)))
+    check_answers(model, inner_objects(model))
     return "", model
 
 

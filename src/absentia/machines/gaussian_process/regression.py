@@ -21,7 +21,18 @@ from absentia.machines.gaussian_process.regression_search import RegressionSearc
 from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.targets import SeveralTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, bounds_of, declared, words
+from absentia.parameters import (
+    BOUNDS,
+    POSITIVE,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    RandomState,
+    Rule,
+    bounds_of,
+    declared,
+    words,
+)
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
@@ -119,9 +130,9 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
     }
 
     noise_: float = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    L_: FloatArray = field(init=False)
-    targets_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
+    targets_: FloatMatrix = field(init=False)
 
     noise: float | str = "optimize"
     normalize_y: bool = True

@@ -37,6 +37,9 @@ from absentia.parameters import (
     INFINITE,
     NOT_NEGATIVE,
     POSITIVE,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
     Rule,
     count_from,
     number_between,
@@ -79,10 +82,10 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
 
     degree: int
     coef0: float
-    support_: IntArray
-    n_support_: IntArray
-    dual_coef_: FloatArray
-    intercept_: FloatArray
+    support_: IntVector
+    n_support_: IntVector
+    dual_coef_: FloatVector | FloatMatrix
+    intercept_: FloatVector
 
     @abstractmethod
     def _solver(self) -> BaseEstimator:
