@@ -30,7 +30,7 @@ from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
 from absentia.machines.search.gram_grid import BelievedFold, GramPair
 from absentia.tables import FloatArray, Table
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from lab.baselines import (
     KarmaSVC,
     KarmaSVR,

@@ -13,7 +13,7 @@ from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import hide_cells
 from absentia.densities.fit_density import filled_within_limits
 from absentia.persistence import load, save
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.table import Table
 
 RNG = np.random.default_rng(0)

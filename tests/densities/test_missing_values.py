@@ -10,7 +10,7 @@ from absentia.beliefs.belief_columns import option_probabilities
 from absentia.beliefs.draws.quasi_random import DrawPoints, draw_rows
 from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 
 
 def mixed_table(n=300, seed=0):

@@ -18,7 +18,7 @@ from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.targets import LogProbabilities
 from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]

@@ -46,12 +46,11 @@ from absentia.tables import (
     open_memory,
     set_fitted,
 )
+from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.plan.plan_warnings import warn_of_codes
+from absentia.tables.plan_notes import warn_of_codes
 from absentia.tables.reading import has_columns_of_words, is_frame
-from absentia.tables.row_weights import row_weights
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, row_weights
 
 __all__ = ["AutoMachine"]
 

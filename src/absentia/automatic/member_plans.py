@@ -30,7 +30,7 @@ from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
 from absentia.predictions.training_draws import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
 
 __all__ = [

@@ -14,7 +14,7 @@ from absentia.beliefs.priors.covariances import (
     ExplicitCovariances,
 )
 from absentia.missingness import Patterns
-from absentia.tables.stored import frozen, vouched
+from absentia.tables.stored import assume_valid, frozen
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -56,4 +56,4 @@ def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
     found = replace(
         beliefs, means=means, covariances=moved, patterns=patterns, prior=prior, margins=None
     )
-    return vouched(found, beliefs)
+    return assume_valid(found, beliefs)

@@ -11,7 +11,7 @@ from absentia.beliefs.priors.categories import check_codes
 from absentia.beliefs.priors.covariances import CovarianceTable
 from absentia.beliefs.priors.prior import Prior
 from absentia.missingness import Patterns
-from absentia.tables.margins import Margins
+from absentia.tables.normal_scores import Margins
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs

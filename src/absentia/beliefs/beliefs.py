@@ -32,8 +32,8 @@ from absentia.beliefs.row_selection import joined, selected
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, RowIndex
-from absentia.tables.margins import Margins
-from absentia.tables.stored import Stored, frozen, vouched
+from absentia.tables.normal_scores import Margins
+from absentia.tables.stored import Stored, assume_valid, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -157,7 +157,7 @@ class Beliefs(Stored, ShownBeliefs):
         log_weights = np.zeros((len(centres), 1))
         prior.ensure_valid()
         made = cls(log_weights, centres[:, None, :], table, group_of_row, patterns, prior)
-        return vouched(made, prior)
+        return assume_valid(made, prior)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
@@ -351,7 +351,7 @@ class Beliefs(Stored, ShownBeliefs):
         )
         if self.whole is not self:
             changed.__dict__["_cut"] = self.whole.in_units(units, origin), self.rows_of_whole
-        return vouched(changed, self)
+        return assume_valid(changed, self)
 
     def tile(self, rows: slice) -> Beliefs:
         """Return the beliefs about a range of rows that are one part of a computation over all.

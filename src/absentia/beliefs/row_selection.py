@@ -15,7 +15,7 @@ from absentia.beliefs.priors.covariances import (
 )
 from absentia.missingness import Patterns
 from absentia.tables import RowIndex
-from absentia.tables.stored import vouched
+from absentia.tables.stored import assume_valid
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -57,7 +57,7 @@ def joined(parts: Sequence[Beliefs]) -> Beliefs:
         patterns=patterns,
         codes=codes,
     )
-    return vouched(whole, *parts)
+    return assume_valid(whole, *parts)
 
 
 def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
@@ -78,4 +78,4 @@ def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
         patterns=patterns,
         codes=codes,
     )
-    return vouched(part, beliefs).labelled(beliefs.__dict__.get("_labels"))
+    return assume_valid(part, beliefs).labelled(beliefs.__dict__.get("_labels"))

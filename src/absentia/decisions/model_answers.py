@@ -19,8 +19,8 @@ from absentia.densities.missing_values import Unknowns
 from absentia.predictions.conformal_scores import BANDS, tells_spread
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.reading import is_frame
 
 __all__ = ["LOSSES", "REGIONS", "Loss", "Questions", "find_density", "read_rows"]

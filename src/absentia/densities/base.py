@@ -34,12 +34,12 @@ from absentia.tables import (
     plan_of,
     table_as,
 )
-from absentia.tables.margins import Margins
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.normal_scores import Margins
 from absentia.tables.reading import is_frame
-from absentia.tables.stored import vouched
+from absentia.tables.rows import TakesMissing
+from absentia.tables.stored import assume_valid
 from absentia.tables.streams import Stream
-from absentia.tables.takes_missing import TakesMissing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         beliefs = condition(self.prior_, table, names, patterns, codes)[0]
         if self.margins_ is not None:
             self.margins_.ensure_valid()
-            beliefs = vouched(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
+            beliefs = assume_valid(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
         return beliefs.labelled(names), limits
 
     def impute(self, X: TableLike) -> Any:

@@ -18,7 +18,7 @@ from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.beliefs.draws.column_trials import ColumnTrials, column_trials
 from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 
 __all__ = ["Unknowns"]
 

@@ -27,13 +27,13 @@ from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState, Rule, declared, number_between
 from absentia.progress import shows_progress
 from absentia.tables import FloatArray, IntArray, Table, TableLike
-from absentia.tables.plan.category_codes import (
+from absentia.tables.category_columns import (
     CategoryColumns,
     codes_of_values,
     distinct_values,
     find_columns,
 )
-from absentia.tables.row_weights import row_weights
+from absentia.tables.rows import row_weights
 from absentia.tables.streams import Stream
 
 __all__ = ["MixedDensity"]

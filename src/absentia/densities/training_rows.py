@@ -23,10 +23,9 @@ from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.margins import Margins
-from absentia.tables.row_weights import row_weights
-from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import Outcome, sample_rows
+from absentia.tables.normal_scores import Margins
+from absentia.tables.rows import row_weights
+from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
 __all__ = [
     "LOG_ROOT_2_PI",

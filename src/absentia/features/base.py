@@ -24,9 +24,9 @@ from absentia.tables import (
     open_rows,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
-from absentia.tables.takes_missing import TakesMissing
 
 __all__ = ["BeliefFeatures", "MapsRows"]
 
@@ -69,7 +69,7 @@ class BeliefFeatures(MapsRows):
     """
 
     density: DensityLike
-    density_: BaseEstimator
+    density_: BaseEstimator | None
     _n_belief_columns: int
 
     _rules: ClassVar[dict[str, Rule]] = {

@@ -11,14 +11,18 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.densities.fit_density import DensityLike, prior_of, words_for
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
-from absentia.engine.waves import (
+from absentia.engine.sincos import (
     LARGEST_PHASE,
     add_waves,
     damp_explicit,
     damp_patterns,
     scale_to_unit_length,
+)
+from absentia.engine.threads import (
+    bounded_slices,
+    n_threads,
+    one_blas_thread,
+    run_single_threaded_blas,
 )
 from absentia.features.base import BeliefFeatures
 from absentia.features.frequencies import (
@@ -129,6 +133,8 @@ class FourierFeatures(BeliefFeatures):
     mask_frequencies_: FloatMatrix | None = field(init=False)
     center_: FloatVector | FloatMatrix = field(init=False)
     last_phase_: float = field(init=False)
+    gamma_: float | FloatVector = field(init=False)
+    category_signs_: list[FloatMatrix] = field(init=False)
 
     n_components: int = field(default=512, kw_only=False)
     gamma: float | str = "scale"

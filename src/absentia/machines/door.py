@@ -29,7 +29,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.tables import FloatArray, MemoryRows, TableLike, WordsAs, open_memory, plan_of
-from absentia.tables.row_weights import check_largest_weight, huge_weights_refused
+from absentia.tables.rows import check_largest_weight, huge_weights_refused
 
 __all__ = ["MachineDoor"]
 

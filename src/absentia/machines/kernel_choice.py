@@ -21,7 +21,7 @@ from absentia.machines.search.leave_one_out_widths import kernel_with_widths
 from absentia.machines.search.width_prior import choose_width_prior
 from absentia.machines.shared_parameters import BeliefParameters
 from absentia.tables import FloatArray, MemoryRows
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
 
 __all__ = ["ChoosesKernel", "weight_of_kept"]
 

@@ -49,7 +49,7 @@ class GramRows:
 class PredictsInTiles(MachineDoor):
     """A fitted machine on new rows."""
 
-    density_: BaseEstimator
+    density_: BaseEstimator | None
     kernel_: Kernel
     beliefs_: Beliefs
     missing_rates_: FloatVector

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_consistent_length
 
 from absentia.machines.one_vs_rest import class_signs
 from absentia.tables import FloatArray, TableLike, is_absent
-from absentia.tables.constant_columns import is_constant
 from absentia.tables.phrases import frames_of_absentia
 from absentia.tables.reading import reads_as_number
+from absentia.tables.rows import is_constant
 
 __all__ = [
     "ClassifierTargets",

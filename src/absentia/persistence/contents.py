@@ -81,8 +81,9 @@ def inner_objects(model: BaseEstimator) -> list[Any]:
 def _attributes(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that a file has."""
     attributes: dict[str, Any] = dict(vars(value))
-    if isinstance(value, Stored):  # whose fields are stored, but nothing computed from them
-        return {name: attributes[name] for name in known_kinds(type(value)) if name in attributes}
+    if isinstance(value, Stored):
+        for name in attributes.keys() - known_kinds(type(value)).keys():
+            del attributes[name]  # computed from the fields, and in no file
     if isinstance(value, IsotonicRegression):
         attributes.pop("f_", None)  # made anew from the thresholds, and in no file
     return attributes

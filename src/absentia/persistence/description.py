@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable
 from hashlib import blake2b
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
@@ -90,7 +91,7 @@ class _Walk:
         ``is_made`` says whether skops makes an object of the node: inside an object that it has
         already met it makes none.
         """
-        allowed, made = allowed_classes(), set[int]()
+        allowed, made, most_nested = allowed_classes(), set[int](), 0
         pending = [(root, 1, 0, True)]
         while pending:
             node, depth, n_estimators, is_made = pending.pop()
@@ -127,11 +128,12 @@ class _Walk:
                 self._check_attributes(name, node.get("content"))
                 if issubclass(self._types[name], BaseEstimator):
                     n_estimators += 1
-                    if n_estimators > _MOST_NESTED:
-                        raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
+                    most_nested = max(most_nested, n_estimators)
             self._visited.append((number, (kind, name, content), len(children)))
             inside = repeat(depth + 1), repeat(n_estimators), repeat(is_made)
             pending += zip(reversed(children), *inside, strict=False)
+        if most_nested > _MOST_NESTED:
+            raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
 
     def compare(self) -> None:
         """Raise ValueError where nodes with one number differ in more than numbers."""
@@ -149,8 +151,8 @@ class _Walk:
         """Refuse attributes that objects of a class are not known to have."""
         kind = self._types[name]
         attributes = content["content"] if content and content["__loader__"] == "DictNode" else {}
-        unknown = attributes.keys() - known_kinds(kind).keys()
-        self.refused.update(f"{name}.{attribute}" for attribute in unknown)
+        for attribute in attributes.keys() - known_kinds(kind).keys():
+            self.refused.add(f"{name}.{attribute}")
         if kind is IsotonicRegression:
             # Made into a curve as soon as it is read, for which narrow types become wide.
             for attribute in attributes.keys() & {"X_thresholds_", "y_thresholds_"}:
@@ -197,10 +199,6 @@ def _read_array(archive: ZipFile, name: str) -> _Array:
     return _Array(size, shape, dtype, digest.digest())
 
 
-def _entries(node: Node) -> list[Node]:
-    return list(node["content"])
-
-
 def _set(node: Node) -> list[Node]:
     return [_loaded(entry, "JsonNode") for entry in node["content"]]
 
@@ -238,7 +236,8 @@ def _object(node: Node) -> list[Node]:
 
 def _array(node: Node) -> list[Node]:
     if node["type"] == "numpy":
-        _only(node, _EVERY_NODE | {"type", "file"})
+        if not node.keys() <= _ARRAY:
+            raise _unread(node, _ARRAY)
         return []
     _only(node, _EVERY_NODE | {"type", "content", "shape"})
     if node["type"] != "json" or node["__class__"] != "ndarray":
@@ -322,13 +321,14 @@ def _generator(node: Node) -> list[Node]:
 
 _EVERY_NODE = frozenset({"__class__", "__module__", "__loader__", "__id__"})
 _CONTENT = _EVERY_NODE | {"content"}
+_ARRAY = _EVERY_NODE | {"type", "file"}
 #: The fields that each kind of node may have, and the nodes that it is made from.
 _RULES: dict[str, tuple[frozenset[str], Callable[[Node], list[Node]] | None]] = {
     "DictNode": (_CONTENT | {"key_types"}, _dict),
     "DTypeNode": (_CONTENT, _dtype),
     "FunctionNode": (_EVERY_NODE, None),
     "JsonNode": (_CONTENT | {"is_json"}, None),
-    "ListNode": (_CONTENT, _entries),
+    "ListNode": (_CONTENT, itemgetter("content")),
     "LossNode": (_CONTENT | {"__reduce__"}, _loss),
     "MaskedArrayNode": (_CONTENT, _masked),
     "NdArrayNode": (_CONTENT | {"file", "shape", "type"}, _array),
@@ -338,7 +338,7 @@ _RULES: dict[str, tuple[frozenset[str], Callable[[Node], list[Node]] | None]] = 
     "SetNode": (_CONTENT, _set),
     "SliceNode": (_CONTENT, _slice),
     "TreeNode": (_CONTENT | {"__reduce__"}, _tree),
-    "TupleNode": (_CONTENT, _entries),
+    "TupleNode": (_CONTENT, itemgetter("content")),
     "TypeNode": (_EVERY_NODE, None),
 }
 
@@ -377,8 +377,8 @@ def _whole_array(node: Node) -> None:
 
 def _fields(node: Node, *names: str) -> dict[str, Node]:
     """Return the values of a dictionary with keys of text, and exactly those names if any."""
-    types = _loaded(_loaded(node, "DictNode")["key_types"], "ListNode")
-    if node["__class__"] != "dict" or {kind["__class__"] for kind in types["content"]} - {"str"}:
+    types = _loaded(node, "DictNode")["key_types"]["content"]
+    if node["__class__"] != "dict" or {kind["__class__"] for kind in types} - {"str"}:
         raise ValueError("fields with names that are not text")
     fields: dict[str, Node] = node["content"]
     if names and set(fields) != set(names):

@@ -78,6 +78,7 @@ _CONTAINERS: dict[str, tuple[type, ...]] = {
     "bunch": (Bunch,),
     "objects": (np.ndarray,),
 }
+_EVERY_ROLE = ("estimator", "_split", "dtype", "function", "_scorer")
 _METHODS = ("predict", "predict_proba", "decision_function")
 
 
@@ -290,7 +291,6 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "score_func": ("function",),
     "scoring": ("_scorer",),
 }
-_EVERY_ROLE = ("estimator", "_split", "dtype", "function", "_scorer")
 _ROLES |= dict.fromkeys(("param_grid", "param_distributions"), _EVERY_ROLE)
 
 
@@ -356,7 +356,7 @@ def known_kinds(owner: type) -> dict[str, Kind]:
     if issubclass(owner, BaseEstimator):
         words = {**EVERY_ESTIMATOR, **words}
     kinds = {name: kind_of_words(text) for name, text in words.items()}
-    is_ours = owner.__module__.startswith("absentia.")
+    is_ours = not owner.__module__.startswith("sklearn.")
     hints = get_type_hints(owner, include_extras=True) if is_ours else {}
     parameters = parameter_names(owner)
     for name, hint in hints.items():

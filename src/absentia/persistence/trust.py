@@ -87,6 +87,7 @@ def model_types() -> dict[type, None]:
 
 def _subclasses(kind: type) -> Iterator[type]:
     """Yield the classes of absentia that are derived from another one."""
+    child: type
     for child in kind.__subclasses__():
         if child.__module__.startswith("absentia."):
             yield child

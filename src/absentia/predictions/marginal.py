@@ -53,10 +53,9 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
-from absentia.tables.row_weights import row_weights
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, row_weights
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 

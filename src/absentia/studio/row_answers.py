@@ -22,7 +22,7 @@ from absentia.predictions import predict_uncertainty
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import cells_as_written, read_delimited
-from absentia.tables.row_notes import row_notes, with_words_as_written
+from absentia.tables.plan_notes import row_notes, with_words_as_written
 
 if TYPE_CHECKING:
     import pandas as pd

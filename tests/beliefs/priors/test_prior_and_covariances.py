@@ -8,7 +8,7 @@ import pytest
 from absentia.beliefs import ConditionalCovariances, ExplicitCovariances, Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.beliefs.priors.prior import inverse_and_log_determinant
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from densities.examples import random_prior
 from oracles import densities as oracles
 

@@ -6,14 +6,8 @@ import pytest
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.engine.gram import (
-    dense_tiles,
-    determinants,
-    explicit_tiles,
-    pair_tiles,
-    row_products,
-    third_cumulant,
-)
+from absentia.engine import principal, sums
+from absentia.engine.gram import dense_tiles, explicit_tiles, pair_tiles, row_products
 from absentia.kernels.gram import regions
 from absentia.kernels.polynomial import ExpectedPolynomial
 from kernels.gram.test_expected import _formula, _prior, _table
@@ -149,10 +143,10 @@ def test_every_compiled_function_has_one_signature():
         row_products.row_products,
         dense_tiles.mirror_rows,
         dense_tiles.reorder,
-        determinants.principal_log_determinants.compiled,
-        determinants.log_determinants_and_lengths.compiled,
-        third_cumulant._compressed,
-        third_cumulant._fill,
+        principal.principal_log_determinants.compiled,
+        principal.log_determinants_and_lengths.compiled,
+        sums._compressed,
+        sums._fill,
     ):
-        # None where all problems were small enough for the road without compiling.
+        # None where all problems were small enough for NumPy.
         assert len(compiled.signatures) <= 1, compiled

@@ -17,7 +17,7 @@ from absentia.beliefs.priors.prior import FARTHEST, Prior
 from absentia.engine.threads import one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
-from absentia.tables.stored import vouched
+from absentia.tables.stored import assume_valid
 
 __all__ = ["condition", "joint_log_densities", "log_normalised"]
 
@@ -81,7 +81,7 @@ def condition(
         prior=prior,
         codes=codes,
     )
-    return vouched(beliefs, prior, patterns), log_likelihoods
+    return assume_valid(beliefs, prior, patterns), log_likelihoods
 
 
 def joint_log_densities(

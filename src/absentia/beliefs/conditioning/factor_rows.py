@@ -20,7 +20,7 @@ import numpy as np
 
 from absentia.beliefs.priors.low_rank_prior import LowRankPrior
 from absentia.engine.computed_once import computed_once
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from absentia.beliefs.conditioning.grouping import GroupedRows
 from absentia.beliefs.priors.prior import Prior
-from absentia.engine.em.expected_moments import centre_rows
-from absentia.engine.em.inverses import invert_principal, multiply_principal
-from absentia.engine.em.principal import solve_principal
+from absentia.engine.expected_moments import centre_rows
+from absentia.engine.principal import invert_principal, multiply_principal, solve_principal
 from absentia.tables import FloatArray
 
 __all__ = ["RowsGiven"]

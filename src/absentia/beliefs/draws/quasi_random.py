@@ -18,8 +18,7 @@ from scipy.stats.qmc import Sobol
 
 from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.draws.random_rows import covariance_roots
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import map_on_threads, n_threads
+from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.stored import Stored

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs.priors.categories import sample_codes
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.parameters import MOST_DRAWS, RandomState, count_from
 from absentia.tables import FloatArray
 

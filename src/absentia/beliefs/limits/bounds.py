@@ -17,10 +17,10 @@ from absentia.beliefs.priors.covariances import (
     ExplicitCovariances,
 )
 from absentia.beliefs.priors.prior import FARTHEST
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.bounded_table import broadcast_limits
-from absentia.tables.stored import frozen, vouched
+from absentia.tables.known_limits import broadcast_limits
+from absentia.tables.stored import assume_valid, frozen
 
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
@@ -57,7 +57,7 @@ def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
     found = replace(
         beliefs, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
     )
-    return vouched(found, beliefs).labelled(beliefs.__dict__.get("_labels"))
+    return assume_valid(found, beliefs).labelled(beliefs.__dict__.get("_labels"))
 
 
 def limited_rows(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from absentia.beliefs.priors.prior import Prior
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [

@@ -17,8 +17,8 @@ import numpy as np
 
 from absentia.beliefs.conditioning.factor_rows import factor_covariances, factor_variances
 from absentia.beliefs.priors.prior import SINGULAR, Prior
-from absentia.engine.em.principal import conditional_covariances
-from absentia.engine.slices import bounded_slices
+from absentia.engine.principal import conditional_covariances
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
@@ -161,7 +161,7 @@ class ConditionalCovariances(CovarianceTable):
         self.ensure_valid()
         masks = np.array(self.masks[groups])  # writeable like all others: compiled only once
         n_masks = len(masks) if n_together is None else n_together
-        fill = conditional_covariances.road(n_masks * self.n_features**2)
+        fill = conditional_covariances.choose(n_masks * self.n_features**2)
         prior = self.prior
         if prior.low_rank is not None:
             return factor_covariances(prior.low_rank, masks)

@@ -8,7 +8,7 @@ import numpy as np
 
 from absentia.beliefs.priors.prior import Prior
 from absentia.tables import FloatArray
-from absentia.tables.stored import vouched
+from absentia.tables.stored import assume_valid
 
 __all__ = ["LowRankPrior"]
 
@@ -78,8 +78,8 @@ class LowRankPrior(Prior):
                 loadings=self.loadings * scales[:, None],
                 noises=self.noises * scales**2,
             )
-            return vouched(scaled, self)
-        return vouched(Prior(moved.weights, moved.means, moved.covariances), self)
+            return assume_valid(scaled, self)
+        return assume_valid(Prior(moved.weights, moved.means, moved.covariances), self)
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> LowRankPrior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
@@ -93,7 +93,7 @@ class LowRankPrior(Prior):
             loadings=self.loadings / units[:, None],
             noises=noises,
         )
-        return vouched(changed, self)
+        return assume_valid(changed, self)
 
 
 def _dense(loadings: FloatArray, noises: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
-from absentia.tables.stored import Stored, frozen, require_array, vouched
+from absentia.tables.stored import Stored, assume_valid, frozen, require_array
 
 if TYPE_CHECKING:
     from absentia.beliefs.priors.low_rank_prior import LowRankPrior
@@ -177,13 +177,13 @@ class Prior(Stored):
         moved = A @ self.covariances @ A.T
         covariances = (moved + moved.transpose(0, 2, 1)) / 2
         found = replace(self, means=self.means @ A.T + b, covariances=covariances)
-        return vouched(found, self)
+        return assume_valid(found, self)
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
         covariances = self.covariances / units / units[:, None]
         means = (self.means - origin) / units
-        return vouched(replace(self, means=means, covariances=covariances), self)
+        return assume_valid(replace(self, means=means, covariances=covariances), self)
 
     def kept_in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return :meth:`in_units`, that of the last call where the units are the same.

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from absentia.beliefs import Prior
 from absentia.densities.em.expectation import ExpectedMoments
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.progress import report
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.phrases import counted
@@ -57,19 +57,19 @@ class Ascent:
         last is that of ``parameters``.
     residual : float
         The largest change that another step would make to any parameter.
-    ending : Ending
+    ending : SolverStatus
         Converged; stalled where double precision goes no further; or out of iterations.
     """
 
     parameters: FloatArray
     objectives: FloatArray
     residual: float
-    ending: Ending
+    ending: SolverStatus
 
     @property
     def converged(self) -> bool:
         """Whether no step can improve the parameters by more than the tolerance, or at all."""
-        return self.ending in (Ending.CONVERGED, Ending.STALLED)
+        return self.ending in (SolverStatus.CONVERGED, SolverStatus.STALLED)
 
 
 def ascend(
@@ -128,7 +128,7 @@ def ascend(
         if not found[0] >= objective:
             # A plain step can fall by rounding only: this is as far as double precision goes.
             objectives.append(objective)
-            return Ascent(here, np.array(objectives), size(here, residual), Ending.STALLED)
+            return Ascent(here, np.array(objectives), size(here, residual), SolverStatus.STALLED)
         if len(moves) == _ORDER:
             pause = max(1, pause - 1)
             moves.pop(0)
@@ -141,7 +141,7 @@ def ascend(
         if len(objectives) % 10 == 0:
             report("EM: step %d, objective %.8g", len(objectives), objective)
     largest = size(here, residual)
-    ending = Ending.CONVERGED if largest <= tol else Ending.EXHAUSTED
+    ending = SolverStatus.CONVERGED if largest <= tol else SolverStatus.EXHAUSTED
     n_steps = counted(len(objectives), "step")
     report("EM: %s, objective %.8g, %s", n_steps, objective, ending.value)
     return Ascent(here, np.array(objectives), largest, ending)

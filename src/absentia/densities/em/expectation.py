@@ -12,10 +12,9 @@ from absentia.beliefs.conditioning.conditioned_table import log_normalised
 from absentia.beliefs.conditioning.grouping import GroupedRows, group_rows
 from absentia.beliefs.conditioning.rows_given import RowsGiven
 from absentia.beliefs.priors.categories import indicators, split_categories
-from absentia.engine.em.expected_moments import add_principal, moments_of_patterns
-from absentia.engine.slices import bounded_slices
-from absentia.engine.small import is_small
-from absentia.engine.threads import map_on_threads, n_threads
+from absentia.engine.compiling import is_small
+from absentia.engine.expected_moments import add_principal, moments_of_patterns
+from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 

@@ -24,7 +24,7 @@ from absentia.beliefs.conditioning.factor_rows import (
     unpacked,
 )
 from absentia.densities.em.ascent import Ascent, ascend
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 

@@ -16,7 +16,7 @@ from absentia.beliefs.limits.truncated_normal import truncated_moments
 from absentia.beliefs.priors.categories import indicators, split_categories
 from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 

@@ -25,10 +25,9 @@ from absentia.densities.training_rows import (
 )
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.plan.category_codes import CategoryColumns
-from absentia.tables.row_weights import check_largest_weight
-from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import sample_rows
+from absentia.tables.category_columns import CategoryColumns
+from absentia.tables.rows import check_largest_weight
+from absentia.tables.streams import Chunk, Stream, sample_rows
 
 __all__ = ["CategoryCounts", "StreamedRows", "training_rows"]
 

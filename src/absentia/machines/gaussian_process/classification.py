@@ -29,7 +29,15 @@ from absentia.machines.search.kernel_family import KernelFamily, is_free
 from absentia.machines.targets import ClassifierTargets, MostProbableClass
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import COUNT, FloatMatrix, FloatStack, FloatVector, Rule, declared
+from absentia.parameters import (
+    COUNT,
+    BoolMatrix,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    Rule,
+    declared,
+)
 from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["GaussianProcessClassifier"]
@@ -133,6 +141,7 @@ class GaussianProcessClassifier(
     root_curvatures_: FloatMatrix = field(init=False)
     L_: FloatMatrix | FloatStack = field(init=False)
     rest_exponent_: float = field(init=False)
+    _positive: BoolMatrix = field(init=False)
 
     scale_bounds: Bounds = (1e-2, 1e4)
     max_iter_predict: int = 100

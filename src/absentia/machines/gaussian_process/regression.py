@@ -133,6 +133,8 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
     dual_coef_: FloatVector | FloatMatrix = field(init=False)
     L_: FloatMatrix | FloatStack = field(init=False)
     targets_: FloatMatrix = field(init=False)
+    _centre: float | FloatArray = field(init=False)
+    _spread: float | FloatArray = field(init=False)
 
     noise: float | str = "optimize"
     normalize_y: bool = True
@@ -345,9 +347,10 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     return centre_of_targets(y), spread_of_targets(y)
 
 
-def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
+def _per_target(array: FloatArray, factors: float | FloatArray) -> FloatArray:
     """Return ``array`` in the units of each target, along a last axis where there are several."""
-    return np.multiply.outer(array, factors)
+    scaled: FloatArray = np.multiply.outer(array, factors)
+    return scaled
 
 
 def _draws(

@@ -53,8 +53,8 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.row_weights import row_weights
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.rows import row_weights
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.machines.base import SupervisedMachine
 from absentia.machines.centred_gram import CentredGram
 from absentia.machines.class_scores import ClassScores
@@ -152,7 +152,7 @@ class LogisticSolver(ClassScores, ClassifierTargets, ClassifierMixin, Supervised
         same = self.dual_coef_.shape[1] == n_samples and np.array_equal(self.classes_, classes)
         if not same:
             return None
-        return LogisticSolution(self.dual_coef_, self.intercept_, 0, Ending.EXHAUSTED)
+        return LogisticSolution(self.dual_coef_, self.intercept_, 0, SolverStatus.EXHAUSTED)
 
 
 @documented

@@ -86,6 +86,8 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
     n_support_: IntVector
     dual_coef_: FloatVector | FloatMatrix
     intercept_: FloatVector
+    n_iter_: int | IntVector
+    fit_status_: int
 
     @abstractmethod
     def _solver(self) -> BaseEstimator:
@@ -283,6 +285,7 @@ class SupportVectorClassifier(
     _fitted_names: tuple[str, ...] = (*_FITTED, "classes_")
 
     probability: bool = False  # of the machines that search there is no such parameter
+    class_weight_: FloatVector
     classes_: np.ndarray
 
     def _check_counting_targets(self, y: np.ndarray) -> None:

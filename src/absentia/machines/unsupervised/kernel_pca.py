@@ -96,6 +96,8 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     eigenvalues_: FloatVector = field(init=False)
     eigenvectors_: FloatMatrix = field(init=False)
     centerer_: KernelCenterer = field(init=False)
+    X_transformed_fit_: FloatMatrix = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
 
     _stands_in_for_scikit_learn = True
 

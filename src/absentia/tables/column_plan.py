@@ -8,25 +8,30 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from absentia.tables.bounded_table import with_limits
+from absentia.parameters import IntVector
 from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.number_guesses import number_notes
 from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
-from absentia.tables.columns.table_columns import later_readings
-from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
-from absentia.tables.plan.frame_readings import fill_columns, plan_readings
-from absentia.tables.plan.frames import as_frame
-from absentia.tables.plan.plan_warnings import warn_of_codes, warn_of_new_words
-from absentia.tables.reading import FloatArray, IntArray, has_columns_of_words, is_frame
+from absentia.tables.columns.table_columns import later_readings, read_columns
+from absentia.tables.known_limits import with_limits
+from absentia.tables.phrases import counted, listed
+from absentia.tables.plan_notes import (
+    absent_columns,
+    warn_of_absent_columns,
+    warn_of_codes,
+    warn_of_new_words,
+)
+from absentia.tables.reading import FloatArray, IntArray, as_frame, has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnPlan", "read_planned"]
+__all__ = ["ColumnPlan", "ShowsColumns", "fill_columns", "id_note", "plan_readings", "read_planned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,3 +404,89 @@ def read_planned(X: Any, *, codes: bool) -> Table:
     table = Table.of(X)
     plan = ColumnPlan.of_numbers(table)
     return replace(table, array=plan.without_codes(table.array), plan=plan)
+
+
+def plan_readings(
+    frame: pd.DataFrame,
+    *,
+    max_categories: int = 30,
+    keep_ids: bool = False,
+    kinds: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, ColumnReading], list[str]]:
+    """Decide how each column of a pandas frame is read; columns that name rows are left out.
+
+    ``kinds`` are readings by column that the user asked for.
+
+    Returns
+    -------
+    readings : dict of str to ColumnReading
+    ids : list of str
+        The columns that were left out because they only name the rows.
+    """
+    columns = list(frame.columns)
+    if not len(frame) or not columns:
+        raise ValueError(
+            f"A table needs at least one row and one column, found "
+            f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
+        )
+    asked = kinds or {}
+    unknown = [name for name in asked if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"kinds names the column {unknown[0]!r}, which the table does not have; its columns "
+            f"are {listed(columns)}."
+        )
+    found_readings = read_columns(frame, kinds=asked, max_categories=max_categories)
+    readings = dict(zip(columns, found_readings, strict=True))
+    found = [name for name in columns if readings[name].is_id and name not in asked]
+    ids = [] if keep_ids else found
+    for name in ids:
+        readings[name] = replace(readings[name], left_out=True, note=id_note(readings[name]))
+    if all(reading.left_out for reading in readings.values()):
+        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
+    return readings, ids
+
+
+def id_note(reading: ColumnReading) -> str:
+    """Return the note on a column that is left out because it only identifies the rows."""
+    words = reading.kind == "category"
+    what = "it has a different word in each row" if words else "it only numbers the rows"
+    return f"left out, {what}"
+
+
+def fill_columns(
+    frame: pd.DataFrame,
+    readings: dict[str, ColumnReading],
+    absent: list[str],
+    *,
+    codes: bool = False,
+) -> FloatArray:
+    """Return the columns of a frame as numbers, NaN where missing and in columns that it lacks.
+
+    With ``codes`` a column of words is one column of codes, otherwise indicator columns.
+    """
+    widths = [reading.width_of(codes) for reading in readings.values()]
+    # Filled column by column: a table of words is many times its size as indicators.
+    out = np.full((len(frame), sum(widths)), np.nan)
+    start = 0
+    for (name, reading), width in zip(readings.items(), widths, strict=True):
+        if name not in absent and width:
+            out[:, start : start + width] = reading.values(frame[name], codes=codes)
+        start += width
+    return out
+
+
+class ShowsColumns(BaseEstimator):
+    """Base of estimators that take data frames: their page shows how the columns are used."""
+
+    plan_: ColumnPlan
+    columns_: ColumnPlan | IntVector | list[str]
+
+    def _html_repr(self) -> str:
+        page: str = super()._html_repr()
+        known = vars(self)
+        plan = known.get("plan_", known.get("columns_"))
+        if not isinstance(plan, ColumnPlan):
+            return page
+        return f"<div>{page}<details><summary>Columns</summary>{plan._repr_html_()}</details></div>"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.engine.array_types import Booleans, Floats, Integers
-from absentia.engine.compiling import compiled
-from absentia.engine.em import small_patterns
-from absentia.engine.em.principal import REORDER, factor_principal, invert_from_root
-from absentia.engine.small import two_roads
+from absentia.engine import small_patterns
+from absentia.engine.compiling import Booleans, Floats, Integers, compiled, dispatched
+from absentia.engine.principal import REORDER, factor_principal, invert_from_root
 
 
-@two_roads(small_patterns.centre_rows, work=lambda X, *others: X.size)
+@dispatched(small_patterns.centre_rows, work=lambda X, *others: X.size)
 @compiled()
 def centre_rows(
     X: Floats,
@@ -39,7 +37,7 @@ def centre_rows(
                     out[r, j] = X[r, j] - mean[j]
 
 
-@two_roads(small_patterns.add_principal, work=lambda inverses, *others: inverses.size)
+@dispatched(small_patterns.add_principal, work=lambda inverses, *others: inverses.size)
 @compiled()
 def add_principal(
     inverses: Floats, members: Integers, sizes: Integers, weights: Floats, total: Floats

@@ -16,7 +16,7 @@ from absentia import (
     MixtureDensity,
     Nystroem,
 )
-from absentia.tables.streams.base import pairwise_sum, sample_rows
+from absentia.tables.streams import pairwise_sum, sample_rows
 
 
 def table(n=900, d=4, seed=0):

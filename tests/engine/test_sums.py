@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia.engine.gram.third_cumulant import third_cumulants
+from absentia.engine.sums import third_cumulants
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])

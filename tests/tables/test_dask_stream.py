@@ -26,7 +26,7 @@ dask = pytest.importorskip("dask", reason=REASON)
 distributed = pytest.importorskip("distributed", reason=REASON)
 da = pytest.importorskip("dask.array", reason=REASON)
 dd = pytest.importorskip("dask.dataframe", reason=REASON)
-DaskStream = pytest.importorskip("absentia.tables.streams.dask_stream").DaskStream
+DaskStream = pytest.importorskip("absentia.tables.dask_stream").DaskStream
 
 # What Dask says to itself while workers come and go is not about this library.
 pytestmark = [

@@ -6,11 +6,12 @@ import pytest
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning.conditioned_table import condition
 from absentia.beliefs.conditioning.grouping import group_rows
-from absentia.engine.em.expected_moments import add_principal, centre_rows
-from absentia.engine.em.inverses import invert_principal, multiply_principal
-from absentia.engine.em.principal import conditional_covariances
-from absentia.engine.gram.determinants import (
+from absentia.engine.expected_moments import add_principal, centre_rows
+from absentia.engine.principal import (
+    conditional_covariances,
+    invert_principal,
     log_determinants_and_lengths,
+    multiply_principal,
     principal_log_determinants,
 )
 from absentia.missingness import Patterns

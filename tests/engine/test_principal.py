@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.engine.gram.determinants import principal_log_determinants
-from absentia.engine.gram.overlap_parts import MOST_IN_LANES
+from absentia.engine.principal import MOST_IN_LANES, principal_log_determinants
 
 log_determinants = principal_log_determinants.compiled
 

@@ -1,14 +1,14 @@
-"""How an iterative solver ended."""
+"""Status of an iterative solver."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["Ending"]
+__all__ = ["SolverStatus"]
 
 
-class Ending(Enum):
-    """Why a solver stopped; the value says it in words."""
+class SolverStatus(Enum):
+    """Reason why a solver stopped; the value is a phrase for messages."""
 
     CONVERGED = "converged"
     ALMOST = "converged, less accurately than asked"
@@ -20,4 +20,4 @@ class Ending(Enum):
     @property
     def converged(self) -> bool:
         """Whether the result is as accurate as was asked."""
-        return self is Ending.CONVERGED
+        return self is SolverStatus.CONVERGED

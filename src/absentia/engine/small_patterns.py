@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from absentia.engine.array_types import Booleans, Floats, Integers
+from absentia.engine.compiling import Booleans, Floats, Integers
 
 __all__ = [
     "add_principal",

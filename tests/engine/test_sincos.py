@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia.engine.waves import LARGEST_PHASE, damp_explicit, damp_patterns, sincos
+from absentia.engine.sincos import LARGEST_PHASE, damp_explicit, damp_patterns, sincos
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-8, 1.0, 30.0, 1e4, LARGEST_PHASE])

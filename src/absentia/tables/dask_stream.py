@@ -16,7 +16,7 @@ import dask.array as da
 import numpy as np
 
 from absentia.tables.reading import FloatArray, TableLike, as_table, check_collected
-from absentia.tables.streams.base import Chunk, Column, Outcome, Stream, add
+from absentia.tables.streams import Chunk, Column, Outcome, Stream, add
 
 __all__ = ["DaskStream"]
 
