@@ -18,17 +18,19 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import row_moments
-from absentia.beliefs.affine_maps import mapped
-from absentia.beliefs.belief_checks import check_columns, check_parts
-from absentia.beliefs.belief_plot import draw_row
-from absentia.beliefs.belief_table import ShownBeliefs
-from absentia.beliefs.draws.random_rows import sampled
-from absentia.beliefs.given_moments import moments_by_row
-from absentia.beliefs.limits.bounds import limited
-from absentia.beliefs.priors.categories import row_probabilities
-from absentia.beliefs.priors.covariances import CovarianceTable
-from absentia.beliefs.priors.prior import Prior
-from absentia.beliefs.row_selection import joined, selected
+from absentia.beliefs.construction import (
+    check_columns,
+    check_parts,
+    joined,
+    mapped,
+    moments_by_row,
+    selected,
+)
+from absentia.beliefs.covariances import CovarianceTable
+from absentia.beliefs.display import ShownBeliefs, draw_row
+from absentia.beliefs.limits import limited
+from absentia.beliefs.prior import Prior, row_probabilities
+from absentia.beliefs.row_moments import sampled
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, RowIndex

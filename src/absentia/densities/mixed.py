@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.completion import completed
-from absentia.beliefs.priors.categories import likeliest_codes
+from absentia.beliefs.prior import likeliest_codes
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity

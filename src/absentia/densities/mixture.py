@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
+from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
 from absentia.densities.em_density import EM_RULES, EMDensity

@@ -13,10 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.limits.bounds import raise_too_far
-from absentia.beliefs.priors.categories import category_shares
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.conditioning import condition
+from absentia.beliefs.limits import raise_too_far
+from absentia.beliefs.prior import FARTHEST, category_shares
 from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
 from absentia.densities.em.scaling import Scaling, automatic_shrinkage

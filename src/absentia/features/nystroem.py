@@ -87,9 +87,7 @@ def _spread_out(points: FloatArray, n: int, rng: np.random.RandomState) -> IntAr
     scikit-learn's takes distances from inner products. Where those lose the distances of most rows,
     they are taken from differences here.
     """
-    others = np.random.RandomState(0).permutation(
-        len(points)
-    )  # the caller's numbers are for the choice
+    others = np.random.RandomState(0).permutation(len(points))
     apart = squares_of(points - points[others])
     small = float(np.quantile(apart[apart > 0], 0.02)) if apart.any() else np.inf
     if squares_of(points).max() * _ROUNDING < small:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.densities.training_rows import (
