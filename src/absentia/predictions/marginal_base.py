@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import (
     DensityEstimator,
     DensityLike,
