@@ -25,13 +25,14 @@ from absentia.parameters import (
     FLAG,
     NOT_NEGATIVE,
     THREADS,
+    FloatVector,
     Rule,
     check_parameters,
     number_between,
     words,
 )
 from absentia.progress import shows_progress
-from absentia.tables import FloatArray, Learned, Table, TableLike, set_fitted
+from absentia.tables import Learned, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
 __all__ = ["EM_RULES", "EMDensity"]
@@ -57,7 +58,7 @@ class EMDensity(Density):
     """Base class of the densities that EM fits to incomplete rows."""
 
     shrinkage_: float
-    log_likelihoods_: FloatArray
+    log_likelihoods_: FloatVector
     n_iter_: int
     converged_: bool
     margins: Literal["normal-scores"] | None

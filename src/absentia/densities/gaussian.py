@@ -13,10 +13,12 @@ from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.em_density import EM_RULES, EMDensity
 from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import (
+    FloatMatrix,
+    FloatVector,
     declared,
     require,
 )
-from absentia.tables import FloatArray, Learned
+from absentia.tables import Learned
 
 __all__ = ["GaussianDensity"]
 
@@ -117,8 +119,8 @@ class GaussianDensity(EMDensity):
 
     _rules = EM_RULES
 
-    mean_: FloatArray = field(init=False)
-    covariance_: FloatArray = field(init=False)
+    mean_: FloatVector = field(init=False)
+    covariance_: FloatMatrix = field(init=False)
 
     shrinkage: float | Literal["auto"] = "auto"
     reg_covar: float = 1e-6

@@ -17,13 +17,17 @@ from absentia.densities.factor_search import FactorSearch
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
     COUNT,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    IntVector,
     RandomState,
     Rule,
     declared,
     number_between,
     words,
 )
-from absentia.tables import FloatArray, IntArray, Learned, Table, TableLike
+from absentia.tables import Learned, Table, TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LowRankDensity"]
@@ -136,13 +140,13 @@ class LowRankDensity(EMDensity):
         "pooling": words("auto") | number_between(0, expected="a non-negative number of rows"),
     }
 
-    means_: FloatArray = field(init=False)
-    loadings_: FloatArray = field(init=False)
-    noises_: FloatArray = field(init=False)
-    weights_: FloatArray = field(init=False)
+    means_: FloatMatrix = field(init=False)
+    loadings_: FloatStack = field(init=False)
+    noises_: FloatMatrix = field(init=False)
+    weights_: FloatVector = field(init=False)
     n_factors_: int = field(init=False)
-    tried_factors_: IntArray = field(init=False)
-    held_out_: FloatArray = field(init=False)
+    tried_factors_: IntVector = field(init=False)
+    held_out_: FloatVector = field(init=False)
 
     n_factors: int | Literal["auto"] = field(default="auto", kw_only=False)
     max_factors: int = 32

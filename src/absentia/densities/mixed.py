@@ -22,7 +22,7 @@ from absentia.densities.training_rows import (
     warn_of_lost_columns,
 )
 from absentia.missingness import Patterns
-from absentia.parameters import RandomState, Rule, declared, number_between
+from absentia.parameters import IntVector, RandomState, Rule, declared, number_between
 from absentia.tables import FloatArray, IntArray, Learned, Table, TableLike
 from absentia.tables.category_columns import (
     CategoryColumns,
@@ -111,8 +111,8 @@ converged_, n_features_in_, feature_names_in_
     }
 
     categories_: list[np.ndarray] = field(init=False)
-    number_columns_: IntArray = field(init=False)
-    category_columns_: IntArray = field(init=False)
+    number_columns_: IntVector = field(init=False)
+    category_columns_: IntVector = field(init=False)
 
     #: Takes tables whose columns of words are codes of categories.
     takes_categories = True

@@ -6,6 +6,7 @@ import numpy as np
 
 from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.prediction_tiles import PredictsInTiles
+from absentia.parameters import FloatMatrix, FloatVector
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["ClassScores"]
@@ -18,8 +19,8 @@ class ClassScores(PredictsInTiles):
     """
 
     classes_: np.ndarray
-    dual_coef_: FloatArray
-    intercept_: FloatArray
+    dual_coef_: FloatVector | FloatMatrix
+    intercept_: FloatVector
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return ``f`` of each row: positive for the second of two classes, or one per class.

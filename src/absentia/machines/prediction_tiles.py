@@ -15,6 +15,7 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.gram.tiles import cut
 from absentia.machines.door import MachineDoor
 from absentia.machines.missingness_shift import check_shift
+from absentia.parameters import FloatVector
 from absentia.tables import FloatArray, IntArray, MemoryRows, Table, TableLike, plan_of
 
 __all__ = ["GramRows", "PredictsInTiles", "gram_matrix", "gram_tiles"]
@@ -48,10 +49,10 @@ class GramRows:
 class PredictsInTiles(MachineDoor):
     """A fitted machine on new rows."""
 
-    density_: BaseEstimator
+    density_: BaseEstimator | None
     kernel_: Kernel
     beliefs_: Beliefs
-    missing_rates_: FloatArray
+    missing_rates_: FloatVector
     n_features_in_: int
 
     def _kept_rows(self, solution: Mapping[str, object]) -> IntArray | None:

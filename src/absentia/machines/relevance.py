@@ -27,7 +27,7 @@ class RelevantColumns:
 
     kernel_: Kernel
     beliefs_: Beliefs | None
-    density_: BaseEstimator
+    density_: BaseEstimator | None
     n_features_in_: int
 
     @property

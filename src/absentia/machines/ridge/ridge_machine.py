@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 
 from absentia.machines.base import KernelMachine
 from absentia.machines.targets import SeveralTargets, spread_of_targets
+from absentia.parameters import FloatMatrix, FloatVector
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["RidgeMachine"]
@@ -18,7 +19,7 @@ class RidgeMachine(SeveralTargets, RegressorMixin, KernelMachine):
     """Base of kernel ridge regression: ``f(x) = sum_i dual_coef[i] k(x, x_i)``, no intercept."""
 
     alpha: Any
-    dual_coef_: FloatArray
+    dual_coef_: FloatVector | FloatMatrix
 
     def predict(self, X: TableLike) -> FloatArray:
         """Predict the target, or targets, of each row, a tile of rows at a time.

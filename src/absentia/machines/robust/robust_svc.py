@@ -28,7 +28,17 @@ from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.search.gram_grid import GramGrid, checked_splits, prepared_folds
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, declared, require, words
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    FloatMatrix,
+    FloatVector,
+    Rule,
+    declared,
+    require,
+    words,
+)
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 __all__ = ["RobustSVC"]
@@ -164,12 +174,12 @@ class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin
     }
 
     classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    intercept_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    intercept_: FloatVector = field(init=False)
     tau_: float = field(init=False)
-    tau_scores_: FloatArray | None = field(init=False)
-    objective_: FloatArray = field(init=False)
-    relative_gap_: FloatArray = field(init=False)
+    tau_scores_: FloatVector | FloatMatrix | None = field(init=False)
+    objective_: FloatVector = field(init=False)
+    relative_gap_: FloatVector = field(init=False)
     n_iter_: np.ndarray = field(init=False)
     n_cones_: np.ndarray = field(init=False)
 

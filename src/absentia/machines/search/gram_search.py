@@ -48,7 +48,7 @@ from absentia.machines.search.gram_grid import (
 )
 from absentia.machines.shared_parameters import SearchParameters
 from absentia.machines.targets import warn_of_other_order
-from absentia.parameters import check_parameters, count_from, shown
+from absentia.parameters import SearchResults, check_parameters, count_from, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
@@ -84,8 +84,12 @@ class GramSearch(SearchParameters, KernelMachine):
     _plain_class: type[KernelMachine]
     _grids: tuple[tuple[str, str], ...]
 
-    cv_results_: Learned
+    cv_results_: SearchResults
     best_params_: Candidate
+    best_estimator_: BaseEstimator
+    best_index_: int
+    best_score_: float
+    n_splits_: int
 
     def fit(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import numpy as np
 import sklearn.svm
 from numpy.typing import ArrayLike
@@ -11,7 +13,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import PolynomialParameters
 from absentia.machines.svm.solver_matrix import tolerance_in_units
 from absentia.machines.svm.support_vectors import SupportVectorMachine
-from absentia.parameters import declared
+from absentia.parameters import FloatVector, declared
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["OneClassSVM"]
@@ -54,6 +56,7 @@ class OneClassSVM(PolynomialParameters, OutlierMixin, SupportVectorMachine):
     _stands_in_for_scikit_learn = True
 
     nu: float = 0.5
+    offset_: FloatVector = field(init=False)
 
     _fitted_names = (*SupportVectorMachine._fitted_names, "offset_")
 

@@ -37,6 +37,9 @@ from absentia.parameters import (
     INFINITE,
     NOT_NEGATIVE,
     POSITIVE,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
     Rule,
     count_from,
     number_between,
@@ -79,10 +82,12 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
 
     degree: int
     coef0: float
-    support_: IntArray
-    n_support_: IntArray
-    dual_coef_: FloatArray
-    intercept_: FloatArray
+    support_: IntVector
+    n_support_: IntVector
+    dual_coef_: FloatVector | FloatMatrix
+    intercept_: FloatVector
+    n_iter_: int | IntVector
+    fit_status_: int
 
     @abstractmethod
     def _solver(self) -> BaseEstimator:
@@ -280,6 +285,7 @@ class SupportVectorClassifier(
     _fitted_names: tuple[str, ...] = (*_FITTED, "classes_")
 
     probability: bool = False  # of the machines that search there is no such parameter
+    class_weight_: FloatVector
     classes_: np.ndarray
 
     def _check_counting_targets(self, y: np.ndarray) -> None:

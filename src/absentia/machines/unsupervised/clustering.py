@@ -16,7 +16,17 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.parameters import COUNT, NOT_NEGATIVE, RandomState, Rule, declared, words
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    RandomState,
+    Rule,
+    declared,
+    words,
+)
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["KernelKMeans", "SpectralClustering"]
@@ -71,7 +81,7 @@ class SpectralClustering(WidthParameters, ClusterMixin, KernelMachine):
         "eigen_tol": NOT_NEGATIVE | words("auto"),
     }
 
-    labels_: IntArray = field(init=False)
+    labels_: IntVector = field(init=False)
 
     n_clusters: int = field(default=8, kw_only=False)
     n_components: int | None = None
@@ -166,10 +176,10 @@ class KernelKMeans(WidthParameters, ClusterMixin, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"n_clusters": COUNT, "n_init": COUNT, "max_iter": COUNT}
 
-    labels_: IntArray = field(init=False)
+    labels_: IntVector = field(init=False)
     inertia_: float = field(init=False)
-    memberships_: FloatArray = field(init=False)
-    spreads_: FloatArray = field(init=False)
+    memberships_: FloatMatrix = field(init=False)
+    spreads_: FloatVector = field(init=False)
     n_iter_: int = field(init=False)
 
     n_clusters: int = field(default=8, kw_only=False)

@@ -23,7 +23,7 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.prediction_tiles import gram_tiles
 from absentia.machines.shared_parameters import WidthParameters
-from absentia.parameters import RandomState, declared
+from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 __all__ = ["KernelPCA"]
@@ -93,9 +93,11 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     (50, 2)
     """
 
-    eigenvalues_: FloatArray = field(init=False)
-    eigenvectors_: FloatArray = field(init=False)
+    eigenvalues_: FloatVector = field(init=False)
+    eigenvectors_: FloatMatrix = field(init=False)
     centerer_: KernelCenterer = field(init=False)
+    X_transformed_fit_: FloatMatrix = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
 
     _stands_in_for_scikit_learn = True
 

@@ -15,7 +15,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.shared_parameters import WidthParameters
 from absentia.machines.targets import ClassifierTargets, MostProbableClass, checked_labels
 from absentia.machines.unsupervised.clustering import check_similarities
-from absentia.parameters import FRACTION, GAMMA, Rule, declared, words
+from absentia.parameters import FRACTION, GAMMA, FloatMatrix, Rule, declared, words
 from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["LabelSpreading"]
@@ -80,7 +80,7 @@ class LabelSpreading(
     _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale"), "alpha": FRACTION}
 
     classes_: np.ndarray = field(init=False)
-    label_distributions_: FloatArray = field(init=False)
+    label_distributions_: FloatMatrix = field(init=False)
     transduction_: np.ndarray = field(init=False)
 
     alpha: float = 0.2
