@@ -19,10 +19,10 @@ from absentia.densities.named_densities import DensityLike
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.densities.unknowns import Unknowns
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,

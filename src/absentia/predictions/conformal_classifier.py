@@ -7,18 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import (
-    ClassifierTargets,
-    LogProbabilities,
-    checked_labels,
-    warn_of_other_order,
-)
+from absentia.machines.targets import ClassifierTargets
+from absentia.machines.validation import checked_labels, warn_of_other_order
 from absentia.parameters import (
     Rule,
     check_parameters,
@@ -43,7 +39,7 @@ _ROUNDING = 1e-12
 
 
 @declared
-class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, ConformalPredictor):
+class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     """Sets of classes that contain the true one with the requested probability, per pattern.
 
     Any classifier with ``predict_proba`` that takes NaN. A class is in the set of a row unless its

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import RegressorTargets, warn_of_other_order
+from absentia.machines.targets import RegressorTargets
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     ESTIMATOR,
     Rule,
@@ -42,7 +42,7 @@ _TWO_ESTIMATORS = Rule(
 
 
 @declared
-class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
+class ConformalRegressor(RegressorTargets, ConformalPredictor):
     """Prediction intervals with the requested coverage, per missing pattern.
 
     Any regressor that accepts NaN predicts; held-out rows calibrate how far off it may be. With

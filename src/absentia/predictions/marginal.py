@@ -17,10 +17,10 @@ from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_p
 from absentia.densities.believing import fit_density, words_for
 from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
 from absentia.densities.unknowns import Unknowns
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.missingness import Patterns
 from absentia.parameters import (
     DRAWS,

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets, LogProbabilities
+from absentia.machines.targets import ClassifierTargets
 from absentia.predictions.marginal import MarginalModel, joined
 from absentia.predictions.wrapped_model import WrappedModel, require_method
 from absentia.tables import (
@@ -20,7 +19,7 @@ from absentia.tables import (
 __all__ = ["MarginalClassifier"]
 
 
-class MarginalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, MarginalModel):
+class MarginalClassifier(ClassifierTargets, MarginalModel):
     """Probabilities of any classifier for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's

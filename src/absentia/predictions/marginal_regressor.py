@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sklearn.base import RegressorMixin
-
 from absentia.machines.targets import RegressorTargets
 from absentia.predictions.marginal import MarginalModel, tags_of
 from absentia.predictions.wrapped_model import WrappedModel
@@ -15,7 +13,7 @@ from absentia.tables import (
 __all__ = ["MarginalRegressor"]
 
 
-class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
+class MarginalRegressor(RegressorTargets, MarginalModel):
     """Predictions of any regressor for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the regressor's
