@@ -1,1 +1,1 @@
-"""Benchmarks: how fast absentia is, and how it does on the tables of the papers."""
+"""The laboratory: baselines, experiments, benchmarks and the demonstration; not in the wheel."""

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from absentia.engine.small import always_compiled
+from absentia.engine.compiling import always_compiled
 
 # The deadline is off because the first example pays for compilation. `make test` tries the same
 # examples every time, so that a failure is one of the change and not of the dice; `make fuzz` tries

@@ -1,6 +1,6 @@
 """Draw acquisition/curves.png, write acquisition/areas.md (and parts.md) from a file of results.
 
-``absentia bench run acquisition --out FILE`` makes the file, and
+``python -m lab run acquisition --out FILE`` makes the file, and
 ``python docs/results/acquisition_curves.py FILE SEED`` reads it; needs the extras ``plot`` and
 ``tables``.
 """

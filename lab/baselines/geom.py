@@ -20,8 +20,7 @@ from absentia.machines.targets import ClassifierTargets, class_signs, decided_cl
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
-from absentia.tables.constant_columns import is_constant
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, is_constant
 from lab.baselines.smo import solve_dual
 from lab.baselines.subspace_norms import (
     linear_squared_norms,

@@ -23,8 +23,7 @@ from sklearn.utils.validation import (
 
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
-from absentia.tables.row_weights import huge_weights_refused
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, huge_weights_refused
 
 __all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel", "self_similarity"]
 

@@ -19,7 +19,7 @@ from absentia.machines.targets import ClassifierTargets, Task
 from absentia.optional_imports import optional_import
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing
 
 __all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.tables import FloatArray
 
 __all__ = ["DualSolution", "solve_dual"]
@@ -29,14 +29,14 @@ class DualSolution:
         ``beta``, non-negative; the machine is ``f(x) = sum beta[i] y[i] k(x_i, x) + bias``.
     bias : float
     n_iter : int
-    ending : Ending
+    ending : SolverStatus
         Converged where the optimality conditions hold to the tolerance.
     """
 
     dual: FloatArray
     bias: float
     n_iter: int
-    ending: Ending
+    ending: SolverStatus
 
 
 def solve_dual(
@@ -84,7 +84,7 @@ def solve_dual(
         lowest = values[lowers].min() if lowers.any() else values[raises].max()
         bias = float(highest + lowest) / 2
     return DualSolution(
-        dual, bias, int(n_iter), Ending.CONVERGED if converged else Ending.EXHAUSTED
+        dual, bias, int(n_iter), SolverStatus.CONVERGED if converged else SolverStatus.EXHAUSTED
     )
 
 

@@ -25,12 +25,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
-from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.fit_density import DensityLike, make_density
 from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
 from absentia.machines.search.gram_grid import BelievedFold, GramPair
 from absentia.tables import FloatArray, Table
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from lab.baselines import (
     KarmaSVC,
     KarmaSVR,

@@ -3,7 +3,7 @@
 The life of a result: a :class:`Protocol` is a list of cells; :func:`run` works through those that a
 file of :class:`Results` does not have yet; :func:`compare_ranks` tests which differences are
 significant; :func:`write_report` makes a page of it. :func:`compare_table` does all of this for a
-user's own table. The command ``absentia bench`` does the same from a shell.
+user's own table. The command ``python -m lab`` does the same from a shell.
 """
 
 from lab.experiments.comparison import Outcome, compare_table, comparison_text

@@ -26,7 +26,7 @@ from sklearn.metrics import (
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.targets import Task
 from absentia.tables import FloatArray
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.experiments.inner_search import Trained
 
 __all__ = ["calibrated_probabilities", "calibration_bins", "crps_of_normal", "score"]

@@ -1,6 +1,6 @@
 """Put runs of the suites into the documentation: ``python -m lab.publish FILE ...``.
 
-Each file of results is what ``absentia bench run`` wrote. Pictures and tables go to
+Each file of results is what ``python -m lab run`` wrote. Pictures and tables go to
 ``docs/results/<suite>/``, tables beside the papers' numbers to ``docs/results/papers/``; the pages
 around them are written by hand.
 """

@@ -1,7 +1,7 @@
 """Methods run later on the wide tables of ``real-holes``, beside those of the page.
 
 ``python -m lab.publish.wide FILE ...`` writes ``docs/results/real-holes/wide.md`` from files
-of results that have them, ``absentia bench run real-holes --datasets ... --methods ...``, and from
+of results that have them, ``python -m lab run real-holes --datasets ... --methods ...``, and from
 the published means. A method counts on a table when all of its folds were run.
 """
 

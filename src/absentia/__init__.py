@@ -72,10 +72,10 @@ if TYPE_CHECKING:
     )
     from absentia.reports.describing import describe_missingness
     from absentia.reports.missingness_report import MissingnessReport
-    from absentia.tables.bounded_table import bounded
+    from absentia.tables.column_plan import ColumnPlan
     from absentia.tables.encoder import TableEncoder
+    from absentia.tables.known_limits import bounded
     from absentia.tables.normal_scores import NormalScores
-    from absentia.tables.plan.column_plan import ColumnPlan
     from absentia.tables.streams import Chunks
 
 __all__ = [
@@ -164,8 +164,8 @@ _HOMES = (
     "densities",
     "beliefs",
     "missingness",
-    "tables.bounded_table",
-    "tables.plan.column_plan",
+    "tables.known_limits",
+    "tables.column_plan",
     "tables.encoder",
     "tables.normal_scores",
     "tables.streams",

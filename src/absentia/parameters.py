@@ -1,4 +1,4 @@
-"""What parameters may be: declared per class as rules, checked before anything is computed.
+"""Declaration and validation of parameters.
 
 A class declares its own parameters in ``_rules``, a dictionary of :class:`Rule` by name, and
 inherits those of its bases; :func:`check_parameters` checks them all. A parameter that breaks its
@@ -92,7 +92,7 @@ def declared(cls: Estimator) -> Estimator:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter may be, as a test and in words; ``|`` joins two rules.
+    """Condition on a parameter, as a test and in words; ``|`` joins two rules.
 
     Examples
     --------

@@ -380,20 +380,3 @@ def test_no_report_replaces_its_input_even_with_force(tmp_path, name):
     linked.symlink_to(table)
     with pytest.raises(ValueError, match="is an input"):
         files.check_folder(tmp_path, inputs=[linked], force=True)
-
-
-def test_the_folder_of_a_report_is_checked_before_anything_is_written(
-    tmp_path, monkeypatch, capsys
-):
-    from lab.experiments.running.store import Results
-
-    monkeypatch.chdir(tmp_path)
-    Results("r.sqlite").close()
-    held = [("mesquita", "smoke", 0, 1), ("mesquita", "smoke", 1, 1)]
-    monkeypatch.setattr(Results, "protocols", lambda self: held)
-    for name in ("mesquita-smoke-0", "mesquita-smoke-1"):
-        (tmp_path / "out" / name).mkdir(parents=True)
-    (tmp_path / "out" / "mesquita-smoke-1" / "scores.csv").write_text("precious")
-    assert main(["bench", "report", "r.sqlite", "-o", "out"]) == 1
-    assert "mesquita-smoke-1 has files that no report wrote" in capsys.readouterr().err
-    assert not list((tmp_path / "out" / "mesquita-smoke-0").iterdir())

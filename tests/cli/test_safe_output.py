@@ -68,19 +68,3 @@ def test_another_version_of_scikit_learn_is_noted_once(file, capsys):
     err = capsys.readouterr().err
     said = f"was trained with scikit-learn 1.0.2, and {sklearn.__version__} is installed"
     assert err.count(said) == 1
-
-
-def test_a_report_needs_no_right_to_write_the_results(tmp_path, monkeypatch, capsys):
-    from lab.experiments.running import store
-
-    monkeypatch.chdir(tmp_path)
-    store.Results("r.sqlite").close()
-    opened = []
-    monkeypatch.setattr(
-        store.sqlite3,
-        "connect",
-        lambda *args, real=store.sqlite3.connect, **kw: opened.append(args) or real(*args, **kw),
-    )
-    assert main(["bench", "report", "r.sqlite"]) == 1
-    assert "holds no results yet" in capsys.readouterr().err
-    assert all("mode=ro" in str(arguments) for arguments in opened)

@@ -32,7 +32,7 @@ from absentia import (
     measure_next,
 )
 from absentia.decisions import expected_gains
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
 from oracles import acquisition as oracle
 

@@ -15,7 +15,7 @@ from absentia import (
     MarginalRegressor,
     measure_next,
 )
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
 
 NOTHING = np.full((1, 3), np.nan)

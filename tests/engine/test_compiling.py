@@ -57,7 +57,7 @@ AT_ONCE = """
 import numpy as np
 from numba.core import event
 with event.install_recorder("numba:compile") as recorder:
-    from absentia.engine.gram.determinants import principal_log_determinants
+    from absentia.engine.principal import principal_log_determinants
     log_determinant = principal_log_determinants.compiled(4.0 * np.eye(2), np.array([[True, True]]))
 print(len(recorder.buffer) > 0, log_determinant.round(6))
 """

@@ -12,7 +12,7 @@ import numba
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from absentia.engine import forking
+from absentia.engine import threads
 from engine.forked_child import status_of_child
 
 pytestmark = [
@@ -48,7 +48,7 @@ def test_a_thread_may_fork_while_it_compiles_itself():
 
 def test_a_compiler_without_that_lock_is_left_alone(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba.core.compiler_lock", None)
-    assert forking.compiler_lock() is None
+    assert threads.compiler_lock() is None
 
 
 def test_a_first_fit_of_another_thread_does_not_lock_the_child():

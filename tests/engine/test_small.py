@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from absentia import SVC, GenRBF, MixtureDensity
-from absentia.engine.small import always_compiled, is_small
+from absentia.engine.compiling import always_compiled, is_small
 
 FIRST_FIT = """
 import numpy as np

@@ -26,7 +26,7 @@ from absentia.engine.threads import (
     one_blas_thread,
     run_single_threaded_blas,
 )
-from absentia.tables.streams.memory import MemoryStream
+from absentia.tables.streams import MemoryStream
 from engine.forked_child import status_of_child
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -13,8 +13,12 @@ from absentia import (
     Nystroem,
     Patterns,
 )
-from absentia.features.landmarks import LANDMARK_RULES, candidate_rows, choose_landmarks
-from absentia.features.nystroem import inverse_root
+from absentia.features.nystroem import (
+    LANDMARK_RULES,
+    candidate_rows,
+    choose_landmarks,
+    inverse_root,
+)
 
 
 def table(n=120, d=3, seed=0):

@@ -22,7 +22,7 @@ from absentia import (
     LogisticRegression,
     OneClassSVM,
 )
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.machines import gram_matrices
 from absentia.machines.gaussian_process import sigmoid_moments, uncertain_inputs

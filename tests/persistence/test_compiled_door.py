@@ -30,7 +30,7 @@ from absentia import (
 )
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.persistence.contents import check_contents
 from machines.contract import table, targets_of
 from persistence.test_model_files import save_unchecked

@@ -15,7 +15,7 @@ from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.known_estimators import EVERY_ESTIMATOR
 from absentia.persistence.known_machines import LEARNED
 from absentia.persistence.trust import parameter_names
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from machines.contract import table, targets_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -22,7 +22,7 @@ from absentia import (
     save,
 )
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 from predictions.patients import KINDS, patients, pipeline
 
 pd = pytest.importorskip("pandas")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 
 VALUES = [0.0, 0.5, 0.1, 0.3, -0.1, 100_000.1, 1e-300, 1.1e300]
 

@@ -7,7 +7,7 @@ import pytest
 from absentia import TableEncoder
 from absentia.cli import main
 from absentia.tables.files.delimited import cells_as_written, read_delimited
-from absentia.tables.row_notes import row_notes, with_words_as_written
+from absentia.tables.plan_notes import row_notes, with_words_as_written
 
 
 def table(n: int = 80) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 
 from absentia.parameters import COUNT, RandomState, declared, number_between
 from absentia.tables import BoolArray, FloatArray, TableLike
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.baselines.imputers.imputer import RandomImputer
 
 __all__ = ["ChainedEquationsImputer"]

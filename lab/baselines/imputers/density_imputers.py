@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.densities.named_densities import DensityLike, make_density
+from absentia.densities.fit_density import DensityLike, make_density
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Learned
 from lab.baselines.imputers.imputer import Imputer, RandomImputer

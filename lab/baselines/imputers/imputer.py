@@ -22,8 +22,7 @@ from absentia.densities.em.scaling import Scaling
 from absentia.kernels.gram.far_pairs import round_near
 from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
-from absentia.tables.constant_columns import is_constant
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, is_constant
 
 __all__ = ["Imputer", "RandomImputer", "other_columns"]
 

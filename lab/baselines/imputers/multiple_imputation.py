@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.machines.targets import ClassifierTargets, decided_classes
 from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
 
 __all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]

@@ -19,7 +19,7 @@ from lab.experiments.suites.williams import WILLIAMS
 
 __all__ = ["COMPARE", "COMPARE_METHODS", "PROTOCOLS", "protocol_named"]
 
-#: The experiments that ``absentia bench run`` knows, by name.
+#: The experiments that ``python -m lab run`` knows, by name.
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
     for protocol in (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from absentia.densities.named_densities import make_density
+from absentia.densities.fit_density import make_density
 from absentia.kernels import ExpectedDistanceRBF, ExpectedRBF, GammaRBF, GenRBF
 from absentia.missingness.amputation import mcar
 from absentia.tables import FloatArray

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from absentia.tables import FloatArray, IntArray
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.experiments.inner_search import Grid
 from lab.experiments.methods import methods_for
 from lab.experiments.running.cells import Cell, Context, Protocol, derived_seed

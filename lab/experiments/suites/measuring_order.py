@@ -18,7 +18,7 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.machines import LogisticRegressionCV
 from absentia.predictions import MarginalClassifier
 from absentia.tables import BoolArray, FloatArray
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.data.datasets import Dataset
 from lab.experiments.running.cells import Cell, Context, Protocol, Score, derived_seed
 from lab.experiments.suites.trial import Result, dataset, holes, outer_fold

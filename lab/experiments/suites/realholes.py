@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from absentia.tables import IntArray
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.data.datasets import Dataset
 from lab.experiments.inner_search import Grid
 from lab.experiments.methods import methods_for

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.missingness.amputation import mcar
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.experiments.inner_search import fit_quietly
 from lab.experiments.methods import METHODS, methods_for
 from lab.experiments.running.cells import Cell, Context, Protocol, Score

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia.missingness.amputation import mcar, views
 from absentia.tables import FloatArray
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 from lab.data.sources import FilledSource, GramSource, without_scaling
 from lab.experiments.inner_search import (
     Grid,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from absentia.densities.shared_fits import shared_fits
+from absentia.densities.fit_density import shared_fits
 from lab.studies.automatic.answers import (
     MEMBERS,
     compute,

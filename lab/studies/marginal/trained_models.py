@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity, MarginalClassifier
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.predictions.row_format import RowFormat
 from absentia.predictions.training_draws import TrainingTable, fit_weighted, stacked_draws
 from absentia.tables import Table

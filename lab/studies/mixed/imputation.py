@@ -13,7 +13,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
 from absentia import GaussianDensity, MixedDensity
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 from lab.baselines import MissForestImputer
 from lab.studies.mixed.tables import hidden, read
 

@@ -15,9 +15,9 @@ from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee
 from absentia.automatic.member_plans import LearningRows, as_rows
 from absentia.automatic.member_table import MemberTable
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike
+from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
-from absentia.densities.unknowns import Unknowns
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
@@ -44,12 +44,11 @@ from absentia.tables import (
     open_memory,
     set_fitted,
 )
+from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.plan.plan_warnings import warn_of_codes
+from absentia.tables.plan_notes import warn_of_codes
 from absentia.tables.reading import has_columns_of_words, is_frame
-from absentia.tables.row_weights import row_weights
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, row_weights
 
 __all__ = ["AutoMachine"]
 

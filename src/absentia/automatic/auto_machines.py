@@ -12,7 +12,7 @@ from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FRACTION
 from absentia.tables import FloatArray, Learned, Table, TableLike
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 

@@ -38,7 +38,7 @@ from absentia.machines import (
 )
 from absentia.optional_imports import optional_import
 from absentia.tables import FloatArray
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 
 __all__ = ["MEMBERS", "plan_members"]
 

@@ -26,11 +26,11 @@ from threadpoolctl import threadpool_limits
 from absentia.automatic.blending import losses
 from absentia.automatic.choices import Choices, RowScorer, Splits, left_out_together, nested_losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
-from absentia.densities.limited_values import filled_within_limits
+from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
 from absentia.predictions.training_draws import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
 
 __all__ = [

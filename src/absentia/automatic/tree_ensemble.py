@@ -15,9 +15,8 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator
 
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import map_on_threads, n_threads
-from absentia.engine.tree_walk import add_leaves
+from absentia.engine.sums import add_leaves
+from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored, require_array
 

@@ -18,22 +18,24 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import row_moments
-from absentia.beliefs.affine_maps import mapped
-from absentia.beliefs.belief_checks import check_columns, check_parts
-from absentia.beliefs.belief_plot import draw_row
-from absentia.beliefs.belief_table import ShownBeliefs
-from absentia.beliefs.draws.random_rows import sampled
-from absentia.beliefs.given_moments import moments_by_row
-from absentia.beliefs.limits.bounds import limited
-from absentia.beliefs.priors.categories import row_probabilities
-from absentia.beliefs.priors.covariances import CovarianceTable
-from absentia.beliefs.priors.prior import Prior
-from absentia.beliefs.row_selection import joined, selected
+from absentia.beliefs.construction import (
+    check_columns,
+    check_parts,
+    joined,
+    mapped,
+    moments_by_row,
+    selected,
+)
+from absentia.beliefs.covariances import CovarianceTable
+from absentia.beliefs.display import ShownBeliefs, draw_row
+from absentia.beliefs.limits import limited
+from absentia.beliefs.prior import Prior, row_probabilities
+from absentia.beliefs.row_moments import sampled
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, RowIndex
-from absentia.tables.margins import Margins
-from absentia.tables.stored import Stored, frozen, vouched
+from absentia.tables.normal_scores import Margins
+from absentia.tables.stored import Stored, assume_valid, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -157,7 +159,7 @@ class Beliefs(Stored, ShownBeliefs):
         log_weights = np.zeros((len(centres), 1))
         prior.ensure_valid()
         made = cls(log_weights, centres[:, None, :], table, group_of_row, patterns, prior)
-        return vouched(made, prior)
+        return assume_valid(made, prior)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
@@ -351,7 +353,7 @@ class Beliefs(Stored, ShownBeliefs):
         )
         if self.whole is not self:
             changed.__dict__["_cut"] = self.whole.in_units(units, origin), self.rows_of_whole
-        return vouched(changed, self)
+        return assume_valid(changed, self)
 
     def tile(self, rows: slice) -> Beliefs:
         """Return the beliefs about a range of rows that are one part of a computation over all.

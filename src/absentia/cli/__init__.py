@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Callable
 
 from absentia.reports.safe_text import printable
 
-__all__ = ["main"]
+__all__ = ["exit_code_of", "main"]
 
 _BAD_INPUT = 1
 _INTERRUPTED = 130
@@ -28,37 +29,44 @@ def main(arguments: list[str] | None = None) -> int:
         Without the program's name; by default those of the process.
     """
     try:
-        try:
-            from absentia.cli.app import run_command
-        except ImportError as error:
-            if error.name != "typer":
-                raise
-            hint = "absentia: the command line needs typer: pip install 'absentia[cli]'"
-            print(hint, file=sys.stderr)
-            return _BAD_INPUT
+        from absentia.cli.app import run_command
+    except ImportError as error:
+        if error.name != "typer":
+            raise
+        print(
+            "absentia: the command line needs typer: pip install 'absentia[cli]'", file=sys.stderr
+        )
+        return _BAD_INPUT
+    return exit_code_of(lambda: run_command(sys.argv[1:] if arguments is None else arguments))
+
+
+def exit_code_of(run: Callable[[], int]) -> int:
+    """Return the exit code of a command; an error becomes one sentence on the error stream."""
+    debug = bool(os.environ.get("ABSENTIA_DEBUG"))
+    try:
         with warnings.catch_warnings():
-            if not os.environ.get("ABSENTIA_DEBUG"):
+            if not debug:
                 warnings.simplefilter("ignore")
-            code = run_command(sys.argv[1:] if arguments is None else arguments)
+            code = run()
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         print("absentia: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has gone, as `| head` does; nothing is wrong. What is left of the
+        # The reader of the output has gone, as `| head` does, which is no error. The rest of the
         # output goes nowhere: writing it at the exit of the process would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if os.environ.get("ABSENTIA_DEBUG"):
+        if debug:
             raise
         print(f"absentia: {printable(_sentence(error))}", file=sys.stderr)
         return _BAD_INPUT
 
 
 def _sentence(error: Exception) -> str:
-    """Return what went wrong on one line."""
+    """Return the message of an error on one line."""
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

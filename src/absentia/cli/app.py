@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from absentia.cli.bench import bench
 from absentia.cli.model_commands import ask, predict, train
 from absentia.cli.terminal import (
     LARGEST_SEED,
@@ -25,38 +24,32 @@ from absentia.cli.terminal import (
     TargetOption,
     TaskOption,
     kinds_of,
+    new_app,
+    run_app,
     say,
-    stop,
     words_of,
 )
 from absentia.reports.safe_text import printable
 
 __all__ = ["app", "run_command"]
 
-app = typer.Typer(
-    name="absentia",
-    help="Learn from tables with missing values, without filling them in.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(bench, name="bench")
+app = new_app("absentia", "Learn from tables with missing values, without filling them in.")
+#: Commands that left the library, and where they are now.
+_MOVED = {
+    "bench": "The experiments are not part of the library: run `python -m lab` in a checkout of "
+    "the repository.",
+    "demo": "The demonstration is not part of the library: run `make demo` in a checkout of the "
+    "repository.",
+}
+_WRONG_COMMAND = 2
 
 
 def run_command(arguments: list[str]) -> int:
     """Run the command line and return the exit code; errors in the input are raised."""
-    try:
-        app(args=arguments, prog_name="absentia")
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        if isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
-            raise KeyboardInterrupt from None  # typer makes an exit code of it, without a word
-        if isinstance(stop.__context__, BrokenPipeError):
-            raise stop.__context__ from None  # and of this
-        return code
-    return 0
+    if arguments[:1] and arguments[0] in _MOVED:
+        say(_MOVED[arguments[0]])
+        return _WRONG_COMMAND
+    return run_app(app, arguments)
 
 
 def _print_version(wanted: bool) -> None:
@@ -140,7 +133,7 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help="Methods to compare; `absentia bench methods` lists all."
+            metavar="A,B,...", help="Methods to compare; `python -m lab methods` lists all."
         ),
     ] = None,
     task: TaskOption = None,
@@ -217,7 +210,8 @@ def compare(
             say=say,
         )
     except KeyboardInterrupt:
-        stop(folder)
+        say(f"Stopped. Finished work is in {folder}; run the same command again to continue.")
+        raise typer.Exit(130) from None
     print(printable(comparison_text(outcome, data, target, file), lines=True))
 
 
@@ -228,14 +222,6 @@ def warmup() -> None:
 
     warm_up()
     say("All loops are compiled and cached on disk.")
-
-
-@app.command()
-def demo() -> None:
-    """Show what the library does, on bundled data, in less than a minute."""
-    from lab.demo import main
-
-    main()
 
 
 @app.command()

@@ -17,7 +17,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.prior import FARTHEST
 from absentia.machines.targets import Task
 from absentia.persistence import load
 from absentia.recipe.learning_table import LearningTable

@@ -247,7 +247,7 @@ def _model_and_rows(
     """
     from absentia.cli.files import read_table_and_cells
     from absentia.cli.learning import check_reach, load_model, pipeline_of
-    from absentia.tables.row_notes import row_notes, with_words_as_written
+    from absentia.tables.plan_notes import row_notes, with_words_as_written
 
     fitted = load_model(model, say)
     frame, cells = read_table_and_cells(file, say, sheet=sheet)

@@ -1,10 +1,9 @@
-"""What the commands share: options, notes on the error output, and how a command is stopped."""
+"""Options, notes and error handling that the commands share."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -25,8 +24,9 @@ __all__ = [
     "TargetOption",
     "TaskOption",
     "kinds_of",
+    "new_app",
+    "run_app",
     "say",
-    "stop",
     "words_of",
 ]
 
@@ -76,8 +76,7 @@ ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it already exists.")
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes to use.")]
-_INTERRUPTED = 130
-#: The largest that results are kept under.
+#: The largest seed that a file of results can hold.
 LARGEST_SEED = 2**63 - 1
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no notes and no progress bar.")
@@ -109,7 +108,29 @@ def say(text: str) -> None:
     print(printable(text), file=sys.stderr)
 
 
-def stop(place: Path) -> NoReturn:
-    """Say that nothing is lost, and end the command."""
-    say(f"Stopped. Finished work is in {place}; run the same command again to continue.")
-    raise typer.Exit(_INTERRUPTED) from None
+def new_app(name: str, about: str) -> typer.Typer:
+    """Return an application without commands."""
+    return typer.Typer(
+        name=name,
+        help=about,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def run_app(app: typer.Typer, arguments: list[str]) -> int:
+    """Run an application and return the exit code; errors in the input are raised."""
+    try:
+        app(args=arguments, prog_name=str(app.info.name))
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        # typer makes exit codes of these two, without a message.
+        if isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        return code
+    return 0

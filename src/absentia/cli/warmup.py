@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.densities import GaussianDensity, LowRankDensity, MixtureDensity
-from absentia.engine.small import always_compiled
+from absentia.engine.compiling import always_compiled
 from absentia.features import FourierFeatures
 from absentia.kernels import ExpectedRBF, GenRBF
 

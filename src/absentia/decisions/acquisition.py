@@ -14,7 +14,7 @@ from absentia.decisions.expected_gains import Gains, gains_of_one, gains_of_two,
 from absentia.decisions.gains_from_draws import gains_from_draws
 from absentia.decisions.measurements import Measurements
 from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.parameters import (
     FINITE,
     INFINITE,

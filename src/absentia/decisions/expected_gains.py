@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from absentia.beliefs.draws.column_trials import ColumnTrials
+from absentia.beliefs.column_trials import ColumnTrials
 from absentia.decisions.model_answers import Loss, Questions
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
 __all__ = ["ENOUGH", "Gains", "gains_of_one", "gains_of_two", "needs_two"]

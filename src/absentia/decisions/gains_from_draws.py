@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.beliefs.belief_columns import BeliefColumn
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.column_trials import BeliefColumn
+from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
 from absentia.decisions.expected_gains import ENOUGH, Gains
 from absentia.decisions.model_answers import Loss, Questions
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
 __all__ = ["gains_from_draws"]

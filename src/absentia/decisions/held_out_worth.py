@@ -19,8 +19,7 @@ from absentia.decisions.column_worth import check_probabilities, column_worth, r
 from absentia.decisions.ranking import per_cost
 from absentia.parameters import count_from, require
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
-from absentia.tables.plan.frames import as_frame, without_cells
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import as_frame, is_frame, without_cells
 
 __all__ = ["held_out_worth"]
 

@@ -15,12 +15,12 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.unknowns import Unknowns
+from absentia.densities.missing_values import Unknowns
 from absentia.predictions.conformal_scores import BANDS, tells_spread
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan.column_plan import ColumnPlan
 from absentia.tables.reading import is_frame
 
 __all__ = ["LOSSES", "REGIONS", "Loss", "Questions", "find_density", "read_rows"]

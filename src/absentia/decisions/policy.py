@@ -21,8 +21,7 @@ from absentia.tables import (
     is_absent,
     table_as,
 )
-from absentia.tables.plan.frames import as_frame, with_cells
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import as_frame, is_frame, with_cells
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""What the data could have been: densities fitted by EM to incomplete rows."""
+"""Densities fitted by EM to incomplete rows."""
 
 from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.low_rank import LowRankDensity

@@ -1,4 +1,4 @@
-"""What every density can do once it is fitted: condition, score, impute, sample."""
+"""Base class of densities: condition, score, impute, draw and sample."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.belief_plot import draw_prior
 from absentia.beliefs.completion import completed, conditional_quantiles
-from absentia.beliefs.conditioning.conditioned_table import (
+from absentia.beliefs.conditioning import (
     condition,
     joint_log_densities,
     log_normalised,
 )
-from absentia.beliefs.limits.bounds import log_masses
+from absentia.beliefs.display import draw_prior
+from absentia.beliefs.limits import log_masses
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState
 from absentia.tables import (
@@ -34,12 +34,12 @@ from absentia.tables import (
     plan_of,
     table_as,
 )
-from absentia.tables.margins import Margins
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.normal_scores import Margins
 from absentia.tables.reading import is_frame
-from absentia.tables.stored import vouched
+from absentia.tables.rows import TakesMissing
+from absentia.tables.stored import assume_valid
 from absentia.tables.streams import Stream
-from absentia.tables.takes_missing import TakesMissing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,21 +48,22 @@ __all__ = ["Density"]
 
 
 class Density(DensityMixin, TakesMissing, ShowsColumns):
-    """The methods that a fitted density derives from its ``prior_`` and ``columns_``.
+    """Base class of densities.
 
-    A density supplies ``fit``, which sets those two, and inherits the rest.
+    A subclass supplies ``fit``, which sets ``prior_`` and ``columns_``; all other methods are
+    derived from these two.
     """
 
     prior_: Prior
     columns_: IntArray
-    #: From values to normal scores and back, where beliefs are about scores.
+    #: Curves between values and normal scores, where beliefs are about scores.
     margins_: Margins | None = None
 
-    #: Takes a table that was read already, where other densities take arrays.
+    #: Accepts a table that has been read; third-party densities get arrays.
     takes_tables = True
 
     def condition(self, X: TableLike) -> Beliefs:
-        """Return what each row could have been, given what was observed of it.
+        """Return the beliefs about rows: their distributions given the observed values.
 
         Parameters
         ----------
@@ -81,19 +82,19 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return beliefs if limits is None else beliefs.within(*limits)
 
     def _before_limits(self, rows: Table) -> tuple[Beliefs, tuple[FloatArray, FloatArray] | None]:
-        """Return what is believed of rows from their values alone, and their limits."""
+        """Return the beliefs given the observed values alone, and the limits of the rows."""
         names = self._names()
         table, patterns, codes, limits = self._scored_columns(rows)
         beliefs = condition(self.prior_, table, names, patterns, codes)[0]
         if self.margins_ is not None:
             self.margins_.ensure_valid()
-            beliefs = vouched(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
+            beliefs = assume_valid(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
         return beliefs.labelled(names), limits
 
     def impute(self, X: TableLike) -> Any:
         """Return the rows with missing values replaced by their conditional means.
 
-        The best prediction of each missing value by squared error; what was observed is returned to
+        The best prediction of each missing value by squared error; observed values are returned to
         the last bit. A missing word is the one whose indicator has the largest conditional mean;
         in frames with words whole numbers and booleans come back as numbers, dates in UTC, and
         columns that the plan leaves out do not. Kernels of beliefs do not need it.
@@ -115,7 +116,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return self._in_units([filled], X)[0]
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
-        """Draw what rows could have been, in the units of the table.
+        """Draw completed rows, in the units of the table.
 
         Parameters
         ----------
@@ -145,14 +146,14 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     def _in_units(
         self, tables: Sequence[FloatArray] | FloatArray, given: TableLike | None = None
     ) -> list[Any]:
-        """Return numbers as the kind of table they were given as, words as the user's own."""
+        """Return numbers as the kind of table that was given, with the user's own words."""
         plan = plan_of(self, given)
         if plan is not None and len(tables):
             return plan.restored(list(tables), self.columns_, given)
         return [table_as(given, table, self.columns_, self._names()) for table in tables]
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
-        """Return quantiles of what each missing number could be, in the units of the table.
+        """Return conditional quantiles of the missing numbers, in the units of the table.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return found if plan is None else found * plan.scales[columns] + plan.centres[columns]
 
     def score_samples(self, X: TableLike) -> FloatArray:
-        """Return the log-likelihood of what was observed of each row.
+        """Return the log-likelihood of the observed values of each row.
 
         Parameters
         ----------
@@ -195,7 +196,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return log_normalised(self._log_joint(rows))[1]
 
     def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
-        """Return the average log-likelihood of what was observed of each row.
+        """Return the average log-likelihood of the observed values of the rows.
 
         Parameters
         ----------
@@ -270,21 +271,21 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return draw_prior(self.prior_, names, max_columns)
 
     def _open(self, X: TableLike) -> Table | Stream:
-        """Return what a user gave, its columns checked."""
-        if "prior_" not in vars(self):  # one look first: scikit-learn's takes longer
+        """Return the rows, with their columns checked."""
+        if "prior_" not in vars(self):  # quicker than scikit-learn's check, which follows
             check_is_fitted(self)
         rows = open_known(X, self) if plan_of(self, X) is not None else open_table_or_stream(X)
         assert isinstance(rows, Table | Stream)
         return rows.behind_plan().checked(self)
 
     def _known_columns(self, rows: Table) -> tuple[FloatArray, Patterns, IntArray | None]:
-        """Return the numbers that training knew, what each row misses of them, and categories."""
+        """Return the known numbers of the rows, their missing patterns, and the categories."""
         patterns = Patterns.of(rows).of_columns(self.columns_)
         kept = len(self.columns_) == rows.n_features
         return rows.array if kept else rows.array[:, self.columns_], patterns, None
 
     def _number_columns(self) -> IntArray:
-        """Which columns of the table beliefs have as numbers."""
+        """Return the columns of the table that are numbers in beliefs."""
         return self.columns_
 
     def _open_in_memory(self, X: TableLike) -> Table:
@@ -299,7 +300,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     def _scored_columns(
         self, rows: Table
     ) -> tuple[FloatArray, Patterns, IntArray | None, tuple[FloatArray, FloatArray] | None]:
-        """Return what beliefs are conditioned on: numbers, patterns, categories, limits."""
+        """Return the numbers, patterns, categories and limits that beliefs are conditioned on."""
         table, patterns, codes = self._known_columns(rows)
         limits = rows.limits_of(self._number_columns())
         if self.margins_ is not None:
@@ -328,7 +329,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 def open_table_or_stream(
     X: TableLike, sample_weight: ArrayLike | None = None, *, words: WordsAs = None
 ) -> Table | Stream:
-    """Return what a user gave as the rows of a density, which beliefs are not."""
+    """Return rows for a density, or raise for beliefs."""
     rows = open_rows(X, None, sample_weight, words=words)
     if isinstance(rows, Table | Stream):
         return rows.behind_plan()

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import (
+from absentia.beliefs.conditioning import (
     condition,
     joint_log_densities,
     log_normalised,
 )
-from absentia.densities.em.acceleration import Ascent
-from absentia.densities.em.factor_climb import climb_factors, factor_start
+from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.factors import (
     FactorExpectation,
     FactorMoments,
     FactorPenalty,
     TakesFactorExpectations,
+    climb_factors,
+    factor_start,
 )
-from absentia.densities.em.scaling import Scaling
-from absentia.densities.em.shrinkage import pair_sums
-from absentia.densities.em.starts import cluster_rows
+from absentia.densities.em.scaling import Scaling, pair_sums
 from absentia.densities.em.streamed_rows import StreamedRows, standard_rows
 from absentia.densities.gaussian import shrinkage_in_rows
+from absentia.densities.mixture_search import cluster_rows
 from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.streams import Chunk
+
+if TYPE_CHECKING:
+    from absentia.densities.low_rank import LowRankDensity
 
 __all__ = ["FactorSearch", "FittedFactors"]
 
@@ -51,54 +55,42 @@ class FittedFactors:
 
 
 class FactorSearch:
-    """Rows of training, arranged once for all numbers of factors.
+    """Training rows, prepared once for all numbers of factors.
 
     Parameters
     ----------
     training : TrainingRows or StreamedRows
-    n_components, shrinkage, pooling, reg_covar, max_iter, tol, accelerate
-        As in :class:`~absentia.LowRankDensity`.
-    rng : RandomState
+    settings : LowRankDensity
+        Its parameters, which have been checked.
     """
 
-    def __init__(
-        self,
-        training: TrainingRows | StreamedRows,
-        *,
-        n_components: int,
-        shrinkage: float | Literal["auto"],
-        pooling: float | Literal["auto"],
-        reg_covar: float,
-        max_iter: int,
-        tol: float,
-        accelerate: bool,
-        rng: np.random.RandomState,
-    ):
+    def __init__(self, training: TrainingRows | StreamedRows, settings: LowRankDensity):
         self.training = training
-        self.n_components = n_components
-        self.pooling = pooling
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.rng = rng
-        self.shrinkage = training.automatic_shrinkage() if shrinkage == "auto" else float(shrinkage)
+        self.settings = settings
+        self.reg_covar = float(settings.reg_covar)
+        self.rng = check_random_state(settings.random_state)
+        self.shrinkage = (
+            training.automatic_shrinkage()
+            if settings.shrinkage == "auto"
+            else float(settings.shrinkage)
+        )
 
     def fit(self, n_factors: int) -> FittedFactors:
         """Fit one component, then as many as asked from its clusters."""
         rows = self._rows()
         n_rows = len(rows[0])
         require(
-            self.n_components <= n_rows,
+            self.settings.n_components <= n_rows,
             f"A mixture needs at least one row per component, found n_components = "
-            f"{self.n_components} and n_samples = {n_rows} (rows in which anything was observed).",
+            f"{self.settings.n_components} and n_samples = {n_rows} (rows in which anything was "
+            "observed).",
         )
         expectation = self._expectation()
         correlations = _correlations(*rows)
         whole = self._climb(
-            expectation, correlations, n_factors, self.training.total_weight, self.max_iter
+            expectation, correlations, n_factors, self.training.total_weight, self.settings.max_iter
         )
-        if self.n_components == 1:
+        if self.settings.n_components == 1:
             return whole
         return self._mixture(expectation, whole.prior, *rows)
 
@@ -134,8 +126,8 @@ class FactorSearch:
             fold.correlations,
             n_factors,
             fold.total_weight,
-            min(_TRIAL_STEPS, self.max_iter),
-            max(_TRIAL_TOLERANCE, self.tol),
+            min(_TRIAL_STEPS, self.settings.max_iter),
+            max(_TRIAL_TOLERANCE, self.settings.tol),
         )
         scored = log_normalised(joint_log_densities(fitted.prior, fold.held_out))[1]
         return _trimmed_sum(scored, fold.weights)
@@ -158,7 +150,12 @@ class FactorSearch:
             correlations = np.zeros((d, d))
         start = factor_start(correlations, n_factors, self.reg_covar)
         return _climbed(
-            expectation, penalty, start, max_iter, self.tol if tol is None else tol, self.accelerate
+            expectation,
+            penalty,
+            start,
+            max_iter,
+            self.settings.tol if tol is None else tol,
+            self.settings.accelerate,
         )
 
     def _mixture(
@@ -168,10 +165,10 @@ class FactorSearch:
         Z: FloatArray,
         weights: FloatArray | None,
     ) -> FittedFactors:
-        k, (_, d, q) = self.n_components, whole.loadings.shape
+        k, (_, d, q) = self.settings.n_components, whole.loadings.shape
         total = self.training.total_weight
         strength = shrinkage_in_rows(self.shrinkage, total) / k
-        pooled = q + 2.0 if self.pooling == "auto" else float(self.pooling)
+        pooled = q + 2.0 if self.settings.pooling == "auto" else float(self.settings.pooling)
         volume = float(k ** (-2 / d))
         pull = 0.0 if np.isinf(strength) else strength
         diagonal = volume * (pull + pooled * whole.noises[0]) + self.reg_covar * total / k
@@ -192,7 +189,14 @@ class FactorSearch:
             if np.isinf(strength)
             else np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor),
         )
-        fitted = _climbed(expectation, penalty, start, self.max_iter, self.tol, self.accelerate)
+        fitted = _climbed(
+            expectation,
+            penalty,
+            start,
+            self.settings.max_iter,
+            self.settings.tol,
+            self.settings.accelerate,
+        )
         prior, order = fitted.prior, np.argsort(-fitted.prior.weights, kind="stable")
         heaviest_first = LowRankPrior.of(
             prior.weights[order], prior.means[order], prior.loadings[order], prior.noises[order]

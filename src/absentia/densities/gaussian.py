@@ -10,24 +10,15 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.acceleration import Ascent
-from absentia.densities.em.penalty import Penalty, climb
+from absentia.densities.em.ascent import Ascent, Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.fitted_by_em import FittedByEM
-from absentia.densities.scored_rows import scored_rows
-from absentia.densities.training_rows import SINGULAR, TrainingRows
+from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.training_rows import SINGULAR, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
-    COUNT,
-    FLAG,
-    NOT_NEGATIVE,
-    THREADS,
-    Rule,
     check_parameters,
     declared,
-    number_between,
     require,
-    words,
 )
 from absentia.progress import shows_progress
 from absentia.tables import FloatArray, TableLike, set_fitted
@@ -35,24 +26,8 @@ from absentia.tables import FloatArray, TableLike, set_fitted
 __all__ = ["GaussianDensity"]
 
 
-#: The parameters that all densities fitted by EM have.
-EM_RULES: dict[str, Rule] = {
-    "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
-    "reg_covar": number_between(
-        0,
-        1e100,
-        expected="a number from 0 to 1e100, relative to the variance of each column, such as 1e-6",
-    ),
-    "tol": NOT_NEGATIVE,
-    "max_iter": COUNT,
-    "margins": words("normal-scores", None),
-    "n_jobs": THREADS,
-    "verbose": FLAG,
-}
-
-
 @declared
-class GaussianDensity(FittedByEM):
+class GaussianDensity(EMDensity):
     """A multivariate Gaussian, learned from incomplete rows.
 
     Mean ``m`` and covariance ``S`` maximise the penalised log-likelihood of what was observed,
@@ -201,6 +176,10 @@ class GaussianDensity(FittedByEM):
         }
         set_fitted(self, rows, learned)
         return self
+
+    def _n_parameters(self) -> int:
+        d = self.prior_.n_features
+        return d + d * (d + 1) // 2
 
 
 def fit_gaussian(

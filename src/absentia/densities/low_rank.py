@@ -8,15 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import training_rows
+from absentia.densities.em_density import EM_RULES, EMDensity
 from absentia.densities.factor_search import FactorSearch
-from absentia.densities.gaussian import EM_RULES
-from absentia.densities.scored_rows import scored_rows
+from absentia.densities.training_rows import scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -35,7 +33,7 @@ __all__ = ["LowRankDensity"]
 
 
 @declared
-class LowRankDensity(HasCriteria):
+class LowRankDensity(EMDensity):
     """A few factors and independent noise, learned from incomplete rows.
 
     ``x = m + W z + e`` with ``q`` factors ``z ~ N(0, I)`` and noise ``e ~ N(0, diag(p))``: a
@@ -187,17 +185,7 @@ class LowRankDensity(HasCriteria):
         scored = scored_rows(rows, self.margins, sample_weight)
         training = training_rows(scored.rows, sample_weight)
         with one_blas_thread():
-            search = FactorSearch(
-                training,
-                n_components=self.n_components,
-                shrinkage=self.shrinkage,
-                pooling=self.pooling,
-                reg_covar=float(self.reg_covar),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                accelerate=self.accelerate,
-                rng=check_random_state(self.random_state),
-            )
+            search = FactorSearch(training, self)
             tried, held_out = np.empty(0, dtype=np.intp), np.empty(0)
             if self.n_factors == "auto":
                 number, tried, held_out = search.best_number(self.max_factors)

@@ -11,24 +11,29 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.completion import completed
-from absentia.beliefs.priors.categories import likeliest_codes
+from absentia.beliefs.prior import likeliest_codes
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
-from absentia.densities.scored_rows import ScoredRows, scored_rows
-from absentia.densities.training_rows import LOG_ROOT_2_PI, TrainingRows, warn_of_lost_columns
+from absentia.densities.training_rows import (
+    LOG_ROOT_2_PI,
+    ScoredRows,
+    TrainingRows,
+    scored_rows,
+    warn_of_lost_columns,
+)
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
 from absentia.progress import shows_progress
 from absentia.tables import FloatArray, IntArray, Table, TableLike
-from absentia.tables.plan.category_codes import (
+from absentia.tables.category_columns import (
     CategoryColumns,
     codes_of_values,
     distinct_values,
     find_columns,
 )
-from absentia.tables.row_weights import row_weights
+from absentia.tables.rows import row_weights
 from absentia.tables.streams import Stream
 
 __all__ = ["MixedDensity"]

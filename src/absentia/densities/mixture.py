@@ -7,17 +7,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
+from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.criteria import HasCriteria
 from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.gaussian import EM_RULES
+from absentia.densities.em_density import EM_RULES, EMDensity
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
-from absentia.densities.scored_rows import ScoredRows, scored_rows
-from absentia.densities.training_rows import TrainingRows
+from absentia.densities.training_rows import ScoredRows, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
@@ -37,7 +34,7 @@ __all__ = ["MixtureDensity"]
 
 
 @declared
-class MixtureDensity(HasCriteria):
+class MixtureDensity(EMDensity):
     """A mixture of Gaussians, learned from incomplete rows.
 
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_, fitted
@@ -204,22 +201,8 @@ class MixtureDensity(HasCriteria):
     ) -> Self:
         """Fit to rows that were arranged for it; ``further`` are attributes to set."""
         log_jacobian = training.log_jacobian + scored.log_jacobian
-        numbers = len(training.columns) > 0
         with one_blas_thread():
-            search = MixtureSearch(
-                replace(training, log_jacobian=log_jacobian),
-                shrinkage=self.shrinkage if numbers else 1.0,
-                pooling=self.pooling if isinstance(self.pooling, str) else float(self.pooling),
-                reg_covar=float(self.reg_covar),
-                init=self.init,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                accelerate=self.accelerate,
-                n_jobs=self.n_jobs,
-                rng=check_random_state(self.random_state),
-                smoothing=smoothing,
-            )
+            search = MixtureSearch(replace(training, log_jacobian=log_jacobian), self, smoothing)
             if self.n_components == "bic":
                 best, bics = search.best_by_bic(self.max_components)
             else:

@@ -1,9 +1,11 @@
-"""The rows that a density learns from, and what is said where there is too little in them."""
+"""Training rows of a density: normal scores, validation, standard units, and messages."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,27 +13,118 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.limits.bounds import raise_too_far
-from absentia.beliefs.priors.categories import category_shares
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.conditioning import condition
+from absentia.beliefs.limits import raise_too_far
+from absentia.beliefs.prior import FARTHEST, category_shares
+from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
-from absentia.densities.em.penalty import TakesExpectations
-from absentia.densities.em.scaling import Scaling
-from absentia.densities.em.shrinkage import automatic_shrinkage
+from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.row_weights import row_weights
+from absentia.tables.normal_scores import Margins
+from absentia.tables.rows import row_weights
+from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
 __all__ = [
     "LOG_ROOT_2_PI",
     "SINGULAR",
+    "ScoredRows",
     "TrainingRows",
     "nothing_to_learn_from",
+    "scored_rows",
     "warn_not_converged",
     "warn_of_lost_columns",
 ]
+
+# Rows of an out-of-core table that curves are fitted to.
+_ROWS_FOR_CURVES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """The rows that a density is fitted to, and how they came from those of the user.
+
+    Attributes
+    ----------
+    rows : Table or Stream
+        Scores; the user's own values where there are no margins.
+    margins : Margins or None
+        One curve per column.
+    log_jacobian : float
+        Added to a log-likelihood of scores, gives that of the table.
+    """
+
+    rows: Table | Stream
+    margins: Margins | None = None
+    log_jacobian: float = 0.0
+
+    def margins_of(self, columns: IntArray) -> Margins | None:
+        """Return the curves of the columns that a density describes, None where it has none."""
+        if self.margins is None or not len(columns):
+            return None
+        return self.margins.of_columns(columns)
+
+
+def scored_rows(
+    rows: Table | Stream,
+    margins: str | None,
+    sample_weight: ArrayLike | None,
+    not_numbers: Sequence[int] = (),
+) -> ScoredRows:
+    """Fit the curves and apply them; without ``margins`` the rows are as they were.
+
+    ``not_numbers`` are columns of categories, which stay as they are.
+    """
+    if margins is None:
+        return ScoredRows(rows)
+    if isinstance(rows, Stream):
+        # Always the same rows at random; scores are made again at each pass.
+        sample, weights = sample_rows(rows, _ROWS_FOR_CURVES, np.random.RandomState(0))
+        curves = Margins.of(Table(sample), weights).leaving(not_numbers)
+        total = float(rows.map_sum(_log_slopes, curves))
+        return ScoredRows(_ScoredStream(rows, curves), curves, total)
+    weights = row_weights(sample_weight, len(rows))
+    curves = Margins.of(rows, weights).leaving(not_numbers)
+    slopes = curves.log_slopes(rows.array)
+    total = float(slopes.sum() if weights is None else weights @ slopes)
+    return ScoredRows(curves.forward_table(rows), curves, total)
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoredStream(Stream):
+    """The scores of an out-of-core or distributed table."""
+
+    values: Stream
+    margins: Margins
+
+    @property
+    def n_features(self) -> int:
+        return self.values.n_features
+
+    @property
+    def column_names(self) -> list[str] | None:
+        return self.values.column_names
+
+    def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
+        return self.values.map_sum(_on_scores, function, self.margins, *shared)
+
+    def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Any:
+        margins = self.margins
+        return self.values.map_rows(lambda rows: function(margins.forward(rows)), n_columns)
+
+
+def _on_scores(
+    chunk: Chunk, function: Callable[..., Outcome], margins: Margins, *shared: object
+) -> Outcome:
+    return function(replace(chunk, X=margins.forward(chunk.X)), *shared)
+
+
+def _log_slopes(chunk: Chunk, margins: Margins) -> float:
+    slopes = margins.log_slopes(chunk.X)
+    weights = chunk.sample_weight
+    return float(slopes.sum() if weights is None else weights @ slopes)
+
 
 LOG_ROOT_2_PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -49,7 +142,7 @@ class TrainingRows:
         Which columns of the table these are.
     scaling : Scaling
     log_jacobian : float
-        What to add to a log-likelihood of ``Z`` for that of the table.
+        Added to a log-likelihood of ``Z``, gives that of the table.
     patterns : Patterns
         Of ``Z``.
     codes : ndarray of int, shape (n_rows, n_category_columns), or None
@@ -81,7 +174,7 @@ class TrainingRows:
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
         table = np.ascontiguousarray(rows.array)
         weights = row_weights(sample_weight, len(table))
-        # A value between two limits says where its column lies, one with a single limit does not.
+        # A value between two limits locates its column, one with a single limit does not.
         middles = rows.interval_middles()
         placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)
         used: BoolArray = np.atleast_1d(placed.any(axis=1))

@@ -1,9 +1,13 @@
-"""The one place that decides how loops are compiled, and where the machine code is kept.
+"""Compiled loops: how they are compiled, their NumPy twins, and the types of their arrays.
 
 Compiling takes seconds, so Numba writes the machine code beside the sources or into the user's
 cache folder. Where neither can be written (a read-only installation and no home, as in many
 containers) Numba refuses to decorate the function at all; absentia then compiles in every process.
-Who waits for it longer than a second reads the reason on the terminal, once.
+A message on the terminal gives the reason for a wait of more than a second, once.
+
+A small table never earns back the time of compilation, so its loops run in NumPy. The choice
+depends on the size of the problem alone, never on what happens to be compiled, so that a fit gives
+the same bits in every process.
 """
 
 from __future__ import annotations
@@ -11,14 +15,36 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, update_wrapper
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core import event
+from numpy.typing import NDArray
 
-__all__ = ["compiled"]
+__all__ = [
+    "Booleans",
+    "Dispatch",
+    "Floats",
+    "Integers",
+    "always_compiled",
+    "compiled",
+    "dispatched",
+    "is_small",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+
+# Numbers that a NumPy twin may touch in one call: about a tenth of a millisecond.
+_SMALL = 2**14
+
+_numpy_allowed = ContextVar("numpy_allowed", default=True)
 
 
 def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -27,15 +53,16 @@ def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable
     Parameters
     ----------
     makes_arrays : bool
-        Where no array is made inside, nobody need count the owners of those that are passed: a
-        function that is called for every few pairs of rows would spend a tenth of its time on it.
+        False where the function creates no array. The reference counts of its arguments are left
+        alone then, which saves a tenth of the time of a function that is called for every few
+        pairs of rows.
     **options
-        Of :func:`numba.njit`, such as ``fastmath`` or ``error_model``.
+        Options of :func:`numba.njit`, such as ``fastmath`` or ``error_model``.
 
     Returns
     -------
     callable
-        A decorator. The machine code is kept for the next process where a folder can be written.
+        A decorator. The machine code is cached for the next process where a folder is writable.
 
     Examples
     --------
@@ -46,7 +73,6 @@ def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable
     >>> doubled(3)
     6
     """
-
     if not makes_arrays:
         options["_nrt"] = False
 
@@ -54,14 +80,14 @@ def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable
         try:
             return njit(nogil=True, cache=True, **options)(function)
         except RuntimeError:
-            _log_that_nothing_is_kept()
+            _log_that_nothing_is_cached()
             return njit(nogil=True, **options)(function)
 
     return compile_function
 
 
 @cache
-def _log_that_nothing_is_kept() -> None:
+def _log_that_nothing_is_cached() -> None:
     # Once per process: there are dozens of compiled functions.
     logging.getLogger("absentia").warning(
         "Compiled code cannot be cached: no cache folder is writable. Each process compiles it "
@@ -76,32 +102,32 @@ _COMPILING = (
 
 
 class _Announcer(event.Listener):
-    """Says that compiling goes on, once per process, when it has taken longer than a second."""
+    """Print a message once per process, when compiling has taken longer than a second."""
 
     def __init__(self) -> None:
         self._depth = 0
         self._since = 0.0
         self._spent = 0.0
-        self._said = False
+        self._announced = False
 
     def on_start(self, event: Any) -> None:
-        # Functions that ours call are compiled inside; what other libraries compile is theirs.
+        # Functions that ours call are compiled inside; those of other libraries do not count.
         if self._depth or event.data["dispatcher"].py_func.__module__.startswith("absentia."):
             if not self._depth:
                 self._since = time.perf_counter()
             self._depth += 1
-            self._say_if_long()
+            self._announce_if_long()
 
     def on_end(self, event: Any) -> None:
         if self._depth:
-            self._say_if_long()
+            self._announce_if_long()
             self._depth -= 1
             if not self._depth:
                 self._spent += time.perf_counter() - self._since
 
-    def _say_if_long(self) -> None:
-        if not self._said and self._spent + time.perf_counter() - self._since > 1.0:
-            self._said = True
+    def _announce_if_long(self) -> None:
+        if not self._announced and self._spent + time.perf_counter() - self._since > 1.0:
+            self._announced = True
             logging.getLogger("absentia").info(_COMPILING)
             # Only where somebody waits: a terminal or a notebook.
             if "ipykernel" in sys.modules or sys.stderr.isatty():
@@ -109,3 +135,66 @@ class _Announcer(event.Listener):
 
 
 event.register("numba:compile", _Announcer())
+
+
+def is_small(work: float, limit: float = _SMALL) -> bool:
+    """Return whether a problem is computed in NumPy."""
+    return _numpy_allowed.get() and work <= limit
+
+
+@contextmanager
+def always_compiled() -> Iterator[None]:
+    """Use compiled loops for problems of every size inside a ``with`` block."""
+    before = _numpy_allowed.set(False)
+    try:
+        yield
+    finally:
+        _numpy_allowed.reset(before)
+
+
+class Dispatch:
+    """A compiled function and its NumPy twin, of which a call takes one by the size of the problem.
+
+    Attributes
+    ----------
+    compiled, plain : callable
+        The two functions, which take the same arguments.
+    work : callable
+        From the arguments to the number of values that ``plain`` would touch.
+    """
+
+    def __init__(
+        self, compiled: Any, plain: Callable[..., Any], work: Callable[..., float]
+    ) -> None:
+        update_wrapper(self, compiled)
+        self.compiled = compiled
+        self.plain = plain
+        self.work = work
+
+    def __call__(self, *args: Any) -> Any:
+        return self.choose(self.work(*args))(*args)
+
+    def choose(self, work: float) -> Callable[..., Any]:
+        """Return the function for problems of that size: the same for all parts of one problem."""
+        return self.plain if is_small(work) else self.compiled
+
+
+def dispatched(
+    plain: Callable[..., Any], work: Callable[..., float]
+) -> Callable[[Callable[..., Any]], Dispatch]:
+    """Give a compiled function a NumPy twin for small arguments; the outermost decorator.
+
+    Examples
+    --------
+    >>> from absentia.engine.compiling import compiled, dispatched
+    >>> @dispatched(plain=sum, work=len)
+    ... @compiled()
+    ... def total(values):
+    ...     result = 0.0
+    ...     for value in values:
+    ...         result += value
+    ...     return result
+    >>> total([1.0, 2.0])
+    3.0
+    """
+    return lambda compiled: Dispatch(compiled, plain, work)

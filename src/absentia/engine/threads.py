@@ -1,4 +1,4 @@
-"""How many threads to use, running compiled tiles on them, and keeping those of BLAS away."""
+"""Threads: how many to use, work cut into tiles for them, BLAS kept to one, locks across forks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from functools import cache
 from itertools import pairwise
 from numbers import Integral
 from threading import RLock, local
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from absentia.engine.forking import compiler_lock, hold_during_forks
-
 __all__ = [
+    "bounded_slices",
+    "compiler_lock",
+    "hold_during_forks",
     "map_on_threads",
     "n_threads",
     "one_blas_thread",
@@ -30,12 +31,64 @@ __all__ = [
     "triangle_tiles",
 ]
 
-
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 #: More threads than this are a mistake, and starting them would take for ever.
 _MOST_THREADS = 4096
+
+
+class _Lock(Protocol):
+    """A reentrant lock, because its thread may be the one that forks."""
+
+    def acquire(self) -> Any:
+        """Wait until no other thread has it, and take it."""
+
+    def release(self) -> Any:
+        """Give it back."""
+
+
+def hold_during_forks(lock: _Lock | None, in_child: Callable[[], None] | None = None) -> None:
+    """Take a lock before every fork, and release it in both processes.
+
+    A fork copies one thread and all memory: a lock that another thread holds at that moment is
+    never released in the child. Held by the forking thread instead, it is free in both processes
+    afterwards, and the state it protects is consistent.
+
+    Parameters
+    ----------
+    lock : reentrant lock or None
+        None is left alone, as are systems without forks.
+    in_child : callable, optional
+        Called in the child before the lock is released.
+    """
+    if lock is None or not hasattr(os, "register_at_fork"):
+        return
+
+    def release_in_child() -> None:
+        try:
+            if in_child is not None:
+                in_child()
+        finally:
+            lock.release()
+
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=release_in_child
+    )
+
+
+def compiler_lock() -> _Lock | None:
+    """Return the lock of Numba's compiler; None for a Numba that has none of that name.
+
+    It is held while a function is compiled, or loaded from the cache. To give a forked child a new
+    one would not be enough: LLVM has locks of its own, and a module half-way through.
+    """
+    try:
+        from numba.core.compiler_lock import global_compiler_lock
+    except ImportError:
+        return None
+    lock: Any = global_compiler_lock
+    return lock if hasattr(lock, "acquire") and hasattr(lock, "release") else None
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -242,3 +295,10 @@ def triangle_tiles(start: int, stop: int, n_tiles: int, unit: int) -> list[tuple
     edges.append(stop)
     tiles = [(a, b) for a, b in pairwise(edges) if b > a]
     return tiles[::-1]
+
+
+def bounded_slices(n_rows: int, floats_per_row: int, budget: int = 2**22) -> list[slice]:
+    """Cut ``n_rows`` into slices of at most ``budget`` floats each (32 MB by default)."""
+    # As integers of Python: a small one of NumPy cannot be compared with the budget.
+    step = max(1, budget // max(1, int(floats_per_row)))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]

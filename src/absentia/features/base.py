@@ -1,17 +1,17 @@
-"""What every map from beliefs to features is: a density of its own, and rows in any form."""
+"""Base classes of feature maps: rows in any form in, features in the same form out."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, fit_density, prior_of
-from absentia.densities.named_densities import DensityLike
-from absentia.features.maps_rows import MapsRows
+from absentia.densities.fit_density import DensityLike, believe, fit_density, prior_of
 from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words
 from absentia.tables import (
@@ -20,20 +20,51 @@ from absentia.tables import (
     MemoryRows,
     TableLike,
     WordsAs,
+    open_known,
     open_rows,
     set_fitted,
 )
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
 
-__all__ = ["BeliefFeatures"]
+__all__ = ["BeliefFeatures", "MapsRows"]
+
+
+class MapsRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesMissing, ShowsColumns):
+    """Base class of transformers that map each row to ``_n_features_out`` numbers.
+
+    A subclass defines ``fit`` and :meth:`of_rows`.
+    """
+
+    n_features_in_: int
+    _n_features_out: int
+
+    def transform(self, X: TableLike) -> Any:
+        """Return the features of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
+        """
+        check_is_fitted(self)
+        return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
+
+    @abstractmethod
+    def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
+        """Return the features of rows that were checked before, (n_samples, n_components)."""
 
 
 class BeliefFeatures(MapsRows):
-    """Base of the feature maps: rows to beliefs, beliefs to numbers.
+    """Base class of feature maps of beliefs.
 
-    A map writes ``__init__`` (with ``density`` among its parameters), ``_learn``, which returns
-    fitted attributes by name and does not touch ``self``, and ``_features``, from beliefs to an
-    array of ``_n_features_out`` columns. Rows may be a table in memory, :class:`Beliefs`,
+    A subclass declares its parameters (``density`` among them) and defines ``_learn``, which
+    returns fitted attributes by name and does not touch ``self``, and ``_features``, from beliefs
+    to an array of ``_n_features_out`` columns. Rows may be a table in memory, :class:`Beliefs`,
     :class:`Chunks` or a Dask array or frame; the features are returned in the same kind.
     """
 

@@ -10,16 +10,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.densities.believing import prior_of, words_for
-from absentia.densities.named_densities import DensityLike
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import n_threads, one_blas_thread, run_single_threaded_blas
-from absentia.engine.waves import (
+from absentia.densities.fit_density import DensityLike, prior_of, words_for
+from absentia.engine.sincos import (
     LARGEST_PHASE,
     add_waves,
     damp_explicit,
     damp_patterns,
     scale_to_unit_length,
+)
+from absentia.engine.threads import (
+    bounded_slices,
+    n_threads,
+    one_blas_thread,
+    run_single_threaded_blas,
 )
 from absentia.features.base import BeliefFeatures
 from absentia.features.frequencies import (

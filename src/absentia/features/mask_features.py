@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.features.base import MapsRows
 from absentia.features.frequencies import (
     fold_last_pair,
     frequencies_for,
     mask_frequencies,
 )
-from absentia.features.maps_rows import MapsRows
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState, declared

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.engine.gram.third_cumulant import third_cumulants
+from absentia.engine.sums import third_cumulants
 from absentia.kernels.base import Diagonal, Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,

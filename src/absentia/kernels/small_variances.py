@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["certain_rows", "rbf_variances"]

@@ -32,8 +32,13 @@ from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import believe, fit_density, words_for
-from absentia.densities.named_densities import DensityEstimator, DensityLike
+from absentia.densities.fit_density import (
+    DensityEstimator,
+    DensityLike,
+    believe,
+    fit_density,
+    words_for,
+)
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import PrecomputedKernel
 from absentia.kernels.gross_values import warn_of_gross_values, widths_from_variance
@@ -79,7 +84,7 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,9 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
-from absentia.engine.ending import Ending
-from absentia.features.landmarks import candidate_rows, choose_landmarks
-from absentia.features.nystroem import inverse_root
+from absentia.engine.solver_status import SolverStatus
+from absentia.features.nystroem import candidate_rows, choose_landmarks, inverse_root
 from absentia.kernels.base import Kernel
 from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
@@ -246,13 +245,13 @@ class LinearSolution:
     n_iter : int
     residual : float
         The largest relative residual over the columns.
-    ending : Ending
+    ending : SolverStatus
     """
 
     solution: FloatArray
     n_iter: int
     residual: float
-    ending: Ending
+    ending: SolverStatus
 
 
 def conjugate_gradients(
@@ -304,5 +303,5 @@ def conjugate_gradients(
         n_steps += 1
         largest = float((np.linalg.norm(residuals, axis=0) / sizes).max())
         report("conjugate gradients: step %d, residual %.2g", n_steps, largest)
-    ending = Ending.CONVERGED if largest <= tol else Ending.EXHAUSTED
+    ending = SolverStatus.CONVERGED if largest <= tol else SolverStatus.EXHAUSTED
     return LinearSolution(solution, n_steps, largest, ending)

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import CentredGram
@@ -149,7 +149,7 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         same = self.dual_coef_.shape[1] == n_samples and np.array_equal(self.classes_, classes)
         if not same:
             return None
-        return LogisticSolution(self.dual_coef_, self.intercept_, 0, Ending.EXHAUSTED)
+        return LogisticSolution(self.dual_coef_, self.intercept_, 0, SolverStatus.EXHAUSTED)
 
 
 @documented

@@ -27,7 +27,7 @@ from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, logsumexp, softmax
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 __all__ = ["LogisticSolution", "fit_binary", "fit_gram", "fit_multinomial"]
@@ -51,14 +51,14 @@ class LogisticSolution:
     intercept : ndarray of shape (n_functions,)
     n_iter : int
         Newton steps taken.
-    ending : Ending
+    ending : SolverStatus
         Converged where the Newton decrement fell to the tolerance of the log-odds.
     """
 
     coefficients: FloatArray
     intercept: FloatArray
     n_iter: int
-    ending: Ending
+    ending: SolverStatus
 
     def moved(self, by: FloatArray) -> LogisticSolution:
         """Return the solution with something added to its intercept, (n_functions,)."""
@@ -184,14 +184,14 @@ def fit_binary(
 
         slope = float((c + gradient) @ K_change + gradient.sum() * b_change)
         if np.sqrt(max(-slope, 0.0)) <= enough:
-            return LogisticSolution(c_new[None], np.array([b_new]), step, Ending.CONVERGED)
+            return LogisticSolution(c_new[None], np.array([b_new]), step, SolverStatus.CONVERGED)
         if step == max_iter:
-            return LogisticSolution(c[None], np.array([b]), step, Ending.EXHAUSTED)
+            return LogisticSolution(c[None], np.array([b]), step, SolverStatus.EXHAUSTED)
         length = _step_length(loss, (c, Kc, f), (change, K_change, K_change + b_change), slope)
         c, b = c + length * change, b + length * b_change
         Kc = K @ c
         step += 1
-    return LogisticSolution(c[None], np.array([b]), step, Ending.STALLED)
+    return LogisticSolution(c[None], np.array([b]), step, SolverStatus.STALLED)
 
 
 def fit_multinomial(
@@ -234,7 +234,7 @@ def fit_multinomial(
     # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose direction
     # in the end, and no step is not a sign of the optimum.
     undetermined = weights.max() * K.diagonal().max() * np.finfo(float).eps > 1.0
-    step, length, ending = 0, 1.0, Ending.STALLED
+    step, length, ending = 0, 1.0, SolverStatus.STALLED
     while length > 0.0:
         F = Kc + b
         hessian = _SoftmaxHessian(K, softmax(F, axis=1), weights[:, None], offset_metric)
@@ -245,10 +245,10 @@ def fit_multinomial(
         slope = float(np.vdot(c + gradient, K_change) + offset_metric * (b_gradient @ b_change))
         if np.sqrt(max(-slope, 0.0)) <= enough:
             c, b = c + change, b + b_change
-            ending = Ending.STALLED if undetermined else Ending.CONVERGED
+            ending = SolverStatus.STALLED if undetermined else SolverStatus.CONVERGED
             break
         if step == max_iter:
-            ending = Ending.EXHAUSTED
+            ending = SolverStatus.EXHAUSTED
             break
         length = _step_length(loss, (c, Kc, F), (change, K_change, K_change + b_change), slope)
         c, b = c + length * change, b + length * b_change

@@ -13,7 +13,7 @@ from absentia.kernels.category_similarities import shares_that_differ
 from absentia.parameters import COUNT
 from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
 from absentia.tables import FloatArray, plan_of
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

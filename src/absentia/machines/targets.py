@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from absentia.machines.validation import checked_labels, checked_numbers
 from absentia.tables import FloatArray, TableLike
-from absentia.tables.constant_columns import is_constant
+from absentia.tables.rows import is_constant
 
 __all__ = [
     "ClassCodes",

@@ -16,7 +16,7 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.multiclass import type_of_target
 
 from absentia.beliefs import Beliefs
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import FunctionKernel
 from absentia.kernels.metric import Widths

@@ -28,7 +28,7 @@ from absentia.tables import (
 )
 from absentia.tables.phrases import counted, frames_of_absentia
 from absentia.tables.reading import reads_as_number
-from absentia.tables.row_weights import check_largest_weight, huge_weights_refused
+from absentia.tables.rows import check_largest_weight, huge_weights_refused
 
 __all__ = [
     "MissingnessShiftWarning",

@@ -1,4 +1,4 @@
-"""Which cells are missing: the patterns of a table, and amputation."""
+"""Missing patterns of a table, and amputation."""
 
 from absentia.missingness.patterns import Patterns
 

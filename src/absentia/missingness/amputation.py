@@ -32,7 +32,7 @@ __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
 
 
 class VisibleColumns(NamedTuple):
-    """What :func:`mnar` leaves of a table.
+    """Result of :func:`mnar`.
 
     Attributes
     ----------

@@ -17,8 +17,8 @@ from absentia.tables import (
     table_as,
 )
 from absentia.tables.columns.table_columns import read_columns
-from absentia.tables.constant_columns import is_constant
-from absentia.tables.plan.frames import as_frame, holds_numbers_only, without_cells
+from absentia.tables.reading import as_frame, holds_numbers_only, without_cells
+from absentia.tables.rows import is_constant
 
 if TYPE_CHECKING:
     pass

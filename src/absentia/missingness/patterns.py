@@ -1,4 +1,4 @@
-"""Which values are missing: the mask of a table, and the patterns its rows fall into.
+"""Missing patterns: the mask of a table, and the groups of rows that share one.
 
 Whatever depends on the pattern alone is computed once per pattern, here and in all later
 stages: for one Gaussian the conditional covariance of a row depends on *which* columns it misses,
@@ -13,7 +13,7 @@ import numpy as np
 
 from absentia.engine.computed_once import computed_once
 from absentia.tables import BoolArray, IntArray, Table
-from absentia.tables.stored import Stored, frozen, vouched
+from absentia.tables.stored import Stored, assume_valid, frozen
 
 __all__ = ["Patterns"]
 
@@ -67,7 +67,7 @@ class Patterns(Stored):
         mask = np.asarray(mask, dtype=bool)
         if len(mask) == 1:  # sorting would take longer than all else that is done with one row
             only = np.zeros(1, dtype=np.intp)
-            return vouched(cls(frozen(mask.copy()), frozen(only), frozen(only + 1)))
+            return assume_valid(cls(frozen(mask.copy()), frozen(only), frozen(only + 1)))
         words = _packed_words(mask)
         first, pattern_of_row, counts = _unique(words[:, 0])
         for j in range(1, words.shape[1]):
@@ -75,7 +75,7 @@ class Patterns(Stored):
             _, rank, _ = _unique(words[:, j])
             pairs = pattern_of_row * np.intp(rank.max(initial=0) + 1) + rank
             first, pattern_of_row, counts = _unique(pairs)
-        return vouched(cls(frozen(mask[first]), frozen(pattern_of_row), frozen(counts)))
+        return assume_valid(cls(frozen(mask[first]), frozen(pattern_of_row), frozen(counts)))
 
     def validate(self) -> None:
         """Raise ValueError unless every row has one of the masks, and the counts are right."""
@@ -109,7 +109,7 @@ class Patterns(Stored):
             self.pattern_of_row[rows], return_inverse=True, return_counts=True
         )
         part = Patterns(frozen(self.masks[kept]), frozen(pattern_of_row), frozen(counts))
-        return vouched(part, self)
+        return assume_valid(part, self)
 
     def of_columns(self, columns: IntArray) -> Patterns:
         """Return the patterns of some of the columns; patterns that become equal are joined."""
@@ -118,7 +118,7 @@ class Patterns(Stored):
         joined = Patterns.of_mask(self.masks[:, columns])
         pattern_of_row = joined.pattern_of_row[self.pattern_of_row]
         counts = np.bincount(pattern_of_row, minlength=len(joined.masks))
-        return vouched(Patterns(joined.masks, frozen(pattern_of_row), frozen(counts)), self)
+        return assume_valid(Patterns(joined.masks, frozen(pattern_of_row), frozen(counts)), self)
 
     def rows_by_pattern(self) -> list[IntArray]:
         """Return, for each pattern, the rows that have it, in ascending order."""

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.hidden_warnings import hidden_warnings
-from absentia.tables.plan.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError
 
 __all__ = ["check_answers"]

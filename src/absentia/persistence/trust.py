@@ -32,7 +32,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR
 from absentia.persistence.known_machines import LEARNED
 from absentia.persistence.known_parts import PARTS
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
 
 __all__ = [

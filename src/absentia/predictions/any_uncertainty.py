@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 
-from absentia.densities.named_densities import DensityEstimator
+from absentia.densities.fit_density import DensityEstimator
 from absentia.machines.base import KernelMachine
 from absentia.machines.uncertainty.machine_draws import machine_uncertainty
 from absentia.machines.uncertainty.parts import Uncertainty

@@ -28,7 +28,7 @@ from absentia.missingness import Patterns
 from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.kept_frames import KeptFrame
-from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns
+from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table

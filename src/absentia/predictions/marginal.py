@@ -13,10 +13,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.believing import fit_density, words_for
-from absentia.densities.named_densities import DensityEstimator, DensityLike, make_density
-from absentia.densities.unknowns import Unknowns
+from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.densities.fit_density import (
+    DensityEstimator,
+    DensityLike,
+    fit_density,
+    make_density,
+    words_for,
+)
+from absentia.densities.missing_values import Unknowns
 from absentia.machines.uncertainty.machine_draws import one_output_flat
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
@@ -46,10 +51,9 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
+from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
-from absentia.tables.row_weights import row_weights
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.rows import TakesMissing, row_weights
 
 __all__ = ["MarginalModel", "joined", "tags_of"]
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from absentia.predictions.row_format import nearest, polars_type, require_type_name
 from absentia.tables import FloatArray, IntArray, Table, TableLike
+from absentia.tables.column_plan import ColumnPlan, fill_columns
 from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading
 from absentia.tables.columns.words import Words, parsed_dates
 from absentia.tables.kept_frames import KeptObjects
-from absentia.tables.plan.column_plan import ColumnPlan, fill_columns
-from absentia.tables.plan.frames import as_frame
+from absentia.tables.reading import as_frame
 from absentia.tables.stored import Stored
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws
-from absentia.densities.unknowns import Unknowns
+from absentia.beliefs.quasi_random import DrawPoints, map_draws
+from absentia.densities.missing_values import Unknowns
 from absentia.predictions.planned_frames import FrameRows, PlannedFormat
 from absentia.predictions.row_format import RowFormat
 from absentia.tables import FloatArray, IntArray, Table

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
@@ -17,7 +17,7 @@ from absentia.tables.columns.limit_notes import LIMITS_OF_MODELS, note_on_limits
 from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
 from absentia.tables.columns.table_columns import read_columns
 from absentia.tables.phrases import infinite_note, listed
-from absentia.tables.plan.frames import as_frame
+from absentia.tables.reading import as_frame
 
 __all__ = ["RUN_ANYWAY", "describe_missingness"]
 

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.densities import GaussianDensity
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.hidden_warnings import hidden_warnings
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, TableLike, as_table

@@ -131,7 +131,7 @@ class MissingnessReport:
     def to_html(self, title: str = "What is missing") -> str:
         """Return the report as a page of HTML that stands alone, with pictures and tables.
 
-        Needs matplotlib, pandas and Jinja2 (``absentia[evaluation]``).
+        Needs matplotlib, pandas and Jinja2 (``absentia[report]``).
         """
         return missingness_page(self, title)
 

@@ -22,7 +22,7 @@ from absentia.predictions import ConformalRegressor
 from absentia.recipe.learning_table import split_target
 from absentia.tables import FloatArray
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.limited_steps import KeepsLimits
+from absentia.tables.known_limits import KeepsLimits
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,9 +21,9 @@ from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
+from absentia.tables.column_plan import id_note
 from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.table_columns import read_columns
-from absentia.tables.plan.frame_readings import id_note
 
 if TYPE_CHECKING:
     import pandas as pd

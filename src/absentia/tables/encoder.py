@@ -20,15 +20,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.hidden_warnings import hidden_warnings
+from absentia.tables.column_plan import ColumnPlan, ShowsColumns, fill_columns, plan_readings
 from absentia.tables.columns.column_readings import ColumnReading
-from absentia.tables.plan.absent_columns import absent_columns, warn_of_absent_columns
-from absentia.tables.plan.column_plan import ColumnPlan
-from absentia.tables.plan.frame_readings import fill_columns, plan_readings
-from absentia.tables.plan.frames import as_frame
-from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.plan.plan_warnings import new_words, other_signs, warn_of_new_words
-from absentia.tables.reading import FloatArray
-from absentia.tables.takes_missing import TakesMissing
+from absentia.tables.plan_notes import (
+    absent_columns,
+    new_words,
+    other_signs,
+    warn_of_absent_columns,
+    warn_of_new_words,
+)
+from absentia.tables.reading import FloatArray, as_frame
+from absentia.tables.rows import TakesMissing
 
 if TYPE_CHECKING:
     import pandas as pd

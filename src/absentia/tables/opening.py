@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from absentia.tables.plan.column_plan import ColumnPlan, read_planned
+from absentia.tables.column_plan import ColumnPlan, read_planned
 from absentia.tables.reading import TableLike, as_table, densified, has_columns_of_words, is_frame
 from absentia.tables.rows import MemoryRows, Rows
-from absentia.tables.streams.base import Stream
+from absentia.tables.streams import Stream
 from absentia.tables.table import Table
 
 __all__ = ["WordsAs", "open_known", "open_memory", "open_rows", "plan_of"]
@@ -55,7 +55,7 @@ def open_rows(
         return X
     # By name: Dask need not be installed, and is not imported, for any other table.
     if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        from absentia.tables.streams.dask_stream import DaskStream
+        from absentia.tables.dask_stream import DaskStream
 
         return DaskStream.of(X, y, sample_weight)
     return open_memory(X, words=words)

@@ -1,21 +1,32 @@
-"""What every source of rows has in common: a table, a stream, beliefs.
-
-Estimators open what a user gave once, at the door (:func:`absentia.tables.open_rows`). Behind it
-everything takes one of these values, and calls its methods instead of checking its type.
-"""
+"""Interface of all sources of rows (tables, streams, beliefs), and checks that estimators share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight
 
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
-__all__ = ["Learned", "MemoryRows", "RowIndex", "Rows", "set_fitted"]
+__all__ = [
+    "Learned",
+    "MemoryRows",
+    "RowIndex",
+    "Rows",
+    "TakesMissing",
+    "check_largest_weight",
+    "huge_weights_refused",
+    "is_constant",
+    "row_weights",
+    "set_fitted",
+]
 
 Outcome = TypeVar("Outcome")
 
@@ -106,3 +117,93 @@ def set_fitted(estimator: BaseEstimator, rows: Rows, attributes: Mapping[str, ob
     """
     lasting = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
     estimator.__dict__ = lasting | rows.column_attributes() | dict(attributes)
+
+
+class TakesMissing(BaseEstimator):
+    """Base of estimators that take NaN, whatever their parameters are."""
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that NaN is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+#: Weights are summed and multiplied by squares, penalties and each other.
+_LARGEST_WEIGHT = 1e100
+
+
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
+    """Return finite weights, one per row and none negative; None where there are none.
+
+    Examples
+    --------
+    >>> from absentia.tables.rows import row_weights
+    >>> row_weights([1, 2], 2)
+    array([1., 2.])
+    """
+    if sample_weight is None:
+        return None
+    with huge_weights_refused():
+        weights: FloatArray = _check_sample_weight(
+            sample_weight, np.empty((n_samples, 1)), dtype=np.float64, ensure_non_negative=True
+        )
+    check_largest_weight(weights)
+    return weights
+
+
+def check_largest_weight(weights: FloatArray) -> None:
+    """Raise ValueError for weights whose sums and products may be no numbers."""
+    if weights.size and weights.max() > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found {weights.max():.6g} in row "
+            f"{int(weights.argmax())}. Divide all weights by the same number."
+        )
+
+
+@contextmanager
+def huge_weights_refused() -> Iterator[None]:
+    """Raise ValueError where weights become floats and an integer is beyond all of them."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueError(
+            f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found an integer that is beyond "
+            "the largest float. Divide all weights by the same number."
+        ) from None
+
+
+#: Values that differ by no more than this share of themselves differ by rounding.
+_ROUNDING = 4 * float(np.finfo(float).eps)
+
+
+def is_constant(values: FloatArray) -> BoolArray:
+    """Return which columns have one value only, up to rounding; NaN does not count.
+
+    ``max - min <= 4 eps max|x|``. The standard deviation does not tell: the mean of ``n`` times 0.1
+    is not 0.1, so that the deviation comes out as 1e-17 and not as zero (as more, the more rows
+    are added up), and a column that is divided by it has values of any size on other rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,) or (n_samples, n_features)
+        At least one row.
+
+    Returns
+    -------
+    ndarray of bool, shape () or (n_features,)
+        False for a column without any value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.tables.rows import is_constant
+    >>> table = np.column_stack([np.full(10, 0.1), np.arange(10.0)])
+    >>> is_constant(table)
+    array([ True, False])
+    """
+    largest, smallest = np.fmax.reduce(values, axis=0), np.fmin.reduce(values, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.maximum(np.abs(largest), np.abs(smallest))
+        constant: BoolArray = np.asarray(largest - smallest <= _ROUNDING * sizes)
+    return constant

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["InconsistentError", "Stored", "frozen", "require_array", "vouched"]
+__all__ = ["InconsistentError", "Stored", "frozen", "require_array", "assume_valid"]
 
 #: Where a value remembers that it is valid: no field, so that no file can say it.
 _VALID = "_is_valid"
@@ -64,7 +64,7 @@ of shape (1, 3, 3).
         """Raise what :meth:`validate` raises, unless this value is known to be valid.
 
         The door of compiled code. A value is known to be valid when it was asked before, or was
-        made from valid values in a way that keeps them so (:func:`vouched`).
+        made from valid values in a way that keeps them so (:func:`assume_valid`).
         """
         if _VALID not in self.__dict__:
             self.validate()
@@ -100,7 +100,7 @@ of shape (1, 3, 3).
             )
 
 
-def vouched(value: Value, *sources: Stored) -> Value:
+def assume_valid(value: Value, *sources: Stored) -> Value:
     """Return a value, known to be valid if all that it was made from are.
 
     For values that are consistent by the way they are made: checking one new row again would take

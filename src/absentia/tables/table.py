@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.computed_once import computed_once
-from absentia.tables.plan.absent_columns import absent_names, warn_of_absent_columns, with_absent
+from absentia.tables.plan_notes import absent_names, warn_of_absent_columns, with_absent
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from absentia.tables.plan.column_plan import ColumnPlan
+    from absentia.tables.column_plan import ColumnPlan
 
 __all__ = ["Table"]
 

@@ -7,8 +7,8 @@ import pytest
 
 from absentia import SVC, ExpectedRBF, GaussianProcessRegressor, GenRBF, LowRankDensity
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.engine.small import always_compiled
+from absentia.beliefs.conditioning import condition
+from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
 from absentia.kernels.gram import expected, factor_gram
 from absentia.kernels.gram.smoothing import Smoothing

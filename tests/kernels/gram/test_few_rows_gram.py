@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia import SVC, ExpectedRBF, GenRBF
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.engine.small import always_compiled
+from absentia.beliefs.conditioning import condition
+from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
 from absentia.kernels.gram import few_rows_gram
 from kernels.gram.test_expected import KINDS, _formula, _prior, _table

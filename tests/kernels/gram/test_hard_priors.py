@@ -5,15 +5,9 @@ import pytest
 
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.engine.gram import (
-    dense_tiles,
-    determinants,
-    explicit_tiles,
-    pair_tiles,
-    row_products,
-    third_cumulant,
-)
+from absentia.beliefs.conditioning import condition
+from absentia.engine import principal, sums
+from absentia.engine.gram import dense_tiles, explicit_tiles, pair_tiles, row_products
 from absentia.kernels.gram import regions
 from absentia.kernels.polynomial import ExpectedPolynomial
 from kernels.gram.test_expected import _formula, _prior, _table
@@ -95,7 +89,10 @@ def test_columns_that_nearly_repeat_others(share, tolerance, rate):
     np.testing.assert_allclose(ExpectedRBF(0.1)(P[:20], P), expected[:20], rtol=tolerance)
     K = GenRBF(0.1)(P)
     eigenvalues = np.linalg.eigvalsh(K)
-    assert eigenvalues[0] >= -50 * len(K) * np.finfo(float).eps * eigenvalues[-1]
+    # Rounding of the entries moves eigenvalues too: by 7e-12 of the largest at a share of 1e-6 on
+    # one processor, and by less than 1e-12 on another.
+    rounding = max(50 * len(K) * np.finfo(float).eps, tolerance / 100)
+    assert eigenvalues[0] >= -rounding * eigenvalues[-1]
 
 
 def test_covariances_by_blocks_give_the_same_matrix(monkeypatch):
@@ -149,10 +146,10 @@ def test_every_compiled_function_has_one_signature():
         row_products.row_products,
         dense_tiles.mirror_rows,
         dense_tiles.reorder,
-        determinants.principal_log_determinants.compiled,
-        determinants.log_determinants_and_lengths.compiled,
-        third_cumulant._compressed,
-        third_cumulant._fill,
+        principal.principal_log_determinants.compiled,
+        principal.log_determinants_and_lengths.compiled,
+        sums._compressed,
+        sums._fill,
     ):
-        # None where all problems were small enough for the road without compiling.
+        # None where all problems were small enough for NumPy.
         assert len(compiled.signatures) <= 1, compiled

@@ -7,8 +7,8 @@ import pytest
 
 from absentia import ExpectedRBF, GenRBF
 from absentia.beliefs import LowRankPrior, Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.engine.small import always_compiled
+from absentia.beliefs.conditioning import condition
+from absentia.engine.compiling import always_compiled
 from absentia.kernels.gram import side
 from kernels.examples import rows_of
 from oracles import kernels as oracle

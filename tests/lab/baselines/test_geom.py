@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from lab.baselines import GeometricMarginSVC
 from lab.baselines.smo import solve_dual
 
@@ -77,7 +77,7 @@ def test_a_solver_that_stops_early_says_so():
     K = np.eye(6)
     signs = np.array([1.0, -1.0] * 3)
     stopped = solve_dual(K, signs, np.ones(6), np.ones(6), max_iter=1)
-    assert stopped.ending is Ending.EXHAUSTED
+    assert stopped.ending is SolverStatus.EXHAUSTED
 
 
 def test_bias_is_between_its_bounds_when_no_row_is_free():

@@ -22,7 +22,7 @@ from absentia import (
     RobustSVC,
     kernel_variance,
 )
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.machines.robust import cone as robust_cone
 from absentia.machines.robust import robust_svc as robust
 from absentia.machines.robust.cone import RobustSolution, robust_objective, solve_robust
@@ -104,7 +104,7 @@ def test_optimum_is_that_of_a_general_optimiser(kernel, tau, solver):
     K = kernel(beliefs)
     V = kernel_variance(kernel, beliefs, diagonal=kernel.diagonal)
     ours = solve_robust(K, V, signs, penalties, tau, solver=solver)
-    assert ours.ending is Ending.CONVERGED
+    assert ours.ending is SolverStatus.CONVERGED
     minimum, _, _ = robust_minimum(K, V, signs, penalties, tau)
     assert ours.objective == pytest.approx(minimum, rel=ACROSS_METHODS)
     assert abs(ours.relative_gap) < ACROSS_METHODS
@@ -270,7 +270,7 @@ def test_an_inaccurate_solution_warns(data, monkeypatch):
     X, y = data
 
     def almost(K, *args, **settings):
-        return RobustSolution(np.zeros(len(K)), 0.0, 1.0, 1e-3, 5, Ending.ALMOST, 0)
+        return RobustSolution(np.zeros(len(K)), 0.0, 1.0, 1e-3, 5, SolverStatus.ALMOST, 0)
 
     monkeypatch.setattr(robust, "solve_robust", almost)
     with pytest.warns(ConvergenceWarning, match="relative 0.001"):
@@ -375,7 +375,7 @@ def test_certificates_hold_whatever_the_unit_of_the_columns(unit, tau, solver):
     """Where the penalties are tiny beside the kernel, only the bias is left to choose."""
     program = linear_program(unit)
     found = solve_robust(*program, tau, solver=solver)
-    assert found.ending in (Ending.CONVERGED, Ending.ALMOST)
+    assert found.ending in (SolverStatus.CONVERGED, SolverStatus.ALMOST)
     # Never below zero by more than rounding: a bound above what is attained is false.
     assert -1e-12 < found.relative_gap < 1e-4
     # All rows in the larger class: a slack of two in each of the ten others.
@@ -402,15 +402,15 @@ def test_a_bound_from_a_loose_tolerance_is_one(unit, tol):
 @pytest.mark.parametrize(
     ("gap", "expected"),
     [
-        (1e-7, Ending.CONVERGED),
-        (-1e-5, Ending.ALMOST),
-        (0.3, Ending.UNCERTIFIED),
-        (-5.0, Ending.UNCERTIFIED),
+        (1e-7, SolverStatus.CONVERGED),
+        (-1e-5, SolverStatus.ALMOST),
+        (0.3, SolverStatus.UNCERTIFIED),
+        (-5.0, SolverStatus.UNCERTIFIED),
     ],
 )
 def test_a_solution_is_what_its_gap_says(gap, expected):
-    assert robust_cone.checked_ending(Ending.CONVERGED, gap, 1e-8) == expected
-    assert robust_cone.checked_ending(Ending.EXHAUSTED, gap, 1e-8) is Ending.EXHAUSTED
+    assert robust_cone.checked_ending(SolverStatus.CONVERGED, gap, 1e-8) == expected
+    assert robust_cone.checked_ending(SolverStatus.EXHAUSTED, gap, 1e-8) is SolverStatus.EXHAUSTED
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The E-step: what incomplete rows contribute to the moments of a mixture of Gaussians."""
+"""The E-step: expected moments of incomplete rows under a mixture of Gaussians."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
-from absentia.beliefs.conditioning.grouping import GroupedRows, group_rows
-from absentia.beliefs.conditioning.rows_given import RowsGiven
-from absentia.beliefs.priors.categories import indicators, split_categories
-from absentia.engine.em.expected_moments import add_principal, moments_of_patterns
-from absentia.engine.slices import bounded_slices
-from absentia.engine.small import is_small
-from absentia.engine.threads import map_on_threads, n_threads
+from absentia.beliefs.conditioning import GroupedRows, RowsGiven, group_rows, log_normalised
+from absentia.beliefs.prior import indicators, split_categories
+from absentia.engine.compiling import is_small
+from absentia.engine.expected_moments import add_principal, moments_of_patterns
+from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -159,7 +156,7 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What some rows contribute; ``dual`` where their vectors are ``w`` and not ``y``."""
+    """Contribution of some rows; ``dual`` where their vectors are ``w`` and not ``y``."""
 
     log_likelihood: float
     totals: FloatArray

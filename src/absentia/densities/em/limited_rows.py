@@ -10,13 +10,13 @@ from operator import add
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.conditioning.conditioned_table import condition, log_normalised
-from absentia.beliefs.limits.bounds import truncated_to
-from absentia.beliefs.limits.truncated_normal import truncated_moments
-from absentia.beliefs.priors.categories import indicators, split_categories
+from absentia.beliefs.conditioning import condition, log_normalised
+from absentia.beliefs.limits import truncated_to
+from absentia.beliefs.prior import indicators, split_categories
+from absentia.beliefs.truncated_normal import truncated_moments
+from absentia.densities.em.ascent import TakesExpectations
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
-from absentia.densities.em.penalty import TakesExpectations
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -114,7 +114,7 @@ class LimitedExpectation:
     mass multiplies the likelihood. One limit per row is exact, so that EM never lowers the
     likelihood; several are approximated by expectation propagation, whose log-mass has exactly
     these moments as its derivatives, so that EM has its fixed points where the approximate
-    likelihood is stationary. See :func:`absentia.beliefs.limits.bounds.truncated_to`.
+    likelihood is stationary. See :func:`absentia.beliefs.limits.truncated_to`.
 
     Attributes
     ----------

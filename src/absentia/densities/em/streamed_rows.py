@@ -1,8 +1,8 @@
 """Out-of-core and distributed training rows: chunks of files, partitions on many machines.
 
-What a fit needs of its rows are sums: the moments of the columns, to bring them to standard units;
-the moments of pairs of columns, to choose the shrinkage; and at each step of EM the expected
-sufficient statistics. Each is one pass over the chunks, and no chunk is kept.
+A fit needs only sums over its rows: moments of the columns, for standard units; moments of pairs of
+columns, for the shrinkage; and the expected sufficient statistics at each step of EM. Each is one
+pass over the chunks, and no chunk is kept in memory.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
-from absentia.densities.em.scaling import Scaling
-from absentia.densities.em.shrinkage import pair_sums, shrinkage_from_sums
+from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
     TrainingRows,
@@ -26,10 +25,9 @@ from absentia.densities.training_rows import (
 )
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.plan.category_codes import CategoryColumns
-from absentia.tables.row_weights import check_largest_weight
-from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import sample_rows
+from absentia.tables.category_columns import CategoryColumns
+from absentia.tables.rows import check_largest_weight
+from absentia.tables.streams import Chunk, Stream, sample_rows
 
 __all__ = ["CategoryCounts", "StreamedRows", "training_rows"]
 
@@ -243,7 +241,7 @@ def _moments_of_chunk(
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts:
-    """How much weight each value of some columns has: the sum of two counts is that of both."""
+    """Weights of the values of some columns; counts of two sets of rows can be added."""
 
     counts: tuple[dict[float, float], ...]
 

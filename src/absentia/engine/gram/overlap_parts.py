@@ -19,10 +19,7 @@ from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, sweep
 from absentia.engine.lanes import LANES, aligned_empty
 
-__all__ = ["MOST_IN_LANES", "overlap_parts_in_lanes", "overlap_parts_one_by_one"]
-
-# Missing columns up to which lanes take less time than LAPACK.
-MOST_IN_LANES = 48
+__all__ = ["overlap_parts_in_lanes", "overlap_parts_one_by_one"]
 
 
 @compiled(error_model="numpy")

@@ -10,14 +10,13 @@ from itertools import product
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.em.small_patterns import log_determinant
 from absentia.engine.gram.dense_tiles import mirror_rows, reorder
-from absentia.engine.gram.determinants import (
+from absentia.engine.principal import (
     log_determinants_and_lengths,
     principal_log_determinants,
 )
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import n_threads, run_tiles, triangle_tiles
+from absentia.engine.small_patterns import log_determinant
+from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triangle_tiles
 from absentia.kernels.gram.factor_gram import (
     factor_log_self_similarities,
     fill_factors,
@@ -299,7 +298,7 @@ def log_self_similarities(
     out = np.full(len(P), -np.inf)
     step = P.n_components * P.n_features**2
     n_groups = P.whole.covariances.n_groups
-    measure = log_determinants_and_lengths.road((n_groups + len(P.whole)) * P.n_features**2)
+    measure = log_determinants_and_lengths.choose((n_groups + len(P.whole)) * P.n_features**2)
     for part in bounded_slices(len(P), 3 * step):
         groups, group_of_row = np.unique(P.group_of_row[part], return_inverse=True)
         dense = table.dense(groups, n_groups)
@@ -326,7 +325,7 @@ def _log_determinant_ratios(P: Beliefs, smoothing: Smoothing) -> FloatArray:
     """Return ``log det (G + 2 inv(C0))[L,L] - log det G[L,L]`` for what each pattern misses."""
     precision = P.prior.precisions[0]
     masks = P.patterns.masks
-    log_determinants = principal_log_determinants.road(P.whole.patterns.masks.size * P.n_features)
+    log_determinants = principal_log_determinants.choose(P.whole.patterns.masks.size * P.n_features)
     if len(P.whole.patterns.masks) == 1 and log_determinants is principal_log_determinants.plain:
         # A single new row: its submatrices by themselves.
         missing = np.flatnonzero(masks[0])

@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from absentia.beliefs import Beliefs, LowRankPrior
-from absentia.beliefs.conditioning.factor_rows import FactorKnowledge, packed_products, unpacked
+from absentia.beliefs.low_rank_prior import FactorKnowledge, packed_products, unpacked
 from absentia.engine.gram.factor_tiles import factor_tile
 from absentia.engine.gram.row_products import in_lanes
 from absentia.engine.lanes import LANES
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import row_tiles, run_single_threaded_blas
+from absentia.engine.threads import bounded_slices, row_tiles, run_single_threaded_blas
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.region import Region
 from absentia.kernels.gram.side import Side

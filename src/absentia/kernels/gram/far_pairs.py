@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import FloatArray, IntArray
 
 __all__ = [

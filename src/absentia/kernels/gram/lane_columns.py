@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.engine.gram.determinants import principal_log_determinants
 from absentia.engine.gram.output import TILE
 from absentia.engine.gram.row_products import in_lanes, row_products
 from absentia.engine.lanes import LANES
+from absentia.engine.principal import principal_log_determinants
 from absentia.kernels.gram.side import Side
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -71,7 +71,7 @@ class LaneColumns:
         run_lengths = np.diff(run_starts)
         constants = np.zeros(len(means))
         if scaled:
-            log_determinants = principal_log_determinants.road(
+            log_determinants = principal_log_determinants.choose(
                 columns.beliefs.whole.patterns.masks.size * d
             )
             constants += np.repeat(0.5 * log_determinants(precision, masks), run_lengths)

@@ -14,16 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from absentia.beliefs import Beliefs
-from absentia.engine.gram.overlap_parts import (
-    MOST_IN_LANES,
-    overlap_parts_in_lanes,
-    overlap_parts_one_by_one,
-)
+from absentia.engine.gram.overlap_parts import overlap_parts_in_lanes, overlap_parts_one_by_one
 from absentia.engine.gram.overlap_tiles import overlap_rows
 from absentia.engine.gram.row_products import in_lanes
 from absentia.engine.lanes import LANES
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import row_tiles, run_single_threaded_blas, run_tiles
+from absentia.engine.principal import MOST_IN_LANES
+from absentia.engine.threads import bounded_slices, row_tiles, run_single_threaded_blas, run_tiles
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.region import Region
 from absentia.kernels.gram.regions import local_groups, works_from_precisions

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from absentia.engine.gram.row_products import exponentials_of_distances, in_lanes, row_products
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import run_single_threaded_blas
+from absentia.engine.threads import bounded_slices, run_single_threaded_blas
 from absentia.kernels.gram.far_pairs import centre_of, far_pairs, far_points
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.ordering import Ordering

@@ -12,8 +12,7 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.engine.gram.explicit_tiles import explicit_rows
 from absentia.engine.gram.pair_tiles import gram_rows
-from absentia.engine.slices import bounded_slices
-from absentia.engine.threads import run_tiles
+from absentia.engine.threads import bounded_slices, run_tiles
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.lane_columns import LaneColumns
 from absentia.kernels.gram.region import Region

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.em.small_patterns import inverse_triangles
-from absentia.engine.small import is_small
+from absentia.engine.compiling import is_small
+from absentia.engine.small_patterns import inverse_triangles
 from absentia.kernels.gram.kept import kept_for
 from absentia.kernels.gram.smoothing import Smoothing
 from absentia.tables import FloatArray, IntArray

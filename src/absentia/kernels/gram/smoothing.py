@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.beliefs.priors.prior import Prior, inverse_and_log_determinant
+from absentia.beliefs.prior import Prior, inverse_and_log_determinant
 from absentia.engine.computed_once import computed_once
 from absentia.tables import FloatArray
 

@@ -15,13 +15,18 @@ from collections.abc import Callable
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.em.inverses import invert_principal
+from absentia.engine.compiling import is_small
 from absentia.engine.gram.explicit_widths import explicit_width_rows
 from absentia.engine.gram.width_tiles import width_rows
 from absentia.engine.lanes import LANES
-from absentia.engine.slices import bounded_slices
-from absentia.engine.small import is_small
-from absentia.engine.threads import n_threads, run_single_threaded_blas, run_tiles, triangle_tiles
+from absentia.engine.principal import invert_principal
+from absentia.engine.threads import (
+    bounded_slices,
+    n_threads,
+    run_single_threaded_blas,
+    run_tiles,
+    triangle_tiles,
+)
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.far_pairs import centre_of, far_pairs
 from absentia.kernels.gram.lane_columns import LaneColumns

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.machines.gaussian_process.sigmoid_moments import sigmoid_moments
 from absentia.machines.newton import factor_identity_plus
 from absentia.tables import BoolArray, FloatArray
@@ -61,7 +61,7 @@ class Propagation:
         Mean and variance of each latent value by all sites but its own, ``N(f; m, v)`` with
         ``1 / v = 1 / S_ii - T_i`` and ``m / v = f_i / S_ii - shift_i``: what the process says of a
         row whose label it has not seen.
-    ending : Ending
+    ending : SolverStatus
         Converged where the sites agree with one another.
     """
 
@@ -72,7 +72,7 @@ class Propagation:
     log_evidence: float
     cavity_means: FloatArray
     cavity_variances: FloatArray
-    ending: Ending
+    ending: SolverStatus
 
     @classmethod
     def of(
@@ -104,7 +104,7 @@ class Propagation:
         """
         signs = np.where(positive, 1.0, -1.0)
         sites = _sites_of(np.zeros(len(K)), np.diagonal(K), signs)[0] if start is None else start
-        ending, mixing = Ending.EXHAUSTED, _Mixing()
+        ending, mixing = SolverStatus.EXHAUSTED, _Mixing()
         for sweep in range(max_iter + 1):
             root = np.sqrt(sites.precisions)
             factor = np.tril(factor_identity_plus(K, root)[0])
@@ -126,7 +126,7 @@ class Propagation:
                 float(np.max(np.abs(wanted_variances - variances) / deviations**2, initial=0.0)),
             )
             if change <= tol:
-                ending = Ending.CONVERGED
+                ending = SolverStatus.CONVERGED
                 break
             if sweep == max_iter:
                 break

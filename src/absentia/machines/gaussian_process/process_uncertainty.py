@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.belief_columns import missing_cells
+from absentia.beliefs.column_trials import missing_cells
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.uncertainty.machine_draws import (
     machine_uncertainty,

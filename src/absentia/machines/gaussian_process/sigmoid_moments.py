@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, expit, log_expit, logsumexp
 
-from absentia.engine.slices import bounded_slices
+from absentia.engine.threads import bounded_slices
 from absentia.tables import FloatArray
 
 __all__ = ["average_sigmoid", "log_average_sigmoid", "sigmoid_moments"]

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.believing import words_for
-from absentia.densities.named_densities import DensityLike
+from absentia.densities.fit_density import DensityLike, words_for
 from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.gross_values import warn_of_gross_values
 from absentia.kernels.metric import Widths
@@ -51,8 +50,8 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.plan.plan_page import ShowsColumns
-from absentia.tables.row_weights import row_weights
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.rows import row_weights
 from absentia.tables.streams import MemoryStream, Stream
 
 __all__ = ["LargeScaleMachine"]

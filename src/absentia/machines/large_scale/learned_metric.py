@@ -22,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 
 from absentia.beliefs import Beliefs
-from absentia.densities.believing import fit_density
+from absentia.densities.fit_density import fit_density
 from absentia.kernels.metric import resolve_gamma
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.progress import report
 from absentia.tables import FloatArray
 
@@ -37,7 +37,7 @@ class Minimum:
     point: FloatArray
     slope: float
     n_evaluations: int
-    ending: Ending
+    ending: SolverStatus
 
 
 def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: int) -> Minimum:
@@ -56,7 +56,7 @@ def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: i
     value, gradient = objective(point)
     n_evaluations = 1
     pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
-    ending = Ending.EXHAUSTED
+    ending = SolverStatus.EXHAUSTED
     for _ in range(max_iter):
         if np.abs(gradient).max() <= tol:
             break
@@ -71,7 +71,9 @@ def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: i
                 break
             length *= _shrinkage(value, descent, length, tried_value)
         else:
-            ending = Ending.STALLED  # no step helps: the gradient is as small as its digits allow
+            ending = (
+                SolverStatus.STALLED
+            )  # no step helps: the gradient is as small as its digits allow
             break
         change = tried_gradient - gradient
         curvature = float(step @ change)
@@ -80,7 +82,7 @@ def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: i
         point, value, gradient = point + step, tried_value, tried_gradient
     slope = float(np.abs(gradient).max())
     report("L-BFGS: %d passes over the rows, largest slope %.2g", n_evaluations, slope)
-    return Minimum(point, slope, n_evaluations, Ending.CONVERGED if slope <= tol else ending)
+    return Minimum(point, slope, n_evaluations, SolverStatus.CONVERGED if slope <= tol else ending)
 
 
 def _accepted(

@@ -21,8 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.machines.large_scale.losses import Loss, SquaredError
 from absentia.machines.large_scale.quasi_newton import minimise
 from absentia.tables import FloatArray
-from absentia.tables.streams import Chunk, Stream
-from absentia.tables.streams.base import pairwise_sum
+from absentia.tables.streams import Chunk, Stream, pairwise_sum
 
 __all__ = ["SLICE_ROWS", "DesignOf", "QuadraticPenalty", "minimise_sum", "sum_curvature"]
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.machines.robust.interior_point import InteriorPoint, lower_bound, solve_interior
 from absentia.optional_imports import optional_import
 from absentia.progress import report
@@ -44,10 +44,10 @@ _FALSE = 0.01
 _SMALLEST, _LARGEST = 1e-200, 1e75
 
 _CLARABEL_ENDINGS = {
-    "Solved": Ending.CONVERGED,
-    "AlmostSolved": Ending.ALMOST,
-    "MaxIterations": Ending.EXHAUSTED,
-    "InsufficientProgress": Ending.STALLED,
+    "Solved": SolverStatus.CONVERGED,
+    "AlmostSolved": SolverStatus.ALMOST,
+    "MaxIterations": SolverStatus.EXHAUSTED,
+    "InsufficientProgress": SolverStatus.STALLED,
 }
 
 
@@ -66,9 +66,9 @@ class RobustSolution:
         How far the objective is above the solver's lower bound for the minimum, relative to the
         objective. The bound holds up to rounding, so that a gap of nearly zero can be negative.
     n_iter : int
-    ending : Ending
-        How the solver stopped; :attr:`Ending.UNCERTIFIED` where it claims a solution but the gap is
-        too large for one.
+    ending : SolverStatus
+        Status of the solver; :attr:`SolverStatus.UNCERTIFIED` where it claims a solution but the
+        gap is too large for one.
     n_cones : int
         Rows that made a cone.
     """
@@ -78,7 +78,7 @@ class RobustSolution:
     objective: float
     relative_gap: float
     n_iter: int
-    ending: Ending
+    ending: SolverStatus
     n_cones: int
 
 
@@ -178,14 +178,14 @@ def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:
         )
 
 
-def checked_ending(ending: Ending, gap: float, tol: float) -> Ending:
+def checked_ending(ending: SolverStatus, gap: float, tol: float) -> SolverStatus:
     """Return the solver's claim where attained objective and lower bound confirm it.
 
     A bound far above what is attained is as false as one far below.
     """
-    if ending not in (Ending.CONVERGED, Ending.ALMOST) or abs(gap) <= _ALMOST * tol:
+    if ending not in (SolverStatus.CONVERGED, SolverStatus.ALMOST) or abs(gap) <= _ALMOST * tol:
         return ending
-    return Ending.ALMOST if abs(gap) <= _FALSE else Ending.UNCERTIFIED
+    return SolverStatus.ALMOST if abs(gap) <= _FALSE else SolverStatus.UNCERTIFIED
 
 
 def robust_objective(
@@ -264,7 +264,7 @@ def _solve_with_clarabel(
         bias=float(x[n]),
         dual_objective=size * lower_bound(float(lagrangian), slope, x, n),
         n_iter=int(found.iterations),
-        ending=_CLARABEL_ENDINGS.get(str(found.status), Ending.FAILED),
+        ending=_CLARABEL_ENDINGS.get(str(found.status), SolverStatus.FAILED),
     )
 
 

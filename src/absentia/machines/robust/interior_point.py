@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from absentia.engine.ending import Ending
+from absentia.engine.solver_status import SolverStatus
 from absentia.progress import report
 from absentia.tables import FloatArray
 
@@ -30,8 +30,8 @@ __all__ = ["InteriorPoint", "lower_bound", "solve_interior"]
 _STEP = 0.99
 #: The most times that a solution of the normal equations is refined.
 _REFINEMENTS = 5
-#: Less accurate than asked by up to this factor is :attr:`Ending.ALMOST`, and so is this accuracy
-#: where rounding allows no better.
+#: Less accurate than asked by up to this factor is :attr:`SolverStatus.ALMOST`, and so is this
+#: accuracy where rounding allows no better.
 _ALMOST, _BEST_OF_ROUNDING = 100, 1e-6
 
 
@@ -43,7 +43,7 @@ class InteriorPoint:
     bias: float
     dual_objective: float
     n_iter: int
-    ending: Ending
+    ending: SolverStatus
 
 
 @dataclass(eq=False)
@@ -275,7 +275,7 @@ def solve_interior(
     # Relative to the penalties, however small: against 1 + |q| any point would look dual feasible.
     scale_x, scale_z = max(float(np.linalg.norm(q)), np.finfo(float).tiny), 1 + h.norm()
     best: tuple[float, FloatArray, float] = (np.inf, x, -np.inf)
-    ending, n_iter = Ending.EXHAUSTED, 0
+    ending, n_iter = SolverStatus.EXHAUSTED, 0
     for n_iter in range(max_iter + 1):
         residual_x = program.P(x) + q + program.G_transposed(z)
         residual_z = program.G(x).plus(1.0, s).plus(-1.0, h)
@@ -291,19 +291,19 @@ def solve_interior(
         if worst < best[0]:
             best = (worst, x, dual)
         if worst <= tol:
-            ending = Ending.CONVERGED
+            ending = SolverStatus.CONVERGED
             break
         if n_iter == max_iter:
             break
         # Once rounding rules, residuals grow again: the best point so far is the best there is.
         if worst > 100 * best[0]:
-            ending = Ending.STALLED
+            ending = SolverStatus.STALLED
             break
         try:
             scaling = _Scaling(s, z)
             equations = _NormalEquations(program, scaling)
         except (np.linalg.LinAlgError, FloatingPointError):
-            ending = Ending.FAILED
+            ending = SolverStatus.FAILED
             break
         scaled = scaling.times(z)
         square = scaled.product(scaled)
@@ -320,15 +320,15 @@ def solve_interior(
         while step > 1e-8 and not (s.plus(step, ds).is_inside() and z.plus(step, dz).is_inside()):
             step *= 0.8
         if not step > 1e-8:
-            ending = Ending.STALLED
+            ending = SolverStatus.STALLED
             break
         x, s, z = x + step * dx, s.plus(step, ds), z.plus(step, dz)
     worst, x, dual = best
     allowed = _ALMOST * tol
-    if ending is not Ending.EXHAUSTED:
+    if ending is not SolverStatus.EXHAUSTED:
         allowed = max(allowed, _BEST_OF_ROUNDING)
     if not ending.converged and worst <= allowed:
-        ending = Ending.ALMOST
+        ending = SolverStatus.ALMOST
     c, b, _ = program.split(x)
     return InteriorPoint(c, b, dual, n_iter, ending)
 

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
-from absentia.densities.believing import believe
-from absentia.engine.ending import Ending
+from absentia.densities.fit_density import believe
+from absentia.engine.solver_status import SolverStatus
 from absentia.engine.threads import n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
@@ -256,11 +256,11 @@ class RobustSVC(ScoringClassifier, KernelMachine):
                 max_iter=self.max_iter,
                 verbose=self.verbose,
             )
-            if solution.ending not in (Ending.CONVERGED, Ending.ALMOST):
+            if solution.ending not in (SolverStatus.CONVERGED, SolverStatus.ALMOST):
                 raise RuntimeError(
                     _FAILED.format(ending=solution.ending.value, n_iter=solution.n_iter)
                 )
-            if solution.ending is Ending.ALMOST:
+            if solution.ending is SolverStatus.ALMOST:
                 message = _INACCURATE.format(tol=self.tol, gap=abs(solution.relative_gap))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             coefficients = np.zeros(len(signs))

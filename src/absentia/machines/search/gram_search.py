@@ -28,7 +28,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid
 
 from absentia.beliefs import Prior
-from absentia.densities.believing import believe
+from absentia.densities.fit_density import believe
 from absentia.engine.threads import n_threads
 from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params

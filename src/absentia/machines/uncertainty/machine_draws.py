@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.draws.quasi_random import DrawPoints
-from absentia.densities.unknowns import Unknowns
+from absentia.beliefs.quasi_random import DrawPoints
+from absentia.densities.missing_values import Unknowns
 from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
 from absentia.machines.uncertainty.parts import Uncertainty
 from absentia.tables import FloatArray, IntArray, Table, TableLike, open_known, plan_of

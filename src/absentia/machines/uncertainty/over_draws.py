@@ -7,11 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.beliefs.belief_columns import missing_cells
-from absentia.beliefs.draws.column_trials import column_trials
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.unknowns import Unknowns
-from absentia.engine.slices import bounded_slices
+from absentia.beliefs.column_trials import column_trials, missing_cells
+from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.densities.missing_values import Unknowns
+from absentia.engine.threads import bounded_slices
 from absentia.machines.uncertainty.parts import Uncertainty, entropy
 from absentia.tables import FloatArray, IntArray, Table
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.engine.computed_once import computed_once
-from absentia.engine.forking import hold_during_forks
+from absentia.engine.threads import hold_during_forks
 from absentia.tables.columns.date_formats import DAY_FIRST, LONGEST_DATE, possible_formats
 from absentia.tables.columns.number_words import (
     groups_thousands,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.engine.forking import hold_during_forks
+from absentia.engine.threads import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
 from absentia.tables.columns.table_columns import SEPARATOR

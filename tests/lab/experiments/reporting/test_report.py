@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation.toy_protocol import TOY
 
 from absentia.reports.report_page import Page
 from lab.experiments.methods import methods_for
@@ -20,6 +19,7 @@ from lab.experiments.running.cells import Cell, CellResult, Context, Score
 from lab.experiments.running.runner import run
 from lab.experiments.running.store import Results
 from lab.experiments.suites import PROTOCOLS
+from toy_protocol import TOY
 
 CONTEXT = Context(size="smoke")
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from evaluation.toy_protocol import TOY
 
 from lab.experiments.running import database
 from lab.experiments.running import store as store_module
@@ -19,6 +18,7 @@ from lab.experiments.running.cells import Cell, CellResult, Context, Score
 from lab.experiments.running.database import database_errors
 from lab.experiments.running.runner import run, self_contained
 from lab.experiments.running.store import Results
+from toy_protocol import TOY
 
 CONTEXT = Context(size="smoke")
 
@@ -113,10 +113,11 @@ def test_a_process_that_dies_or_hangs_costs_one_cell(results, behave, trouble, l
 def test_kill_nine_loses_nothing(tmp_path, behave):
     context = behave(seconds=0.1)
     path, log = tmp_path / "results.sqlite", tmp_path / "log"
-    tests = Path(__file__).parents[2]
+    tests = Path(__file__).parents[3]
+    path_of_modules = [str(tests), str(tests.parent), os.environ.get("PYTHONPATH", "")]
     program = subprocess.Popen(
-        [sys.executable, str(tests / "evaluation" / "toy_protocol.py"), str(path), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(tests)},
+        [sys.executable, str(tests / "toy_protocol.py"), str(path), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path_of_modules)},
     )
     deadline = time.monotonic() + 60
     while _n_cells(path) < 5 and time.monotonic() < deadline:

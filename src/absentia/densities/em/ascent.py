@@ -1,0 +1,357 @@
+"""Penalised EM for mixtures: the M-step, and steps that are extrapolated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from absentia.beliefs import Prior
+from absentia.densities.em.expectation import ExpectedMoments
+from absentia.engine.solver_status import SolverStatus
+from absentia.progress import report
+from absentia.tables import FloatArray, IntArray
+from absentia.tables.phrases import counted
+
+__all__ = [
+    "Ascent",
+    "Penalty",
+    "Step",
+    "TakesExpectations",
+    "ascend",
+    "climb",
+    "correction_of",
+    "largest_change",
+    "pack",
+    "unpack",
+]
+
+#: From parameters to the objective there and the next parameters; None where there is none.
+Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
+
+#: From parameters and a change of them to how large it is, at least the largest entry.
+Size = Callable[[FloatArray, FloatArray], float]
+
+_ORDER = 10  # residuals looked at; 20 saves nothing more, 5 costs a fifth more steps
+_RIDGE = 1e-8  # of the largest squared singular value: nearly dependent residuals do no harm
+_LONGEST_PAUSE = 8
+
+
+def _largest(parameters: FloatArray, change: FloatArray) -> float:
+    return float(np.abs(change).max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """The result of an ascent, and its convergence.
+
+    Attributes
+    ----------
+    parameters : ndarray
+    objectives : ndarray of shape (n_steps,)
+        The objective at the best parameters known after each evaluation; it never falls, and the
+        last is that of ``parameters``.
+    residual : float
+        The largest change that another step would make to any parameter.
+    ending : SolverStatus
+        Converged; stalled where double precision goes no further; or out of iterations.
+    """
+
+    parameters: FloatArray
+    objectives: FloatArray
+    residual: float
+    ending: SolverStatus
+
+    @property
+    def converged(self) -> bool:
+        """Whether no step can improve the parameters by more than the tolerance, or at all."""
+        return self.ending in (SolverStatus.CONVERGED, SolverStatus.STALLED)
+
+
+def ascend(
+    step: Step,
+    start: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    accelerate: bool = True,
+    size: Size = _largest,
+) -> Ascent | None:
+    """Repeat a step until the change that it makes is no larger than ``tol``.
+
+    Parameters
+    ----------
+    step : callable
+        Called at most ``max_iter`` times.
+    start : ndarray of shape (n_parameters,)
+    max_iter : int
+    tol : float
+    accelerate : bool, default=True
+        Whether to extrapolate.
+    size : callable, optional
+        How large a change is; by default its largest entry.
+
+    Returns
+    -------
+    Ascent, or None where a plain step leads to where there is no objective.
+    """
+    first = step(start)
+    if first is None:
+        return None
+    here = start
+    objective, target = first
+    residual = target - here
+    objectives = [objective]
+    moves: list[FloatArray] = []
+    changes: list[FloatArray] = []
+    pause = 1
+    while size(here, residual) > tol and len(objectives) < max_iter:
+        extrapolated = accelerate and len(moves) >= pause
+        there = target - correction_of(moves, changes, residual) if extrapolated else target
+        found = step(there)
+        if extrapolated and (found is None or not found[0] >= objective):
+            # Wait longer after each refusal: a history of steps that lie far apart misleads.
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            moves.clear()
+            changes.clear()
+            objectives.append(objective)
+            if len(objectives) >= max_iter:
+                break
+            there = target
+            found = step(there)
+        if found is None:
+            return None
+        if not found[0] >= objective:
+            # A plain step can fall by rounding only: this is as far as double precision goes.
+            objectives.append(objective)
+            return Ascent(here, np.array(objectives), size(here, residual), SolverStatus.STALLED)
+        if len(moves) == _ORDER:
+            pause = max(1, pause - 1)
+            moves.pop(0)
+            changes.pop(0)
+        objective, target = found
+        moves.append(there - here)
+        changes.append(target - there - residual)
+        here, residual = there, target - there
+        objectives.append(objective)
+        if len(objectives) % 10 == 0:
+            report("EM: step %d, objective %.8g", len(objectives), objective)
+    largest = size(here, residual)
+    ending = SolverStatus.CONVERGED if largest <= tol else SolverStatus.EXHAUSTED
+    n_steps = counted(len(objectives), "step")
+    report("EM: %s, objective %.8g, %s", n_steps, objective, ending.value)
+    return Ascent(here, np.array(objectives), largest, ending)
+
+
+def correction_of(
+    moves: list[FloatArray], changes: list[FloatArray], residual: FloatArray
+) -> FloatArray:
+    """Return what to take from the next step so that the residual becomes as small as possible."""
+    D = np.array(changes)
+    # A damped least-squares problem in at most ten unknowns: rounding of the inner products is far
+    # below the ridge, and a decomposition of D itself would take as long as the step.
+    products = D @ D.T
+    ridge = max(_RIDGE * float(np.linalg.norm(products, 2)), np.finfo(float).tiny)
+    products[np.diag_indices_from(products)] += ridge
+    mixture = np.linalg.solve(products, D @ residual)
+    correction: FloatArray = mixture @ (np.array(moves) + D)
+    return correction
+
+
+# A change of 1e-3 of what a column keeps is worth as much as one of 1e-5 standard deviations:
+# the objective is then within about 1e-3 of its maximum, whatever determines what.
+_RELATIVE = 0.01
+
+
+def pack(prior: Prior) -> FloatArray:
+    """Return roots of the weights, means and Cholesky factors of the covariances in one vector.
+
+    And roots of the probabilities of categories, where there are any.
+
+    Any vector of that length unpacks to weights that sum to one and to covariances without
+    negative eigenvalues, so that an extrapolation cannot leave the space of densities. In trials
+    these coordinates took fewer steps than covariances, precisions or logarithms of the factors'
+    diagonals.
+    """
+    rows, columns = _lower(prior.n_features)
+    roots = np.linalg.cholesky(prior.covariances)[:, rows, columns]
+    shares = [np.sqrt(table).ravel() for table in prior.probabilities]
+    return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel(), *shares])
+
+
+def unpack(vector: FloatArray, n_features: int, n_categories: tuple[int, ...] = ()) -> Prior:
+    """Return the prior whose parameters :func:`pack` has put into a vector."""
+    weight_roots, means, roots, *shares = _split(vector, n_features, n_categories)
+    weights = weight_roots[:, 0] ** 2
+    probabilities = tuple(part**2 / (part**2).sum(axis=1, keepdims=True) for part in shares)
+    covariances = roots @ roots.transpose(0, 2, 1)
+    covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
+    return Prior(weights / weights.sum(), means, covariances, probabilities)
+
+
+def largest_change(
+    vector: FloatArray, change: FloatArray, n_features: int, n_categories: tuple[int, ...] = ()
+) -> float:
+    """Return the largest change of a parameter, or a hundredth of it in the density's own units.
+
+    Means and Cholesky factors change by ``inv(R)`` times their change in the density's own units,
+    ``R`` being the factor of the component. That counts where the others nearly determine a column:
+    it keeps a thousandth of its standard deviation, say, and changes by half of that.
+    """
+    largest = float(np.abs(change).max(initial=0.0))
+    roots = _split(vector, n_features, n_categories)[2]
+    means, factors = _split(change, n_features, n_categories)[1:3]
+    for root, mean, factor in zip(roots, means, factors, strict=True):
+        if not np.diagonal(root).all():
+            return np.inf
+        relative = solve_triangular(root, np.column_stack([mean, factor]), lower=True)
+        largest = max(largest, _RELATIVE * float(np.abs(relative).max()))
+    return largest
+
+
+def _split(vector: FloatArray, n_features: int, n_categories: tuple[int, ...]) -> list[FloatArray]:
+    """Return weights (k, 1), means (k, d), triangles (k, d, d) and shares (k, n_categories)."""
+    d = n_features
+    sizes = np.array([1, d, d * (d + 1) // 2, *n_categories])
+    k = len(vector) // int(sizes.sum())
+    weights, means, entries, *shares = (
+        part.reshape(k, -1) for part in np.split(vector, np.cumsum(k * sizes)[:-1])
+    )
+    rows, columns = _lower(d)
+    roots = np.zeros((k, d, d))
+    roots[:, rows, columns] = entries
+    return [weights, means, roots, *shares]
+
+
+@lru_cache(maxsize=16)
+def _lower(n_features: int) -> tuple[IntArray, IntArray]:
+    """Return where the entries of a lower triangle are: the same in each of hundreds of steps."""
+    return np.tril_indices(n_features)
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """An inverse Wishart penalty on the covariance of each component, in standard units.
+
+    The objective is the log-likelihood of what was observed less
+
+        1/2 (strength log det S + tr((strength T + ridge I) inv(S)))
+
+    for each component, and the best ``S`` for rows of total weight ``N`` and scatter ``C`` is
+    ``(N C + strength T + ridge I) / (N + strength)``. No column can lose all its variance, and no
+    component can collapse onto a few rows, while ``strength`` or ``ridge`` is positive.
+
+    Attributes
+    ----------
+    strength : float
+        Counted in rows; infinite fixes ``S = T``.
+    target : ndarray of shape (n_features, n_features)
+        ``T``.
+    ridge : float
+    pseudocounts : tuple of ndarray of shape (n_categories,)
+        For each column of categories, rows of each category that are added to each component: the
+        objective gains ``pseudocounts' log p``, a Dirichlet penalty.
+    """
+
+    strength: float
+    target: FloatArray
+    ridge: float
+    pseudocounts: tuple[FloatArray, ...] = ()
+
+    def value(self, prior: Prior) -> float:
+        """Return what the objective loses at some parameters."""
+        lost = 0.0
+        if self.pseudocounts:
+            lost = -float((prior.log_probabilities @ np.concatenate(self.pseudocounts)).sum())
+        if np.isinf(self.strength):
+            return lost
+        pull = self.strength * self.target + self.ridge * np.eye(len(self.target))
+        traces = np.einsum("ij,cij->", pull, prior.precisions)
+        return lost + 0.5 * float(self.strength * prior.log_determinants.sum() + traces)
+
+    def maximised(self, prior: Prior, moments: ExpectedMoments) -> Prior:
+        """Return the parameters that maximise the expected objective: the M-step."""
+        shifts, scatter = moments.weighted_means()
+        if np.isinf(self.strength):
+            covariances = np.broadcast_to(self.target, scatter.shape)
+        else:
+            totals = moments.totals[:, None, None]
+            pull = self.strength * self.target + self.ridge * np.eye(len(self.target))
+            filled = totals * scatter + pull
+            divisor = np.maximum(totals + self.strength, np.finfo(float).tiny)
+            covariances = filled / divisor
+        weights = moments.totals / moments.totals.sum()
+        filled_counts = [
+            counts + pseudo
+            for counts, pseudo in zip(moments.counts, self.pseudocounts, strict=True)
+        ]
+        probabilities = tuple(c / c.sum(axis=1, keepdims=True) for c in filled_counts)
+        return Prior(weights, prior.means + shifts, covariances, probabilities)
+
+
+class TakesExpectations(Protocol):
+    """Rows, in memory or not, whose expected moments under a prior can be computed."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of numbers."""
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """How many categories each column of categories has."""
+
+    def __call__(self, prior: Prior) -> ExpectedMoments | None:
+        """Return their moments; None where a covariance of the prior is nearly singular."""
+
+
+def climb(
+    expectation: TakesExpectations,
+    penalty: Penalty,
+    start: Prior | FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    accelerate: bool = True,
+) -> tuple[Prior, Ascent] | None:
+    """Run EM from a prior, or from where another ascent ended.
+
+    Returns None where the start, or a step of EM, has a covariance that is nearly singular: the
+    likelihood then has no maximum, or none that double precision can find.
+    """
+    d, n_categories = expectation.n_features, expectation.n_categories
+
+    def step(vector: FloatArray) -> tuple[float, FloatArray] | None:
+        prior = unpack(vector, d, n_categories)
+        moments = expectation(prior)
+        if moments is None:
+            return None
+        try:
+            following = pack(penalty.maximised(prior, moments))
+        except np.linalg.LinAlgError:
+            return None
+        return moments.log_likelihood - penalty.value(prior), following
+
+    try:
+        vector = pack(start) if isinstance(start, Prior) else start
+    except np.linalg.LinAlgError:
+        return None
+    ascent = ascend(
+        step,
+        vector,
+        max_iter=max_iter,
+        tol=tol,
+        accelerate=accelerate,
+        size=lambda here, change: largest_change(here, change, d, n_categories),
+    )
+    return (
+        None
+        if ascent is None
+        else (
+            unpack(ascent.parameters, d, n_categories),
+            ascent,
+        )
+    )

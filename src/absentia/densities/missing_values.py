@@ -1,0 +1,173 @@
+"""Missing values of rows: completed rows, and trial values for single cells.
+
+Predictions and decisions average over missing values through :class:`Unknowns`, so that limits,
+categories and columns unknown to the density are handled in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs.column_trials import (
+    BeliefColumn,
+    ColumnTrials,
+    column_trials,
+    missing_cells,
+    number_columns,
+)
+from absentia.beliefs.conditioning import condition
+from absentia.densities.fit_density import believe
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables.column_plan import ColumnPlan
+
+__all__ = ["Unknowns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Missing values of rows under a density, in the user's own columns.
+
+    Attributes
+    ----------
+    believe : callable
+        From a table of rows to their beliefs.
+    columns : tuple of BeliefColumn
+        The user's columns.
+    numbers : ndarray of int
+        Which columns of the table the numbers of a belief are.
+    categories : tuple of (int, ndarray)
+        For each column of categories of a belief, which column of the table it is, and the value
+        that the table holds for each category.
+    """
+
+    believe: Callable[[Table], Beliefs]
+    columns: tuple[BeliefColumn, ...]
+    numbers: IntArray
+    categories: tuple[tuple[int, FloatArray], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        density: BaseEstimator,
+        names: Sequence[str],
+        n_features: int,
+        plan: ColumnPlan | None = None,
+    ) -> Unknowns:
+        """Return the missing values as a fitted density describes them.
+
+        Parameters
+        ----------
+        density : fitted density
+        names : sequence of str
+            What to call the columns of a table without a plan.
+        n_features : int
+            How many columns the table has, behind its plan.
+        plan : ColumnPlan, optional
+            How the user's columns became those of the table.
+        """
+        kept = np.asarray(getattr(density, "columns_", np.arange(n_features)))
+        numbers = np.asarray(getattr(density, "number_columns_", kept))
+        coded = np.asarray(getattr(density, "category_columns_", ()), dtype=np.intp)
+        values = getattr(density, "categories_", [])
+        categories = tuple((int(j), values[at]) for at, j in enumerate(coded))
+        groups: list[tuple[str, tuple[int, ...], FloatArray | None]]
+        groups = [(str(name), (j,), None) for j, name in enumerate(names)]
+        if plan is not None:
+            groups = plan.groups()
+        number_at = {int(j): at for at, j in enumerate(numbers)}
+        code_at = {int(j): at for at, j in enumerate(coded)}
+        columns = []
+        for name, places, options in groups:
+            if places and places[0] in code_at:
+                at = code_at[places[0]]
+                columns.append(BeliefColumn(name, places, (), at, values[at][:, None]))
+                continue
+            known = all(j in number_at for j in places)
+            among = tuple(number_at[j] for j in places) if known else ()
+            columns.append(BeliefColumn(name, places, among, None, options))
+
+        def conditioned(rows: Table) -> Beliefs:
+            return believe(density, rows)
+
+        return cls(conditioned, tuple(columns), numbers, categories)
+
+    @classmethod
+    def of_prior(cls, prior: Prior, names: Sequence[str]) -> Unknowns:
+        """Return the missing values under a prior, all columns being numbers."""
+
+        def conditioned(rows: Table) -> Beliefs:
+            beliefs = condition(prior, rows.array)[0]
+            limits = rows.limits_of(np.arange(rows.n_features))
+            return beliefs if limits is None else beliefs.within(*limits)
+
+        return cls(conditioned, number_columns(names), np.arange(len(names)))
+
+    @property
+    def n_drawn(self) -> int:
+        """How many coordinates a draw has: numbers, then categories."""
+        # Without numbers beliefs have one that is always zero.
+        return max(len(self.numbers), 1) + len(self.categories)
+
+    def believed(self) -> tuple[BeliefColumn, ...]:
+        """Return the user's columns that beliefs cover."""
+        return tuple(column for column in self.columns if column.believed)
+
+    def incomplete(self, table: FloatArray) -> BoolArray:
+        """Return which rows miss a value that beliefs cover."""
+        places = np.concatenate([self.numbers, [j for j, _ in self.categories]]).astype(np.intp)
+        return np.atleast_1d(np.isnan(table[:, places]).any(axis=1))
+
+    def missing(self, table: FloatArray) -> BoolArray:
+        """Return which of the user's cells could be measured, (n_samples, len(columns))."""
+        return missing_cells(table, self.columns)
+
+    def completed(self, rows: Table, draws: FloatArray) -> FloatArray:
+        """Return draws of beliefs as rows of the table.
+
+        Parameters
+        ----------
+        rows : Table of n rows
+        draws : ndarray of shape (n, m, n_drawn)
+            Numbers first, then codes of categories.
+
+        Returns
+        -------
+        ndarray of shape (n, m, n_features)
+            NaN is left only in columns that beliefs do not cover. Draws stay within limits.
+        """
+        n_numbers = len(self.numbers)
+        limits = rows.limits_of(self.numbers)
+        numbers = draws[:, :, :n_numbers]
+        if limits is not None:
+            numbers = np.clip(numbers, limits[0][:, None], limits[1][:, None])
+        if not self.categories and n_numbers == rows.n_features:
+            return numbers
+        out = np.repeat(rows.array[:, None], draws.shape[1], axis=1)
+        out[:, :, self.numbers] = numbers
+        first = draws.shape[2] - len(self.categories)
+        for at, (place, values) in enumerate(self.categories):
+            out[:, :, place] = values[draws[:, :, first + at].astype(np.intp)]
+        return out
+
+    def before_limits(self, rows: Table) -> Beliefs | None:
+        """Return the beliefs given the observed values alone, or None without limits."""
+        if rows.lower is None:
+            return None
+        return self.believe(replace(rows, lower=None, upper=None, _whole=None, _known={}))
+
+    def trials(self, rows: Table, cells: BoolArray, n_nodes: int) -> ColumnTrials:
+        """Return rows with one missing cell filled in, for each of ``cells``."""
+        needed, at = np.unique(np.nonzero(cells)[0], return_inverse=True)
+        if not len(needed):
+            none = np.empty(0, dtype=np.intp)
+            return ColumnTrials(none, none, none, np.empty(0), rows[none])
+        some = rows[needed]
+        found = column_trials(
+            self.believe(some), some, self.columns, cells[needed], n_nodes, self.before_limits(some)
+        )
+        return ColumnTrials(needed[at], found.column, found.counts, found.weights, found.table)

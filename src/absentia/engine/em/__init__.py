@@ -1,1 +1,0 @@
-"""Compiled loops over patterns of missing values: solves, inverses and expected moments."""

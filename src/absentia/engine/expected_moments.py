@@ -1,0 +1,171 @@
+"""The expected moments of incomplete rows under a Gaussian, summed: the hot loops of EM."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.engine import small_patterns
+from absentia.engine.compiling import Booleans, Floats, Integers, compiled, dispatched
+from absentia.engine.principal import REORDER, factor_principal, invert_from_root
+
+
+@dispatched(small_patterns.centre_rows, work=lambda X, *others: X.size)
+@compiled()
+def centre_rows(
+    X: Floats,
+    mean: Floats,
+    members: Integers,
+    sizes: Integers,
+    starts: Integers,
+    members_are_missing: bool,
+    out: Floats,
+) -> None:
+    """Write ``X - mean`` into ``out``, with zeros where a value is missing."""
+    d = X.shape[1]
+    for p in range(len(sizes)):
+        for r in range(starts[p], starts[p + 1]):
+            if members_are_missing:
+                for j in range(d):
+                    out[r, j] = X[r, j] - mean[j]
+                for i in range(sizes[p]):
+                    out[r, members[p, i]] = 0.0
+            else:
+                for j in range(d):
+                    out[r, j] = 0.0
+                for i in range(sizes[p]):
+                    j = members[p, i]
+                    out[r, j] = X[r, j] - mean[j]
+
+
+@dispatched(small_patterns.add_principal, work=lambda inverses, *others: inverses.size)
+@compiled()
+def add_principal(
+    inverses: Floats, members: Integers, sizes: Integers, weights: Floats, total: Floats
+) -> None:
+    """Add ``weights[p] * inverses[p]`` to the members' rows and columns of ``total`` (d, d)."""
+    for p in range(len(sizes)):
+        for i in range(sizes[p]):
+            row = members[p, i]
+            for j in range(sizes[p]):
+                total[row, members[p, j]] += weights[p] * inverses[p, i, j]
+
+
+@compiled(fastmath=REORDER)
+def moments_of_patterns(
+    S: Floats,
+    G: Floats,
+    mean: Floats,
+    masks: Booleans,
+    counts: Floats,
+    sums: Floats,
+    products: Floats,
+    first: Floats,
+    second: Floats,
+    spread: Floats,
+) -> tuple[float, float]:
+    """Add up the expected moments of patterns whose rows were summed beforehand.
+
+    The cost does not depend on the number of rows. All moments are about ``mean``.
+
+    Parameters
+    ----------
+    S, G : (d, d)
+        Covariance and precision.
+    mean : (d,)
+    masks : (P, d) bool, counts : (P,), sums : (P, d), products : (P, d, d)
+        What each pattern misses, its total weight, and the weighted sums of its rows and of their
+        outer products, zero where a value is missing.
+    first : (d,), second : (d, d), spread : (d, d)
+        Added to: the sum of completed rows, of their outer products, and of their conditional
+        covariances.
+
+    Returns
+    -------
+    float
+        The sum of ``counts * log det S[O,O]`` less ``log det S`` wherever ``G[L,L]`` was used;
+        NaN where a factorisation failed.
+    float
+        The total count of the patterns for which ``log det S`` is to be added.
+    """
+    d = len(S)
+    root = np.empty((d, d))
+    scratch = np.empty((d, d))
+    inverse = np.empty((d, d))
+    missing = np.empty(d, dtype=np.intp)
+    observed = np.empty(d, dtype=np.intp)
+    log_determinants = 0.0
+    by_precision = 0.0
+    for p in range(len(masks)):
+        n_missing = 0
+        n_observed = 0
+        for j in range(d):
+            if masks[p, j]:
+                missing[n_missing] = j
+                n_missing += 1
+            else:
+                observed[n_observed] = j
+                n_observed += 1
+        count = counts[p]
+        moments = np.empty((n_observed, n_observed))  # about the mean, on what was observed
+        totals = np.empty(n_observed)
+        for i in range(n_observed):
+            a = observed[i]
+            totals[i] = sums[p, a] - count * mean[a]
+        for i in range(n_observed):
+            a = observed[i]
+            for j in range(n_observed):
+                b = observed[j]
+                moments[i, j] = products[p, a, b] - mean[a] * sums[p, b] - totals[i] * mean[b]
+                second[a, b] += moments[i, j]
+            first[a] += totals[i]
+        if n_missing <= n_observed:
+            log_determinant = factor_principal(G, missing, n_missing, root)
+            by_precision += count
+        else:
+            log_determinant = factor_principal(S, observed, n_observed, root)
+        if np.isnan(log_determinant):
+            return np.nan, by_precision
+        log_determinants += count * log_determinant
+        if n_missing == 0:
+            continue
+        gain = np.empty(
+            (n_missing, n_observed)
+        )  # the regression of the missing on the observed columns
+        if n_missing <= n_observed:
+            invert_from_root(root, n_missing, scratch, inverse)
+            for i in range(n_missing):
+                for j in range(n_observed):
+                    total = 0.0
+                    for t in range(n_missing):
+                        total -= inverse[i, t] * G[missing[t], observed[j]]
+                    gain[i, j] = total
+                for j in range(n_missing):
+                    spread[missing[i], missing[j]] += count * inverse[i, j]
+        else:
+            invert_from_root(root, n_observed, scratch, inverse)
+            for i in range(n_missing):
+                for j in range(n_observed):
+                    total = 0.0
+                    for t in range(n_observed):
+                        total += S[missing[i], observed[t]] * inverse[t, j]
+                    gain[i, j] = total
+                for j in range(i + 1):
+                    total = S[missing[i], missing[j]]
+                    for t in range(n_observed):
+                        total -= gain[i, t] * S[observed[t], missing[j]]
+                    spread[missing[i], missing[j]] += count * total
+                    if j < i:
+                        spread[missing[j], missing[i]] += count * total
+        across = np.dot(gain, moments)
+        within = np.dot(across, gain.T)
+        for i in range(n_missing):
+            a = missing[i]
+            total = 0.0
+            for j in range(n_observed):
+                total += gain[i, j] * totals[j]
+                second[a, observed[j]] += across[i, j]
+                second[observed[j], a] += across[i, j]
+            first[a] += total
+            for j in range(n_missing):
+                second[a, missing[j]] += within[i, j]
+    return log_determinants, by_precision

@@ -1,0 +1,229 @@
+"""Sums over pairs and trees that models take: second moments, third cumulants, leaves."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+
+from absentia.engine.compiling import Floats, Integers, compiled
+
+__all__ = ["add_leaves", "second_moments", "third_cumulants"]
+
+
+@compiled(error_model="numpy")
+def _forward(factor, size, vectors, start, stop, out):
+    for i in range(start, stop):
+        for r in range(size):
+            entry = vectors[i, r]
+            for k in range(r):
+                entry -= factor[r, k] * out[i, k]
+            out[i, r] = entry / factor[r, r]
+
+
+@compiled(error_model="numpy")
+def second_moments(first, last, starts, forms, slopes, heights, owner, weights, coefficients, out):
+    """Write ``sum_ij weights[i,j] E[k_i k_j]`` and ``coef' E[k k'] coef`` for rows first to last.
+
+    A Gaussian process has learned ``f(x) = sum_i alpha_i k_i(x)`` with Gaussian bumps ``k_i``.
+    Written in ``z``, standard normal, with ``x = a + R z``, each is the exponential of a quadratic
+    form::
+
+        log k_i = e_i + g_i'z - 1/2 z' L_i z
+        E[k_i k_j] = det(M)^(-1/2) exp(e_i + e_j + 1/2 (g_i + g_j)' inv(M) (g_i + g_j))
+        M = I + L_i + L_j
+
+    ``L_i`` depends on the group of a bump alone, so ``M`` is factored once for two groups. Nothing
+    of size n x n is stored.
+
+    Parameters
+    ----------
+    first, last : int
+        Which uncertain inputs to work on.
+    starts : ndarray of int, shape (n_groups + 1,)
+        Where the bumps of each group begin.
+    forms : ndarray of shape (n_groups, size, size)
+        ``L`` of each group.
+    slopes : ndarray of shape (n_inputs, n_bumps, size)
+        ``g`` of each bump.
+    heights : ndarray of shape (n_inputs, n_bumps)
+        ``e`` of each bump.
+    owner : ndarray of int, shape (n_bumps,)
+        The training row that a bump belongs to.
+    weights : ndarray of shape (n_rows, n_rows)
+        Symmetric.
+    coefficients : ndarray of shape (n_rows, n_targets)
+    out : ndarray of shape (n_inputs, 1 + n_targets)
+        On return the weighted sum, then one sum per target.
+    """
+    n_groups = len(starts) - 1
+    size = forms.shape[1]
+    n_targets = coefficients.shape[1]
+    n_bumps = len(owner)
+    factor = np.empty((size, size))
+    solved = np.empty((n_bumps, size))
+    other = np.empty((n_bumps, size))
+    for p in range(n_groups):
+        for q in range(p + 1):
+            half_log_det = 0.0
+            for c in range(size):
+                for r in range(c, size):
+                    entry = forms[p, r, c] + forms[q, r, c]
+                    if r == c:
+                        entry += 1.0
+                    for k in range(c):
+                        entry -= factor[r, k] * factor[c, k]
+                    if r == c:
+                        factor[c, c] = np.sqrt(entry)
+                        half_log_det += 0.5 * np.log(entry)
+                    else:
+                        factor[r, c] = entry / factor[c, c]
+            for row in range(first, last):
+                _forward(factor, size, slopes[row], starts[p], starts[p + 1], solved)
+                _forward(factor, size, slopes[row], starts[q], starts[q + 1], other)
+                for i in range(starts[p], starts[p + 1]):
+                    stop = i + 1 if p == q else starts[q + 1]
+                    for j in range(starts[q], stop):
+                        square = 0.0
+                        for k in range(size):
+                            total = solved[i, k] + other[j, k]
+                            square += total * total
+                        exponent = heights[row, i] + heights[row, j] + 0.5 * square - half_log_det
+                        moment = np.exp(exponent)
+                        if i != j:
+                            moment *= 2.0
+                        out[row, 0] += moment * weights[owner[i], owner[j]]
+                        for t in range(n_targets):
+                            product = coefficients[owner[i], t] * coefficients[owner[j], t]
+                            out[row, 1 + t] += moment * product
+
+
+def third_cumulants(
+    A: Floats,
+    row_of: Integers,
+    a: Floats,
+    B: Floats,
+    column_of: Integers,
+    b: Floats,
+) -> Floats:
+    """Return ``a[i]' B[column_of[j]] A[row_of[i]] b[j]`` for all ``i`` and ``j``.
+
+    The third cumulant of an inner product of two Gaussian vectors. It needs only the columns that
+    both rows miss: ``A b`` is zero where the first is certain, ``B a`` where the second is. With a
+    third of the values missing these are a tenth of the columns, so that a loop over pairs is
+    faster than any product of whole matrices.
+
+    Parameters
+    ----------
+    A, B : ndarray of shape (n_different, d, d)
+        Covariances; a column whose variance is zero is certain.
+    row_of, column_of : ndarray of int, shape (n,) and (m,)
+        Which of the covariances each row has.
+    a, b : ndarray of shape (n, d) and (m, d)
+        Means.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    out = np.empty((len(a), len(b)))
+    # One layout of memory, so that the loops are compiled once.
+    A, B, a, b = (np.ascontiguousarray(values) for values in (A, B, a, b))
+    _fill(*_compressed(A), row_of, a, *_compressed(B), column_of, b, out)
+    return out
+
+
+@compiled()
+def _compressed(A: Floats) -> tuple[Floats, Integers, Integers]:
+    """Move the uncertain columns of each covariance to the front, and list them."""
+    n, d = A.shape[0], A.shape[1]
+    blocks = np.zeros((n, d, d))
+    members = np.zeros((n, d), dtype=np.intp)
+    counts = np.zeros(n, dtype=np.intp)
+    for g in range(n):
+        count = 0
+        for c in range(d):
+            if A[g, c, c] > 0.0:
+                members[g, count] = c
+                count += 1
+        counts[g] = count
+        for i in range(count):
+            for j in range(count):
+                blocks[g, i, j] = A[g, members[g, i], members[g, j]]
+    return blocks, members, counts
+
+
+@compiled(fastmath={"reassoc", "contract", "arcp", "nsz"})
+def _fill(
+    A: Floats,
+    ours: Integers,
+    our_counts: Integers,
+    row_of: Integers,
+    a: Floats,
+    B: Floats,
+    theirs: Integers,
+    their_counts: Integers,
+    column_of: Integers,
+    b: Floats,
+    out: Floats,
+) -> None:
+    d = a.shape[1]
+    b_here, a_there = np.empty(d), np.empty(d)
+    for i in range(a.shape[0]):
+        g = row_of[i]
+        for j in range(b.shape[0]):
+            h = column_of[j]
+            n_ours, n_theirs = our_counts[g], their_counts[h]
+            for r in range(n_ours):
+                b_here[r] = b[j, ours[g, r]]
+            for s in range(n_theirs):
+                a_there[s] = a[i, theirs[h, s]]
+            total = 0.0
+            s = 0
+            for r in range(n_ours):
+                column = ours[g, r]
+                while s < n_theirs and theirs[h, s] < column:
+                    s += 1
+                if s == n_theirs:
+                    break
+                if theirs[h, s] == column:
+                    left = 0.0
+                    for t in range(n_ours):
+                        left += A[g, r, t] * b_here[t]
+                    right = 0.0
+                    for t in range(n_theirs):
+                        right += B[h, s, t] * a_there[t]
+                    total += left * right
+            out[i, j] = total
+
+
+@compiled()
+def add_leaves(X, feature, threshold, left, right, missing_left, values, roots, out):
+    """Add to each row of ``out`` the values of the leaves that it reaches.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        NaN where missing.
+    feature : ndarray of int, shape (n_nodes,)
+        The column that a node splits.
+    threshold : ndarray of shape (n_nodes,)
+        Rows with at most this value go left.
+    left, right : ndarray of int, shape (n_nodes,)
+        The nodes below, -1 for leaves.
+    missing_left : ndarray of bool, shape (n_nodes,)
+        Whether a row that misses the column goes left.
+    values : ndarray of shape (n_nodes, n_outputs)
+    roots : ndarray of int, shape (n_trees,)
+    out : ndarray of shape (n_samples, n_outputs)
+    """
+    n_samples, n_outputs = out.shape
+    for root in roots:
+        for i in range(n_samples):
+            node = root
+            while left[node] >= 0:
+                x = X[i, feature[node]]
+                goes_left = missing_left[node] if isnan(x) else x <= threshold[node]
+                node = left[node] if goes_left else right[node]
+            for k in range(n_outputs):
+                out[i, k] += values[node, k]

@@ -1,1 +1,0 @@
-"""How the columns of a frame are used: planned at fit, applied at predict."""
