@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.base import Density
@@ -12,9 +13,10 @@ from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import ScoredRows, TrainingRows, warn_not_converged
 from absentia.parameters import COUNT, FLAG, NOT_NEGATIVE, THREADS, Rule, number_between, words
-from absentia.tables import FloatArray, Learned, TableLike
+from absentia.tables import FloatArray, Learned, Table, TableLike
+from absentia.tables.streams import Stream
 
-__all__ = ["EM_RULES", "EMDensity"]
+__all__ = ["EM_RULES", "EMDensity", "training_rows"]
 
 
 #: Rules for the parameters that all densities fitted by EM have.
@@ -31,6 +33,15 @@ EM_RULES: dict[str, Rule] = {
     "n_jobs": THREADS,
     "verbose": FLAG,
 }
+
+
+def training_rows(
+    rows: Table | Stream, sample_weight: ArrayLike | None
+) -> TrainingRows | StreamedRows:
+    """Return validated rows in standard units, in memory or elsewhere."""
+    if isinstance(rows, Stream):
+        return StreamedRows.of(rows)
+    return TrainingRows.of(rows, sample_weight)
 
 
 class EMDensity(Density):

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import Prior
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.ascent import Ascent, Penalty, climb
-from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em.streamed_rows import StreamedRows
+from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
 from absentia.densities.training_rows import SINGULAR, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (

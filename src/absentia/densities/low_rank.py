@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import LowRankPrior
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.streamed_rows import training_rows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
 from absentia.densities.factor_search import FactorSearch
 from absentia.densities.training_rows import scored_rows
 from absentia.engine.threads import one_blas_thread

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em.streamed_rows import StreamedRows
+from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.densities.training_rows import ScoredRows, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
+from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.class_coupling import (
@@ -28,8 +29,7 @@ from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import is_free
 from absentia.machines.targets import ClassifierTargets, class_signs
-from absentia.machines.uncertainty.machine_draws import machine_uncertainty
-from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.machines.uncertainty import Uncertainty
 from absentia.parameters import COUNT, Rule, declared
 from absentia.tables import BoolArray, FloatArray, TableLike
 
@@ -239,7 +239,7 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
         check_is_fitted(self)
         return machine_uncertainty(self, X, by_column=by_column)
 
-    def _proba_and_noise(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
+    def _with_own_doubt(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return probabilities, and the entropy that is left once the process is known."""
         means, variances = self._latents(X)
         exponent = self.rest_exponent_ if means.shape[1] > 1 else 0.0

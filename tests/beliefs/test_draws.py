@@ -7,7 +7,7 @@ import pytest
 
 from absentia import Beliefs, GaussianDensity, MixtureDensity
 from absentia.beliefs.column_trials import column_trials, number_columns
-from absentia.beliefs.quasi_random import DrawPoints, draw_rows, map_draws
+from absentia.beliefs.draws import DrawPoints, draw_rows, map_draws
 from absentia.tables import Table
 
 DENSITIES = [GaussianDensity(), MixtureDensity(n_components=2, n_init=1, random_state=0)]
@@ -78,7 +78,7 @@ def test_map_draws_covers_every_row_in_order(monkeypatch):
     points = DrawPoints.sobol(8, 4, seed=0)
     whole = draw_rows(density.condition(holes), points)
     monkeypatch.setattr(
-        "absentia.beliefs.quasi_random.bounded_slices",
+        "absentia.beliefs.draws.bounded_slices",
         lambda n, floats: [slice(i, min(i + 7, n)) for i in range(0, n, 7)],
     )
     for n_jobs in (None, 2):

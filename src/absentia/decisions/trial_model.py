@@ -1,72 +1,58 @@
-"""What a model answers about a row, and what that answer is expected to lose.
+"""Predictions of a model for trial rows, and their expected loss.
 
-Classifiers answer probabilities, shape (n_samples, n_classes). Regressors answer a mean and the
+Classifiers predict probabilities, shape (n_samples, n_classes). Regressors predict a mean and the
 variance around it, shape (n_samples, 2); the variance is NaN where the model does not report one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.missing_values import Unknowns
-from absentia.predictions.conformal_scores import BANDS, tells_spread
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.machines.uncertainty import entropy
+from absentia.predictions.answers import layers
+from absentia.predictions.conformal_base import BANDS, reports_spread
+from absentia.predictions.row_formats import FrameRows, PlannedFormat
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.reading import is_frame
 
-__all__ = ["LOSSES", "REGIONS", "Loss", "Questions", "find_density", "read_rows"]
+__all__ = ["LOSSES", "Loss", "TrialModel", "read_rows"]
 
-#: From answers to the loss that is expected of each, shape (n_samples,).
+#: From predictions to the expected loss of each, shape (n_samples,).
 Loss = Callable[[FloatArray], FloatArray]
 
 #: At most this many rows go through a model at once.
 _BATCH = 8192
 
 
-def _log(probabilities: FloatArray) -> FloatArray:
-    """The entropy: the expected log loss of probabilities, if they are right."""
-    entropy: FloatArray = -xlogy(probabilities, probabilities).sum(axis=1)
-    return entropy
-
-
 def _brier(probabilities: FloatArray) -> FloatArray:
-    """The expected Brier score of probabilities, if they are right."""
     impurity: FloatArray = 1.0 - (probabilities**2).sum(axis=1)
     return impurity
 
 
-def _variance(answers: FloatArray) -> FloatArray:
-    """The predicted variance: the squared error that a regressor expects."""
-    return answers[:, 1]
-
-
-def _region(answers: FloatArray) -> FloatArray:
-    """What a conformal predictor promises: the width of an interval, the size of a set."""
-    return answers[:, 0]
-
-
+#: The expected loss of predictions, if they are right: the entropy for "log", the predicted
+#: variance, the width of an interval or the size of a set.
 LOSSES: dict[str, Loss] = {
-    "log": _log,
+    "log": entropy,
     "brier": _brier,
-    "variance": _variance,
-    "width": _region,
-    "size": _region,
+    "variance": lambda answers: answers[:, 1],
+    "width": lambda answers: answers[:, 0],
+    "size": lambda answers: answers[:, 0],
 }
-#: What a conformal predictor is asked for a loss, which is also the name of what it returns.
-REGIONS = {"width": "predict_interval", "size": "predict_set"}
+#: The method of a conformal predictor for each loss, which is an attribute of its result.
+_REGIONS = {"width": "predict_interval", "size": "predict_set"}
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class TrialModel:
     """A model that predicts rows, whatever kind of table it was trained on.
 
     Attributes
@@ -74,10 +60,10 @@ class Questions:
     model : estimator
     classifies : bool
     region : str or None
-        ``"width"`` or ``"size"`` where answers are what a conformal predictor promises: the width
-        of its interval, or the size of its set.
+        ``"width"`` or ``"size"`` where predictions are the widths of the intervals, or the sizes
+        of the sets, of a conformal predictor.
     written : callable
-        From rows of a table, and which of the user's rows each comes from, to what the model takes.
+        From rows of a table, and the user's row that each comes from, to what the model takes.
     """
 
     model: BaseEstimator
@@ -86,18 +72,18 @@ class Questions:
     written: Callable[[Table, IntArray], Any]
 
     @classmethod
-    def to(
+    def of(
         cls, model: BaseEstimator, X: TableLike, rows: FrameRows | Table, region: Any = None
-    ) -> Questions:
-        """Look at a model and at the rows that it is to be asked about."""
+    ) -> TrialModel:
+        """Check a model, and prepare it for rows that are trials of the user's rows."""
         inner = getattr(model, "estimator", model)
         check_is_fitted(model)
         classifies = is_classifier(model)
-        region = region if isinstance(region, str) and region in REGIONS else None
-        if region is not None and not hasattr(model, REGIONS[region]):
+        region = region if isinstance(region, str) and region in _REGIONS else None
+        if region is not None and not hasattr(model, _REGIONS[region]):
             raise ValueError(
                 f"loss={region!r} measures the regions of a conformal predictor, but "
-                f"{type(model).__name__} has no {REGIONS[region]}: wrap it in "
+                f"{type(model).__name__} has no {_REGIONS[region]}: wrap it in "
                 f"{'ConformalClassifier' if classifies else 'ConformalRegressor'}, or use "
                 f"loss={'log' if classifies else 'variance'!r}."
             )
@@ -114,30 +100,30 @@ class Questions:
             )
         return cls(model, classifies, region, _writer(model, X, rows))
 
-    def about(self, rows: IntArray) -> Questions:
-        """Return the same questions about some of the user's rows, counted from 0."""
+    def about(self, rows: IntArray) -> TrialModel:
+        """Return the model for trials of some of the user's rows, counted from 0."""
         return replace(self, written=lambda table, origin: self.written(table, rows[origin]))
 
     @property
-    def tells_variance(self) -> bool:
-        """Whether the loss can be read from one answer (probabilities, or a predicted variance)."""
-        return self.classifies or self.region is not None or tells_spread(self.model)
+    def reports_variance(self) -> bool:
+        """Whether one prediction has a loss: probabilities, a region, or a predicted variance."""
+        return self.classifies or self.region is not None or reports_spread(self.model)
 
     def __call__(self, table: Table, origin: IntArray) -> FloatArray:
-        """Return the answers for rows, in batches."""
+        """Return the predictions for rows, in batches."""
         parts = []
         for start in range(0, len(table), _BATCH):
             part = slice(start, start + _BATCH)
-            parts.append(self._ask(self.written(table[part], origin[part])))
+            parts.append(self._predict(self.written(table[part], origin[part])))
         return np.concatenate(parts)
 
-    def _ask(self, rows: Any) -> FloatArray:
+    def _predict(self, rows: Any) -> FloatArray:
         if self.region is not None:
-            promised = getattr(self.model, REGIONS[self.region])(rows)
-            return np.asarray(getattr(promised, self.region), dtype=np.float64)[:, None]
+            region = getattr(self.model, _REGIONS[self.region])(rows)
+            return np.asarray(getattr(region, self.region), dtype=np.float64)[:, None]
         if self.classifies:
             return np.asarray(self.model.predict_proba(rows), dtype=np.float64)
-        if tells_spread(self.model):
+        if reports_spread(self.model):
             mean, _, spread = BANDS["normalised"]((self.model,), rows).T
             return np.column_stack([mean, spread**2])
         mean = BANDS["absolute"]((self.model,), rows)[:, 0]
@@ -147,7 +133,7 @@ class Questions:
 def _writer(
     model: BaseEstimator, X: Any, rows: FrameRows | Table
 ) -> Callable[[Table, IntArray], Any]:
-    """Return how rows become what a model takes: frames of the user's kind, a table, an array."""
+    """Return the function from rows to what a model takes: a frame, a table or an array."""
     if isinstance(rows, FrameRows):
         assert rows.table.plan is not None
         planned = PlannedFormat.of(X, rows.table.plan)
@@ -166,7 +152,7 @@ def _writer(
 def read_rows(
     model: BaseEstimator, X: TableLike, density: BaseEstimator
 ) -> tuple[FrameRows | Table, Unknowns]:
-    """Return a user's rows, and what the density of a model says about what they miss."""
+    """Return a user's rows, and what a density says about their missing values."""
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
         given = FrameRows.of(X, plan)
@@ -186,45 +172,8 @@ def read_rows(
 
 def _encoder_plan(model: BaseEstimator) -> ColumnPlan | None:
     """Return the plan of a model that encodes frames itself."""
-    for inner in _layers(model):
-        encoder = getattr(inner, "encoder_", None)
+    for layer in layers(model):
+        encoder = getattr(layer, "encoder_", None)
         if isinstance(encoder, TableEncoder):
             return encoder.plan()
     return None
-
-
-def _layers(model: BaseEstimator) -> Iterator[Any]:
-    """Yield a model, the model that it wraps, the one that that wraps..."""
-    for _ in range(10):
-        yield model
-        calibrated = getattr(model, "calibrated_classifiers_", None)
-        inner = calibrated[0] if calibrated else None
-        for name in ("best_estimator_", "estimator_", "estimator"):
-            if inner is None:
-                inner = getattr(model, name, None)
-        if inner is None:
-            return
-        model = inner
-
-
-def find_density(model: BaseEstimator) -> BaseEstimator:
-    """Return the fitted density inside a model: its own, or that of the model that it wraps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.frozen import FrozenEstimator
-    >>> from absentia import KernelRidge
-    >>> machine = KernelRidge().fit(np.eye(4), np.arange(4))
-    >>> find_density(FrozenEstimator(machine)) is machine.density_
-    True
-    """
-    for layer in _layers(model):
-        density = getattr(layer, "density_", None)
-        if density is not None:
-            return getattr(density, "estimator", density)  # a FrozenEstimator holds it
-    raise ValueError(
-        f"{type(model).__name__} has no density of the missing values. "
-        "Give one: measure_next(..., density=GaussianDensity().fit(X_train)), or wrap the model in "
-        "MarginalClassifier or MarginalRegressor."
-    )

@@ -13,12 +13,13 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from absentia.cli.files import check_writable, protect_inputs
 from absentia.reports.report_page import Page, is_page_of_ours
 from absentia.reports.safe_text import show_text_literally, write_csv
 from absentia.tables.files.whole_files import replaced
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["TABLES", "ReportFolder", "check_places", "files_of_others"]
+__all__ = ["TABLES", "ReportFolder", "check_folder"]
 
 #: The tables that a report may have.
 TABLES = (
@@ -106,6 +107,26 @@ def files_of_others(folder: Path) -> list[Path]:
     The page of a report lists its files; one that does not list itself is no report's.
     """
     return sorted(_files(folder) - _files_of_the_report(folder))
+
+
+def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool = False) -> None:
+    """Raise where a report could not be written into a folder, or would replace other files.
+
+    A report may replace a report. No input is replaced, whatever ``force`` says.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give the name of a folder.")
+    for name in TABLES:
+        protect_inputs(folder / f"{name}.csv", inputs)
+    check_places(folder)
+    others = files_of_others(folder)
+    if others and not force:
+        raise ValueError(
+            f"{folder} has files that no report wrote, or that were changed since, such as "
+            f"{others[0].name}; a report might replace them: give another name, or use --force."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    check_writable(folder)
 
 
 def check_places(folder: Path, names: Iterable[str] = _EXPECTED) -> None:

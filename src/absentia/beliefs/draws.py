@@ -1,29 +1,76 @@
-"""Quasi-random draws of what incomplete rows could be, and averages over them.
-
-Scrambled Sobol points fill the unit cube more evenly than random ones, so that an average over
-them converges faster than one over the square root of their number (Owen, 1997). They depend on the
-seed and on the number of columns alone: all rows share them, and a row gets the same answer in
-any batch.
-"""
+"""Draws from beliefs: random, and quasi-random with one set of points for all rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats.qmc import Sobol
+from sklearn.utils import check_random_state
 
-from absentia.beliefs.beliefs import Beliefs
-from absentia.beliefs.row_moments import covariance_roots
+from absentia.beliefs.prior import sample_codes
 from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
+from absentia.parameters import MOST_DRAWS, RandomState, count_from
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.stored import Stored
 
-__all__ = ["DrawPoints", "draw_rows", "map_draws", "rows_by_pattern"]
+if TYPE_CHECKING:
+    from absentia.beliefs.beliefs import Beliefs
+
+
+__all__ = ["DrawPoints", "covariance_roots", "draw_rows", "map_draws", "rows_by_pattern", "sampled"]
+
+_SIZE = count_from(0, MOST_DRAWS)
+
+
+def sampled(beliefs: Beliefs, size: int | None, random_state: RandomState) -> FloatArray:
+    """Draw one table or several; see :meth:`Beliefs.sample`."""
+    rng = check_random_state(random_state)
+    if size is not None:
+        _SIZE.check("size", size)
+    n_draws = 1 if size is None else int(size)
+    n, d = beliefs.shape
+    if beliefs.n_components == 1:
+        component = np.zeros((n_draws, n), dtype=np.intp)
+    else:
+        cumulative = np.cumsum(beliefs.weights(), axis=1)
+        uniforms = rng.uniform(size=(n_draws, n, 1)) * cumulative[:, -1:]
+        component = (uniforms > cumulative[:, :-1]).sum(axis=2)
+    draws = beliefs.means[np.arange(n), component]
+    uncertain = np.flatnonzero(~beliefs.covariances.is_zero()[beliefs.group_of_row])
+    # Rows of one group stand together, so that few groups' matrices are needed at a time.
+    rows_in_order = uncertain[np.argsort(beliefs.group_of_row[uncertain], kind="stable")]
+    floats_per_row = d * (n_draws + beliefs.n_components * d)
+    for part in bounded_slices(len(rows_in_order), floats_per_row):
+        rows = rows_in_order[part]
+        groups, local = np.unique(beliefs.group_of_row[rows], return_inverse=True)
+        roots = covariance_roots(beliefs.covariances.dense(groups))
+        noise = rng.standard_normal((n_draws, len(rows), d)).transpose(1, 2, 0)
+        for c in range(beliefs.n_components):
+            offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
+            draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
+    if beliefs.codes is not None:
+        categories = sample_codes(beliefs.prior, beliefs.codes, component, rng)
+        draws = np.concatenate([draws, categories.astype(np.float64)], axis=2)
+    return draws[0] if size is None else draws
+
+
+def covariance_roots(covariances: FloatArray) -> FloatArray:
+    """Return ``R`` with ``R R' = covariance`` for a stack, with zero rows where it has them."""
+    certain = np.diagonal(covariances, axis1=-2, axis2=-1) <= 0
+    filled = covariances + certain[..., None] * np.eye(covariances.shape[-1])
+    try:
+        roots = np.linalg.cholesky(filled)
+    except np.linalg.LinAlgError:  # singular, as after a map to more columns
+        eigenvalues, vectors = np.linalg.eigh(filled)
+        roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
+    cleared: FloatArray = np.where(certain[..., None], 0.0, roots)
+    return cleared
+
 
 _BITS = 30
 

@@ -1,27 +1,31 @@
-"""The uncertainty of a prediction, in parts that add up."""
+"""The uncertainty of predictions in parts that add up."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import xlogy
 
-from absentia.machines.uncertainty import parts_plot
+from absentia.pictures import FAINT, INK, MISSING, MODEL, pyplot, tidy
 from absentia.tables import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from sklearn.base import BaseEstimator
 
-__all__ = ["Uncertainty", "entropy"]
+__all__ = ["Uncertainty", "Unit", "entropy"]
+
+Unit = Literal["variance", "entropy"]
+
+_COLOURS = {"noise": FAINT, "model": MODEL, "missing": MISSING}
+_LABEL = {"variance": "variance of the target", "entropy": "entropy of the class (nats)"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uncertainty:
-    """Predictions, their uncertainty, and which part of it is due to missing values.
+    """Predictions, their uncertainty, and the part of it that is due to missing values.
 
     Regression, by the law of total variance, with ``x`` the true row and ``o`` what was observed::
 
@@ -43,15 +47,15 @@ class Uncertainty:
     total : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Variance of the target, or entropy of the class: the sum of the three parts.
     model : ndarray of the same shape
-        What more training rows could remove; zero for models that do not report it.
+        The part that more training rows could remove; zero for models that do not report it.
     noise : ndarray of the same shape
-        What no complete row could remove; zero for regressors without a known noise.
+        The part that no complete row could remove; zero for regressors without a known noise.
     missing : ndarray of the same shape
-        What measuring all missing values would remove, on average.
+        The part that measuring all missing values would remove, on average.
     by_column : ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-        What measuring that column alone would remove, on average; zero where it was observed,
-        NaN where it was not requested. Columns share information, so that these first-order parts
-        need not add up to ``missing``.
+        The part that measuring that column alone would remove, on average; zero where it was
+        observed, NaN where it was not requested. Columns share information, so that these
+        first-order parts need not add up to ``missing``.
     columns : tuple of str
         The names of the columns.
     unit : {"variance", "entropy"}
@@ -78,7 +82,7 @@ class Uncertainty:
     missing: FloatArray
     by_column: FloatArray
     columns: tuple[str, ...]
-    unit: Literal["variance", "entropy"]
+    unit: Unit
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -86,30 +90,6 @@ class Uncertainty:
             view = getattr(self, name).view()
             view.setflags(write=False)
             object.__setattr__(self, name, view)
-
-    @classmethod
-    def of_parts(
-        cls,
-        prediction: FloatArray,
-        model: FloatArray,
-        noise: FloatArray,
-        missing: FloatArray,
-        by_column: FloatArray,
-        columns: tuple[str, ...],
-        unit: Literal["variance", "entropy"],
-    ) -> Uncertainty:
-        """Add up the parts; what rounding left below zero is zero."""
-        model, noise, missing = (np.maximum(part, 0.0) for part in (model, noise, missing))
-        # First-order parts cannot exceed the whole: what a quadrature adds to them is error.
-        shares = np.minimum(np.maximum(by_column, 0.0), missing[:, None])
-        total = model + noise + missing
-        return cls(prediction, total, model, noise, missing, shares, columns, unit)
-
-    def of_model(self, model: BaseEstimator) -> Uncertainty:
-        """Return the same uncertainty with the classes that a fitted classifier predicts."""
-        if self.unit == "variance" or not hasattr(model, "classes_"):
-            return self
-        return replace(self, classes=tuple(str(label) for label in model.classes_))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -125,7 +105,7 @@ class Uncertainty:
 
     @property
     def missing_share(self) -> FloatArray:
-        """Which share of the total is due to missing values, from 0 to 1."""
+        """The share of the total that is due to missing values, from 0 to 1."""
         share: FloatArray = self.missing / np.where(self.total > 0, self.total, 1.0)
         return share
 
@@ -138,20 +118,20 @@ class Uncertainty:
         import pandas as pd
 
         word = "prediction" if self.unit == "variance" else "probability"
-        data = dict(_numbered(word, self.prediction))
+        data = _numbered(word, self.prediction)
         # Different classes may have one spelling: 1 and "1".
         if len(set(self.classes)) == len(data):
             data = dict(
                 zip((f"{word}_{label}" for label in self.classes), data.values(), strict=True)
             )
         for name in ("total", "model", "noise", "missing"):
-            data |= dict(_numbered(name, getattr(self, name)))
+            data |= _numbered(name, getattr(self, name))
         for j, column in enumerate(self.columns):
-            data |= dict(_numbered(f"by_{column}", self.by_column[:, j]))
+            data |= _numbered(f"by_{column}", self.by_column[:, j])
         return pd.DataFrame(data)
 
     def plot(self, row: int | None = None, max_columns: int = 12) -> Figure:
-        """Draw the parts of each row or, for one row, which missing columns they come from.
+        """Draw the parts of each row or, for one row, the missing columns that they come from.
 
         Parameters
         ----------
@@ -164,10 +144,7 @@ class Uncertainty:
         -------
         matplotlib Figure
         """
-
-        if row is None:
-            return parts_plot.draw_parts(self)
-        return parts_plot.draw_columns(self, row, max_columns)
+        return _draw_parts(self) if row is None else _draw_columns(self, row, max_columns)
 
 
 def entropy(probabilities: FloatArray) -> FloatArray:
@@ -175,7 +152,51 @@ def entropy(probabilities: FloatArray) -> FloatArray:
     return -xlogy(probabilities, probabilities).sum(axis=-1)
 
 
-def _numbered(name: str, values: FloatArray) -> list[tuple[str, FloatArray]]:
+def _numbered(name: str, values: FloatArray) -> dict[str, FloatArray]:
     if values.ndim == 1:
-        return [(name, values)]
-    return [(f"{name}_{k}", values[:, k]) for k in range(values.shape[1])]
+        return {name: values}
+    return {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
+
+
+def _draw_parts(doubt: Uncertainty) -> Figure:
+    """Draw one stacked bar per row, one panel per output."""
+    outputs = 1 if doubt.total.ndim == 1 else doubt.total.shape[1]
+    figure, panels = pyplot().subplots(
+        outputs, 1, figsize=(7.5, 2.6 * outputs + 0.6), squeeze=False, layout="constrained"
+    )
+    rows = np.arange(len(doubt))
+    for k, axes in enumerate(panels[:, 0]):
+        base = np.zeros(len(doubt))
+        for name, colour in _COLOURS.items():
+            part = getattr(doubt, name).reshape(len(doubt), -1)[:, k]
+            axes.bar(rows, part, bottom=base, color=colour, label=name, width=0.85)
+            base = base + part
+        axes.set(ylabel=_LABEL[doubt.unit], xlabel="row")
+        tidy(axes)
+    panels[0, 0].legend(
+        frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), fontsize="small"
+    )
+    return figure
+
+
+def _draw_columns(doubt: Uncertainty, row: int, max_columns: int) -> Figure:
+    """Draw the part of each missing column of a row, against all of them together."""
+    shares = doubt.by_column[row].reshape(len(doubt.columns), -1).sum(axis=1)
+    order = [j for j in np.argsort(-shares, kind="stable") if shares[j] > 0][:max_columns]
+    figure, axes = pyplot().subplots(
+        figsize=(6.5, 1.3 + 0.3 * max(1, len(order))), layout="constrained"
+    )
+    places = np.arange(len(order))[::-1]
+    axes.barh(places, shares[order], color=_COLOURS["missing"], height=0.7)
+    axes.set_yticks(places, [doubt.columns[j] for j in order], parse_math=False)
+    missing, total = float(np.sum(doubt.missing[row])), float(np.sum(doubt.total[row]))
+    axes.axvline(missing, color=_COLOURS["missing"], linestyle=":", linewidth=1.2)
+    axes.axvline(total, color=INK, linestyle=":", linewidth=1.2)
+    axes.set_xlabel(f"{_LABEL[doubt.unit]} that measuring the column would remove")
+    axes.set_title(
+        f"row {row}; dotted lines: all missing values together ({missing:.3g}) and the total "
+        f"({total:.3g})",
+        fontsize="small",
+    )
+    tidy(axes)
+    return figure

@@ -1,21 +1,7 @@
-"""Calibration rows made comparable with a test row, by hiding values in both.
-
-A conformal region compares a test row with calibration rows. With missing values the comparison is
-fair only between rows that miss the same columns, and under values missing completely at random any
-row can be made to miss more. For a test row that misses ``m`` and calibration rows that miss
-``M_k``, the methods of Zaffran et al. (2023, 2024) are
-
-- *exact*: rows with ``M_k`` contained in ``m``; ``m`` is hidden in them;
-- *nested*: all rows; the union of ``M_k`` and ``m`` is hidden in row ``k``, and in the test row
-  when it is compared with row ``k``;
-- *nested\\**: as nested, with those rows only whose ``M_k`` hides little more than ``m`` does.
-
-Nothing is hidden for plain split and cross conformal prediction.
-"""
+"""A user's table whose rows can be taken with more values missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -24,8 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from absentia.missingness import Patterns
-from absentia.predictions.conformal_scores import Fitted
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.kept_frames import KeptFrame
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
@@ -33,27 +17,7 @@ from absentia.tables.reading import check_collected, has_columns_of_words, is_fr
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
-__all__ = ["Answer", "Calibration", "Comparison", "HidingTable", "KeptTable", "rank_of_quantile"]
-
-#: From a fitted model and rows to what scores are computed from, (n_samples, width).
-Answer = Callable[[Fitted, Any], FloatArray]
-
-#: At most this many rows go through a model at once.
-_BATCH = 20_000
-
-
-def rank_of_quantile(coverage: float, n: int) -> int:
-    """Return ``ceil(coverage (n + 1))``: which of n ordered scores bounds a region.
-
-    Beyond ``n`` there are too few rows for the coverage asked for.
-
-    Examples
-    --------
-    >>> rank_of_quantile(0.9, 9), rank_of_quantile(0.9, 8)
-    (9, 9)
-    """
-    # The room for rounding leaves nothing of a coverage near zero.
-    return max(1, int(np.ceil(coverage * (n + 1) - 1e-9)))
+__all__ = ["HidingTable", "KeptTable", "LimitedHidingTable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,122 +197,3 @@ class LimitedHidingTable(HidingTable):
         """Return some rows with ``hidden`` (one mask per row) missing as well."""
         taken = Table(self.values[rows], lower=self.lower[rows], upper=self.upper[rows])
         return taken if hidden is None else taken.hiding(hidden)
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Test rows beside the calibration rows that they are compared with.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-        Which test rows.
-    kept : ndarray of int
-        Which calibration rows.
-    calibration : ndarray of shape (n_kept, width)
-        The model's answers for them, with what was to be hidden hidden.
-    distinct : ndarray of shape (n_rows, n_distinct, width)
-        Its answers for the test rows, once for each distinct model and mask.
-    which : ndarray of int, shape (n_kept,)
-        ``distinct[:, which]`` are the answers beside each calibration row.
-    """
-
-    rows: IntArray
-    kept: IntArray
-    calibration: FloatArray
-    distinct: FloatArray
-    which: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration(Stored):
-    """Rows that a model did not learn from, and how to compare new rows with them.
-
-    Attributes
-    ----------
-    table : HidingTable or KeptTable
-    models : tuple of Fitted
-        One model, or one per fold.
-    model_of_row : ndarray of int
-        Which model did not learn from each row.
-    """
-
-    table: HidingTable | KeptTable
-    models: tuple[Fitted, ...]
-    model_of_row: IntArray
-
-    def validate(self) -> None:
-        """Raise ValueError unless every row of the table has one of the models."""
-        if not isinstance(self.table, HidingTable | KeptTable):
-            raise ValueError(f"Calibration with a {type(self.table).__name__} for rows.")
-        self._require_array("model_of_row", np.intp, (len(self.table),))
-        self._require_indices("model_of_row", len(self.models))
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def compare(
-        self, new: HidingTable, method: str, subsample: int, answer: Answer
-    ) -> Iterator[Comparison]:
-        """Yield comparisons that together have every new row once."""
-        everything, known = np.arange(len(self)), self.table.opened()
-        if method in ("split", "cross"):
-            calibration = self._answers(known, everything, self.model_of_row, None, answer)
-            models, which = np.unique(self.model_of_row, return_inverse=True)
-            for start in range(0, len(new), _BATCH):
-                rows = np.arange(start, min(start + _BATCH, len(new)))
-                found = [answer(self.models[model], new.take(rows)) for model in models]
-                yield Comparison(rows, everything, calibration, np.stack(found, axis=1), which)
-            return
-        patterns = Patterns.of_mask(new.mask)
-        for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):
-            kept = self._comparable(mask, method, subsample)
-            if not len(kept):
-                nothing = np.empty((len(rows), 0, 0))
-                yield Comparison(rows, kept, nothing[0], nothing, kept)
-                continue
-            hidden = known.mask[kept] | mask
-            models = self.model_of_row[kept]
-            calibration = self._answers(known, kept, models, hidden, answer)
-            keys = np.column_stack([models, hidden])
-            distinct, which = np.unique(keys, axis=0, return_inverse=True)
-            which, n_distinct = which.reshape(-1), len(distinct)
-            for part in np.array_split(rows, -(-len(rows) * n_distinct // _BATCH)):
-                answers = self._answers(
-                    new,
-                    np.repeat(part, n_distinct),
-                    np.tile(distinct[:, 0], len(part)),
-                    np.tile(distinct[:, 1:].astype(bool), (len(part), 1)),
-                    answer,
-                )
-                shaped = answers.reshape(len(part), n_distinct, -1)
-                yield Comparison(part, kept, calibration, shaped, which)
-
-    def _comparable(self, mask: BoolArray, method: str, subsample: int) -> IntArray:
-        """Return the calibration rows that a test row of this mask is compared with."""
-        # How many values of the test row would have to be hidden besides.
-        excess = (self.table.mask & ~mask).sum(axis=1)
-        most = 0 if method == "exact" else mask.size
-        if method == "nested*" and subsample < len(excess):
-            most = int(np.partition(excess, subsample - 1)[subsample - 1])
-        return np.flatnonzero(excess <= most)
-
-    def _answers(
-        self,
-        table: HidingTable,
-        rows: IntArray,
-        models: IntArray,
-        hidden: BoolArray | None,
-        answer: Answer,
-    ) -> FloatArray:
-        """Return the answer of each row's model, in batches."""
-        parts, order = [], []
-        for model in np.unique(models):
-            mine = np.flatnonzero(models == model)
-            for start in range(0, len(mine), _BATCH):
-                batch = mine[start : start + _BATCH]
-                masks = None if hidden is None else hidden[batch]
-                parts.append(answer(self.models[model], table.take(rows[batch], masks)))
-                order.append(batch)
-        answers: FloatArray = np.concatenate(parts)[np.argsort(np.concatenate(order))]
-        return answers

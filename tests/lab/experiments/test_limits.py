@@ -1,4 +1,4 @@
-"""Limits ("<0.5") in `absentia compare`: used by the methods on beliefs, missing to the others."""
+"""Limits ("<0.5") in experiments: used by the methods on beliefs, missing to the others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.cli.learning import as_dataset
-from absentia.recipe.learning_table import split_target
+from absentia.tables.encoder import TableEncoder
 from absentia.tables.table import Table
-from lab.experiments.comparison import compare_table, comparison_text
+from lab.data.datasets import Dataset
 from lab.experiments.inner_search import Grid
 from lab.experiments.methods import METHODS
 
@@ -22,13 +21,14 @@ def data():
     text = values[:, 0].round(5).astype(str)
     text = np.where(values[:, 0] < -0.5, "<-0.5", np.where(values[:, 0] > 0.5, ">0.5", text))
     frame = pd.DataFrame({"a": text, "b": values[:, 1]})
-    frame["target"] = np.where(values[:, 0] > 0, "high", "low")
-    return as_dataset(split_target(frame, "target"), "mine", None)
+    y = np.where(values[:, 0] > 0, "high", "low")
+    rows = TableEncoder(limits=True).fit_transform(frame)
+    limits = rows.lower, rows.upper
+    return Dataset("mine", "classification", rows.array, y, ("a", "b"), limits=limits)
 
 
 def test_a_dataset_keeps_limits(data):
     assert data.n_limits == np.isfinite(data.limits).sum() > 60
-    assert any("used as limits" in note for note in data.notes)
     some = data.rows(np.arange(20)).columns(np.array([0]))
     assert some.limits[1].shape == (20, 1)
     table = data.table(np.arange(20))
@@ -51,11 +51,3 @@ def test_methods_on_beliefs_use_limits_and_others_do_not(data):
 
     assert right("genrbf", limits=True) > right("genrbf", limits=False) + 0.1
     assert right("mean", limits=True) == right("mean", limits=False)
-
-
-def test_the_page_says_so(data, tmp_path):
-    outcome = compare_table(data, methods=["genrbf", "mean"], folder=tmp_path, progress=False)
-    text = comparison_text(outcome, data, "target")
-    sentence = f"{data.n_limits} values with limits such as <0.5: used by genrbf; missing for the"
-    assert sentence in text
-    assert "used by genrbf" in outcome.page.read_text()
