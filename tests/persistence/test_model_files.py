@@ -492,7 +492,7 @@ def test_depth_and_size_are_limited(path, machine):
     with pytest.raises(TypeError, match="more than 100 objects inside each other"):
         save(SVC(kernel=kernel), path)
     assert path.read_bytes() == whole
-    machine.theta_ = np.zeros(10**7)  # of other machines, and no part of a prediction here
+    machine.class_weight_ = np.zeros(10**7)  # no part of a prediction
     save(machine, path)
     assert path.stat().st_size < 10**6
     with pytest.raises(ValueError, match=r"unpacks to 80,\d{3},\d{3} bytes"):
@@ -504,7 +504,7 @@ def test_depth_and_size_are_limited(path, machine):
         for k in range(100):
             content["key_types"]["content"].append(content["key_types"]["content"][0])
             content["content"][f"zeros{k}_"] = {
-                **content["content"]["theta_"],
+                **content["content"]["class_weight_"],
                 "__id__": first + step * k,
             }
         return schema

@@ -26,6 +26,8 @@ from absentia.parameters import (
     COUNT,
     POSITIVE,
     THREADS,
+    FloatMatrix,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -74,7 +76,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
     score_: float = field(init=False)
     score_error_: float = field(init=False)
     baseline_: float = field(init=False)
-    out_of_fold_: FloatArray = field(init=False)
+    out_of_fold_: FloatVector | FloatMatrix = field(init=False)
     encoder_: TableEncoder | None = field(init=False)
     n_features_in_: int = field(init=False)
 

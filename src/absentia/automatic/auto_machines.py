@@ -10,7 +10,7 @@ from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.error_scale import ErrorScale
 from absentia.automatic.member_plans import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
-from absentia.parameters import FRACTION
+from absentia.parameters import FRACTION, FloatMatrix
 from absentia.tables import FloatArray, Learned, Table, TableLike
 from absentia.tables.rows import is_constant
 
@@ -216,7 +216,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     True
     """
 
-    errors_: FloatArray
+    errors_: FloatMatrix
     error_scale_: ErrorScale
     target_mean_: float
     target_scale_: float

@@ -22,7 +22,7 @@ from absentia.beliefs.conditioning import (
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, RandomState
+from absentia.parameters import COUNT, IntVector, RandomState
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -55,7 +55,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     """
 
     prior_: Prior
-    columns_: IntArray
+    columns_: IntVector
     #: Curves between values and normal scores, where beliefs are about scores.
     margins_: Margins | None = None
 

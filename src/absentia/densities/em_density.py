@@ -12,8 +12,17 @@ from absentia.densities.base import Density
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import ScoredRows, TrainingRows, warn_not_converged
-from absentia.parameters import COUNT, FLAG, NOT_NEGATIVE, THREADS, Rule, number_between, words
-from absentia.tables import FloatArray, Learned, Table, TableLike
+from absentia.parameters import (
+    COUNT,
+    FLAG,
+    NOT_NEGATIVE,
+    THREADS,
+    FloatVector,
+    Rule,
+    number_between,
+    words,
+)
+from absentia.tables import Learned, Table, TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["EM_RULES", "EMDensity", "training_rows"]
@@ -48,7 +57,7 @@ class EMDensity(Density):
     """Base class of the densities that EM fits to incomplete rows."""
 
     shrinkage_: float
-    log_likelihoods_: FloatArray
+    log_likelihoods_: FloatVector
     n_iter_: int
     converged_: bool
 

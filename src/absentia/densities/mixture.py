@@ -18,6 +18,9 @@ from absentia.densities.training_rows import ScoredRows, TrainingRows, scored_ro
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -135,9 +138,9 @@ class MixtureDensity(EMDensity):
     True
     """
 
-    weights_: FloatArray = field(init=False)
-    means_: FloatArray = field(init=False)
-    covariances_: FloatArray = field(init=False)
+    weights_: FloatVector = field(init=False)
+    means_: FloatMatrix = field(init=False)
+    covariances_: FloatStack = field(init=False)
     _rules: ClassVar[dict[str, Rule]] = EM_RULES | {
         "n_components": COUNT | words("bic"),
         "max_components": COUNT,
@@ -149,7 +152,7 @@ class MixtureDensity(EMDensity):
     }
 
     n_components_: int = field(init=False)
-    bics_: FloatArray = field(init=False)
+    bics_: FloatVector = field(init=False)
 
     n_components: int | Literal["bic"] = field(default=2, kw_only=False)
     max_components: int = 10

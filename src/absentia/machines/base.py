@@ -21,7 +21,7 @@ A machine that needs the kernel as a function of its parameters (a Gaussian proc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -67,6 +67,7 @@ from absentia.parameters import (
     GAMMA,
     GAMMAS,
     THREADS,
+    FloatVector,
     Rule,
     check_parameters,
     declared,
@@ -139,6 +140,12 @@ class KernelMachine(ShowsColumns):
     category_weight: CategoryWeight = "scale"
     n_jobs: int | None = None
     shift: Shift = "ignore"
+
+    density_: BaseEstimator | None = field(init=False)
+    kernel_: Kernel = field(init=False)
+    beliefs_: Beliefs = field(init=False)
+    missing_rates_: FloatVector = field(init=False)
+    n_features_in_: int = field(init=False)
 
     #: Valid values of parameters; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {

@@ -22,6 +22,9 @@ from absentia.parameters import (
     FRACTION,
     GAMMA,
     NOT_NEGATIVE,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
     RandomState,
     Rule,
     declared,
@@ -38,7 +41,7 @@ class _Clustering(ClusterMixin, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"n_clusters": COUNT, "n_init": COUNT}
 
-    labels_: IntArray = field(init=False)
+    labels_: IntVector = field(init=False)
 
     n_clusters: int = field(default=8, kw_only=False)
     n_init: int = 10
@@ -189,8 +192,8 @@ class KernelKMeans(_Clustering):
     _rules: ClassVar[dict[str, Rule]] = {"max_iter": COUNT}
 
     inertia_: float = field(init=False)
-    memberships_: FloatArray = field(init=False)
-    spreads_: FloatArray = field(init=False)
+    memberships_: FloatMatrix = field(init=False)
+    spreads_: FloatVector = field(init=False)
     n_iter_: int = field(init=False)
 
     max_iter: int = 300
@@ -289,7 +292,7 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
     _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale"), "alpha": FRACTION}
 
     classes_: np.ndarray = field(init=False)
-    label_distributions_: FloatArray = field(init=False)
+    label_distributions_: FloatMatrix = field(init=False)
     transduction_: np.ndarray = field(init=False)
 
     alpha: float = 0.2

@@ -30,6 +30,8 @@ from absentia.parameters import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
+    FloatMatrix,
+    FloatVector,
     RandomState,
     Rule,
     declared,
@@ -107,7 +109,7 @@ class ConjugateGradientRidge(RidgeMachine):
         "cache_size": NOT_NEGATIVE,
     }
 
-    dual_coef_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
     n_iter_: int = field(init=False)
     residual_: float = field(init=False)
 

@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lsts
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.targets import RegressorTargets, spread_of_targets
-from absentia.parameters import Rule, declared, finite
+from absentia.parameters import FloatMatrix, FloatVector, Rule, declared, finite
 from absentia.tables import FloatArray, Learned, TableLike
 
 __all__ = ["KernelRidge", "KernelRidgeSolver", "RidgeMachine"]
@@ -33,7 +33,7 @@ class RidgeMachine(RegressorTargets, KernelMachine):
     _multi_output = True
 
     alpha: Any
-    dual_coef_: FloatArray
+    dual_coef_: FloatVector | FloatMatrix
 
     def predict(self, X: TableLike) -> FloatArray:
         """Return the predictions, of shape (n_samples,) or (n_samples, n_targets).

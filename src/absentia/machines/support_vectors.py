@@ -34,6 +34,9 @@ from absentia.parameters import (
     INFINITE,
     NOT_NEGATIVE,
     POSITIVE,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
     Rule,
     count_from,
     declared,
@@ -88,10 +91,12 @@ class SupportVectorMachine(KernelMachine):
         "max_iter": COUNT | Rule(("-1",), count_from(-1, -1).admits),
     }
 
-    support_: IntArray = field(init=False)
-    n_support_: IntArray = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    intercept_: FloatArray = field(init=False)
+    support_: IntVector = field(init=False)
+    n_support_: IntVector = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    intercept_: FloatVector = field(init=False)
+    n_iter_: int | IntVector = field(init=False)
+    fit_status_: int = field(init=False)
 
     @abstractmethod
     def _solver(self) -> BaseEstimator:
@@ -272,6 +277,7 @@ class SupportVectorClassifier(ClassifierTargets, SupportVectorMachine):
     _fitted_names: ClassVar[tuple[str, ...]] = (*_FITTED, "classes_")
 
     classes_: np.ndarray = field(init=False)
+    class_weight_: FloatVector = field(init=False)
 
     def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:

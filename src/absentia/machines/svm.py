@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from absentia.machines.support_vectors import (
     SupportVectorRegressor,
 )
 from absentia.machines.targets import balanced_weights, weights_of_present
-from absentia.parameters import POSITIVE, RandomState, Rule, declared
+from absentia.parameters import POSITIVE, FloatVector, RandomState, Rule, declared
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
@@ -319,6 +320,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """
 
     nu: float = 0.5
+
+    offset_: FloatVector = field(init=False)
 
     _fitted_names = (*SupportVectorMachine._fitted_names, "offset_")
 

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from absentia.machines.validation import checked_labels, checked_numbers
+from absentia.parameters import FloatMatrix, FloatVector
 from absentia.tables import FloatArray, TableLike
 from absentia.tables.rows import is_constant
 
@@ -83,8 +84,9 @@ class ScoringClassifier(ClassifierTargets):
     """
 
     _map_gram: Any
-    dual_coef_: FloatArray
-    intercept_: FloatArray
+    classes_: np.ndarray
+    dual_coef_: FloatVector | FloatMatrix
+    intercept_: FloatVector
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return ``f`` of each row: (n_samples,) for two classes, else (n_samples, n_classes).

@@ -26,7 +26,7 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import gram_tiles
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.parameters import RandomState, declared
+from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 __all__ = ["KernelMatrix", "KernelPCA"]
@@ -187,9 +187,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     (50, 2)
     """
 
-    eigenvalues_: FloatArray = field(init=False)
-    eigenvectors_: FloatArray = field(init=False)
+    eigenvalues_: FloatVector = field(init=False)
+    eigenvectors_: FloatMatrix = field(init=False)
     centerer_: KernelCenterer = field(init=False)
+    X_transformed_fit_: FloatMatrix = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
 
     _replaces_scikit_learn = True
 

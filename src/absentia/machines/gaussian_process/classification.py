@@ -30,7 +30,15 @@ from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import is_free
 from absentia.machines.targets import ClassifierTargets, class_signs
 from absentia.machines.uncertainty import Uncertainty
-from absentia.parameters import COUNT, Rule, declared
+from absentia.parameters import (
+    COUNT,
+    BoolMatrix,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    Rule,
+    declared,
+)
 from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["GaussianProcessClassifier"]
@@ -128,10 +136,11 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     _rules: ClassVar[dict[str, Rule]] = {"max_iter_predict": COUNT}
 
     classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    root_curvatures_: FloatArray = field(init=False)
-    L_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    root_curvatures_: FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
     rest_exponent_: float = field(init=False)
+    _positive: BoolMatrix = field(init=False)
 
     scale_bounds: Bounds = (1e-2, 1e4)
     max_iter_predict: int = 100

@@ -25,6 +25,7 @@ from absentia.parameters import (
     GAMMA,
     GAMMAS,
     PENALTY,
+    FloatVector,
     RandomState,
     Rule,
     bounds_of,
@@ -57,7 +58,7 @@ class GaussianProcess(KernelMachine):
     category_weight: CategoryWeight = "optimize"
 
     hyperparameter_names_: list[str] = field(init=False)
-    theta_: FloatArray = field(init=False)
+    theta_: FloatVector = field(init=False)
     width_prior_: float = field(init=False)
     log_marginal_likelihood_value_: float = field(init=False)
     scale_: float = field(init=False)

@@ -25,7 +25,18 @@ from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import is_free
 from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, bounds_of, declared, words
+from absentia.parameters import (
+    BOUNDS,
+    POSITIVE,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    RandomState,
+    Rule,
+    bounds_of,
+    declared,
+    words,
+)
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
@@ -125,9 +136,11 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     _multi_output = True
 
     noise_: float = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    L_: FloatArray = field(init=False)
-    targets_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
+    targets_: FloatMatrix = field(init=False)
+    _centre: float | FloatArray = field(init=False)
+    _spread: float | FloatArray = field(init=False)
 
     noise: float | str = "optimize"
     normalize_y: bool = True
@@ -363,9 +376,10 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     return centre_of_targets(y), spread_of_targets(y)
 
 
-def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
+def _per_target(array: FloatArray, factors: float | FloatArray) -> FloatArray:
     """Return ``array`` in the units of each target, along a last axis where there are several."""
-    return np.multiply.outer(array, factors)
+    scaled: FloatArray = np.multiply.outer(array, factors)
+    return scaled
 
 
 def _draws(

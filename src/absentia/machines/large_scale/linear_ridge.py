@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -74,6 +75,7 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
     _multi_output = True
 
     alpha: float = 1.0
+    _flat: bool = field(init=False)
 
     # One pass solves it; the base asks every machine for these.
     tol = 1e-6

@@ -24,7 +24,17 @@ from absentia.machines.documentation import documented
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.search.gram_grid import GramGrid, checked_splits, prepared_folds
 from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, declared, require, words
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    FloatMatrix,
+    FloatVector,
+    Rule,
+    declared,
+    require,
+    words,
+)
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 __all__ = ["RobustSVC"]
@@ -160,12 +170,12 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     }
 
     classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    intercept_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    intercept_: FloatVector = field(init=False)
     tau_: float = field(init=False)
-    tau_scores_: FloatArray | None = field(init=False)
-    objective_: FloatArray = field(init=False)
-    relative_gap_: FloatArray = field(init=False)
+    tau_scores_: FloatVector | FloatMatrix | None = field(init=False)
+    objective_: FloatVector = field(init=False)
+    relative_gap_: FloatVector = field(init=False)
     n_iter_: np.ndarray = field(init=False)
     n_cones_: np.ndarray = field(init=False)
 

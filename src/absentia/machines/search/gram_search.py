@@ -52,7 +52,7 @@ from absentia.machines.search.gram_grid import (
     prepared_folds,
 )
 from absentia.machines.validation import check_matrix_size, warn_of_other_order
-from absentia.parameters import check_parameters, count_from, declared, shown
+from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
@@ -103,8 +103,12 @@ class GramSearch(KernelMachine):
     _plain_class: ClassVar[type[KernelMachine]]
     _grids: ClassVar[tuple[tuple[str, str], ...]]
 
-    cv_results_: Learned = field(init=False)
+    cv_results_: SearchResults = field(init=False)
     best_params_: Candidate = field(init=False)
+    best_estimator_: BaseEstimator = field(init=False)
+    best_index_: int = field(init=False)
+    best_score_: float = field(init=False)
+    n_splits_: int = field(init=False)
 
     def fit(
         self,
