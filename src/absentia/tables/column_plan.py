@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import SEPARATOR, guess_columns, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
@@ -506,6 +507,9 @@ def _filled(
 
 class ShowsColumns(BaseEstimator):
     """Base of estimators that take data frames: their page shows how the columns are used."""
+
+    plan_: ColumnPlan
+    columns_: ColumnPlan | IntVector | list[str]
 
     def _html_repr(self) -> str:
         page: str = super()._html_repr()

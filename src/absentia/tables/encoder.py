@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.parameters import FloatMatrix
 from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns, id_note
 from absentia.tables.columns.column import Column
 from absentia.tables.plan_notes import absent_columns, new_words, other_signs
@@ -109,6 +110,15 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
            [2.0000e+00,        nan, 0.0000e+00],
            [       nan, 1.9723e+04,        nan]])
     """
+
+    columns_: list[str]
+    kinds_: list[str]
+    categories_: dict[str, list[str]]
+    date_formats_: dict[str, list[str]]
+    ids_: list[str]
+    ranges_: FloatMatrix
+    notes_: list[str]
+    n_features_out_: int
 
     def __init__(
         self,

@@ -1,7 +1,13 @@
-"""Decision trees that came out of a model file, checked before compiled code follows them.
+"""Checks of the parts of models that compiled code of scikit-learn and SciPy follows unchecked.
 
-scikit-learn's loops take the children and the feature of a node as they are: an index out of range
-reads foreign memory, a cycle never ends. What is checked here is all that these loops rely on.
+Trees: the loops of scikit-learn take the children and the feature of a node as they are. An index
+out of range reads foreign memory, a cycle never ends.
+
+Encoders: ``OneHotEncoder`` writes the number of a column for every cell of a sparse matrix, and
+SciPy's loops follow these numbers. They come from attributes, so no cell may get a number beyond
+the columns. ``OneVsRestClassifier`` writes numbers of rows, which come from the predictions of
+other models, except for several classes. ``TargetEncoder`` allocates all columns and fills those
+that it has encodings for: the others would hold foreign memory.
 """
 
 from __future__ import annotations
@@ -11,10 +17,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from absentia.tables.stored import require_array
 
-__all__ = ["check_trees", "tree_records"]
+__all__ = ["check_encoder", "check_trees", "tree_records"]
 
 #: Of ``TreePredictor``: bits of the categories that go left, 256 of them.
 _BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
@@ -48,7 +56,7 @@ def check_trees(value: BaseEstimator) -> None:
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from absentia.persistence.stored_trees import check_trees
+    >>> from absentia.persistence.compiled_parts import check_trees
     >>> stump = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0])
     >>> check_trees(stump)
     >>> stump.n_features_in_ = 3
@@ -159,3 +167,94 @@ def _check_features(features: np.ndarray, n_features: int) -> None:
             f"a tree of {n_features} columns that asks for columns {features.min()} to "
             f"{features.max()}"
         )
+
+
+def check_encoder(value: BaseEstimator) -> None:
+    """Raise ValueError where a fitted encoder would write beyond its columns.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from absentia.persistence.compiled_parts import check_encoder
+    >>> encoder = OneHotEncoder().fit([["a"], ["b"]])
+    >>> check_encoder(encoder)
+    >>> encoder._n_features_outs = [10**9]
+    >>> check_encoder(encoder)
+    Traceback (most recent call last):
+        ...
+    ValueError: OneHotEncoder of [2] columns that says [1000000000]
+    """
+    if isinstance(value, OneHotEncoder) and "categories_" in vars(value):
+        _check_one_hot(value)
+    if isinstance(value, TargetEncoder) and "encodings_" in vars(value):
+        _check_target_encoder(vars(value))
+    if isinstance(value, OneVsRestClassifier) and "label_binarizer_" in vars(value):
+        kind = getattr(value.label_binarizer_, "y_type_", None)
+        if kind != "multiclass":
+            raise ValueError(
+                f"OneVsRestClassifier of {kind!r} targets, which trusts the answers of its models"
+            )
+
+
+def _check_target_encoder(state: dict[str, Any]) -> None:
+    per_column = len(state["classes_"]) if state["target_type_"] == "multiclass" else 1
+    found, n_features = len(state["encodings_"]), state["n_features_in_"]
+    if found != n_features * per_column or len(state["categories_"]) != n_features:
+        raise ValueError(f"TargetEncoder of {n_features} columns with {found} encodings")
+
+
+def _check_one_hot(encoder: OneHotEncoder) -> None:
+    state = vars(encoder)
+    categories, n_features = state["categories_"], state.get("n_features_in_")
+    if type(categories) is not list or type(n_features) is not int:
+        raise ValueError("OneHotEncoder without lists of categories or a number of columns")
+    if len(categories) != n_features:
+        raise ValueError(f"OneHotEncoder of {n_features} columns with {len(categories)} of them")
+    enabled, dropped = state.get("_infrequent_enabled"), state.get("_drop_idx_after_grouping", 0)
+    nothing = [None] * n_features
+    mappings = state.get("_default_to_infrequent_mappings") if enabled else nothing
+    rare = state.get("_infrequent_indices") if enabled else nothing
+    for grouped in (mappings, rare):
+        if type(enabled) is not bool or type(grouped) is not list or len(grouped) != n_features:
+            raise ValueError("OneHotEncoder with groups of categories that are not one per column")
+    # A word that is not known becomes the first rare one, whose group the mapping has.
+    if [mapping is None for mapping in mappings] != [some is None for some in rare]:
+        raise ValueError("OneHotEncoder with rare categories that are in no group")
+    if dropped is None:
+        dropped = [None] * n_features
+    elif not (isinstance(dropped, np.ndarray) and dropped.shape == (n_features,)):
+        raise ValueError("OneHotEncoder with dropped categories that are not one per column")
+    widths = [
+        _groups(own, mapping) - _is_dropped(drop, _groups(own, mapping))
+        for own, mapping, drop in zip(categories, mappings, dropped, strict=True)
+    ]
+    found = state.get("_n_features_outs")
+    if type(found) is not list or [type(n) for n in found] != [int] * n_features or found != widths:
+        raise ValueError(f"OneHotEncoder of {widths} columns that says {found!r}")
+
+
+def _groups(categories: Any, mapping: Any) -> int:
+    """Return how many groups the categories of one column are in."""
+    if not isinstance(categories, np.ndarray) or categories.ndim != 1 or not categories.size:
+        raise ValueError("OneHotEncoder with categories that are no array")
+    if categories.dtype.kind not in "OUS":
+        # Numbers are found by bisection, which ends beyond the last one where they are not sorted.
+        known = categories[categories == categories]
+        if not (known[:-1] <= known[1:]).all() or not (categories[: len(known)] == known).all():
+            raise ValueError("OneHotEncoder with categories that are not sorted")
+    if mapping is None:
+        return len(categories)
+    if not isinstance(mapping, np.ndarray) or mapping.shape != categories.shape:
+        raise ValueError("OneHotEncoder with groups that are not one per category")
+    if mapping.dtype.kind not in "iu" or mapping.min() < 0 or mapping.max() >= len(categories):
+        raise ValueError("OneHotEncoder with groups that are not numbered")
+    return int(mapping.max()) + 1
+
+
+def _is_dropped(drop: Any, n_groups: int) -> bool:
+    """Return whether a column leaves one of its groups out, having checked which."""
+    if drop is None:
+        return False
+    if not isinstance(drop, int | np.integer) or not 0 <= drop < n_groups:
+        raise ValueError(f"OneHotEncoder that drops category {drop!r} of {n_groups}")
+    return True

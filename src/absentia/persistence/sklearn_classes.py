@@ -1,4 +1,4 @@
-"""The classes of scikit-learn that a model file may hold, with what ``fit`` leaves behind in each.
+"""The classes of scikit-learn that a model file may hold, with the attributes that ``fit`` sets.
 
 Data alone, in the words of :mod:`absentia.persistence.kinds`. A class or an attribute that is not
 here is refused. ``tests/persistence/test_known_estimators.py`` fits every class again in the ways
@@ -7,11 +7,11 @@ that change its attributes, and fails when this table has too little or too much
 
 from __future__ import annotations
 
-__all__ = ["ESTIMATORS", "EVERY_ESTIMATOR", "LABELS"]
+__all__ = ["ESTIMATORS", "EVERY_ESTIMATOR", "PARTS"]
 
 #: Classes of a target.
-LABELS = "bools[1] | integers[1] | floats[1] | texts[1] | objects[1]"
-_SEVERAL_LABELS = f"{LABELS} | list of {LABELS.replace(' | ', '/')}"
+_LABELS = "bools[1] | integers[1] | floats[1] | texts[1] | objects[1]"
+_SEVERAL_LABELS = f"{_LABELS} | list of {_LABELS.replace(' | ', '/')}"
 _CATEGORIES = "list of integers[1]/floats[1]/texts[1]/objects[1]"
 _SCALE = {"scale_": "floats[1] | none"}
 _REDUCED = {
@@ -23,7 +23,7 @@ _REDUCED = {
 _SCORES = {"scores_": "floats[1]"}
 _LINEAR = {"coef_": "floats[1] | floats[2]", "intercept_": "float | floats[1]"}
 _FLAT = {"coef_": "floats[1]", "intercept_": "float"}
-_CLASSES = {"classes_": LABELS}
+_CLASSES = {"classes_": _LABELS}
 _LINEAR_CLASSES = {**_CLASSES, "coef_": "floats[2]", "intercept_": "floats[1]"}
 _DESCENT = {"dual_gap_": "float | floats[1]", "n_iter_": "int | list of int"}
 _PATH = {"alpha_": "float | int", "dual_gap_": "float", "n_iter_": "int"}
@@ -33,16 +33,9 @@ _RIDGE_CLASSES = {
     "intercept_": "float | floats[1]",
     "_label_binarizer": "LabelBinarizer",
 }
-_SEVERAL = {
-    "classes_": _SEVERAL_LABELS,
-    "n_classes_": "int | list of int",
-    "n_outputs_": "int",
-}
+_SEVERAL = {"classes_": _SEVERAL_LABELS, "n_classes_": "int | list of int", "n_outputs_": "int"}
 _TREE = {"tree_": "Tree", "max_features_": "int", "n_outputs_": "int"}
-_TREE_CLASSES = {
-    "classes_": _SEVERAL_LABELS,
-    "n_classes_": "int | integers[1]",
-}
+_TREE_CLASSES = {"classes_": _SEVERAL_LABELS, "n_classes_": "int | integers[1]"}
 _FOREST = {
     "estimator": "estimator",
     "estimator_": "estimator",
@@ -110,7 +103,7 @@ _ENCODER = {
     "_default_to_infrequent_mappings": "list of integers[1]/none",
 }
 
-#: What any estimator may have.
+#: Attributes that any estimator may have.
 EVERY_ESTIMATOR = {
     "n_features_in_": "int",
     "feature_names_in_": "names",
@@ -252,12 +245,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
             "l1_ratio_": "float | int",
             "mse_path_": "floats[2] | floats[3]",
         },
-        "HuberRegressor": {
-            **_FLAT,
-            "n_iter_": "int",
-            "outliers_": "bools[1]",
-            "scale_": "float",
-        },
+        "HuberRegressor": {**_FLAT, "n_iter_": "int", "outliers_": "bools[1]", "scale_": "float"},
         "Lasso": {**_LINEAR, **_DESCENT, "l1_ratio": "float"},
         "LassoCV": {
             **_FLAT,
@@ -286,11 +274,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
             "best_score_": "float | floats[1]",
             "cv_results_": "floats[2] | floats[3]",
         },
-        "RidgeClassifier": {
-            **_RIDGE_CLASSES,
-            "n_iter_": "integers[1] | none",
-            "solver_": "str",
-        },
+        "RidgeClassifier": {**_RIDGE_CLASSES, "n_iter_": "integers[1] | none", "solver_": "str"},
         "RidgeClassifierCV": {
             **_RIDGE_CLASSES,
             "alpha_": "float | int",
@@ -361,7 +345,7 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         "TargetEncoder": {
             "_infrequent_enabled": "bool",
             "categories_": _CATEGORIES,
-            "classes_": f"{LABELS} | none",
+            "classes_": f"{_LABELS} | none",
             "encodings_": "list of floats[1]",
             "target_mean_": "float | floats[1]",
             "target_type_": "str",
@@ -376,5 +360,110 @@ ESTIMATORS: dict[str, dict[str, dict[str, str]]] = {
         "DecisionTreeRegressor": {**_TREE, "class_weight": "none"},
         "ExtraTreeClassifier": {**_TREE, **_TREE_CLASSES},
         "ExtraTreeRegressor": {**_TREE, "class_weight": "none"},
+    },
+}
+
+
+_FOLDS = {"n_splits": "int", "shuffle": "bool", "random_state": "int | none | rng"}
+_SHUFFLED = {
+    "_default_test_size": "float",
+    "n_splits": "int",
+    "random_state": "int | none | rng",
+    "test_size": "int | float | none",
+    "train_size": "int | float | none",
+}
+_LOSS = {
+    "approx_hessian": "bool",
+    "constant_hessian": "bool",
+    "device": "none",
+    "interval_y_pred": "Interval",
+    "interval_y_true": "Interval",
+    "n_classes": "int | none",
+    "xp": "none",
+}
+
+#: Parts of estimators by private module and class. They are no models of their own and may stand
+#: only where the kind of an attribute names them: a binarizer of labels, say, writes beyond its
+#: arrays when it is given words where it knows numbers.
+PARTS: dict[str, dict[str, dict[str, str]]] = {
+    "sklearn._loss.link": {
+        "IdentityLink": {},
+        "Interval": {
+            "high": "int | float",
+            "high_inclusive": "bool",
+            "low": "int | float",
+            "low_inclusive": "bool",
+        },
+        "LogLink": {},
+        "LogitLink": {},
+        "MultinomialLogit": {},
+    },
+    "sklearn._loss.loss": {
+        "AbsoluteError": {**_LOSS, "closs": "CyAbsoluteError", "link": "IdentityLink"},
+        "HalfBinomialLoss": {**_LOSS, "closs": "CyHalfBinomialLoss", "link": "LogitLink"},
+        "HalfGammaLoss": {**_LOSS, "closs": "CyHalfGammaLoss", "link": "LogLink"},
+        "HalfMultinomialLoss": {
+            **_LOSS,
+            "class_indexing_offsets": "none",
+            "closs": "CyHalfMultinomialLoss",
+            "link": "MultinomialLogit",
+            "y_true_int": "none",
+            "y_true_one_hot": "none",
+        },
+        "HalfPoissonLoss": {**_LOSS, "closs": "CyHalfPoissonLoss", "link": "LogLink"},
+        "HalfSquaredError": {**_LOSS, "closs": "CyHalfSquaredError", "link": "IdentityLink"},
+        "PinballLoss": {**_LOSS, "closs": "CyPinballLoss", "link": "IdentityLink"},
+    },
+    "sklearn.calibration": {
+        "_CalibratedClassifier": {
+            "calibrators": "list of IsotonicRegression/_SigmoidCalibration/_TemperatureScaling",
+            "classes": _LABELS,
+            "estimator": "estimator",
+            "method": "str",
+        },
+        "_SigmoidCalibration": {"a_": "float", "b_": "float"},
+        "_TemperatureScaling": {"beta_": "float"},
+    },
+    "sklearn.ensemble._hist_gradient_boosting.binning": {
+        "_BinMapper": {
+            "bin_thresholds_": "list of floats[1]",
+            "is_categorical_": "integers[1]",
+            "missing_values_bin_idx_": "int",
+            "n_bins_non_missing_": "integers[1]",
+        }
+    },
+    "sklearn.ensemble._hist_gradient_boosting.predictor": {
+        "TreePredictor": {
+            "binned_left_cat_bitsets": "integers[2]",
+            "nodes": "records[1]",
+            "raw_left_cat_bitsets": "integers[2]",
+        }
+    },
+    "sklearn.metrics._scorer": {
+        "_PassthroughScorer": {"_estimator": "estimator"},
+        "_Scorer": {
+            "_kwargs": "dict of none/bool/int/float/str",
+            "_response_method": "method | tuple of method",
+            "_score_func": "function",
+            "_sign": "int",
+        },
+    },
+    "sklearn.model_selection._split": {
+        "GroupKFold": _FOLDS,
+        "KFold": _FOLDS,
+        "LeaveOneOut": {},
+        "ShuffleSplit": _SHUFFLED,
+        "StratifiedGroupKFold": _FOLDS,
+        "StratifiedKFold": _FOLDS,
+        "StratifiedShuffleSplit": _SHUFFLED,
+        "TimeSeriesSplit": {
+            **_FOLDS,
+            "gap": "int",
+            "max_train_size": "int | none",
+            "test_size": "int | none",
+        },
+    },
+    "sklearn.preprocessing._label": {
+        "LabelBinarizer": {"classes_": _LABELS, "sparse_input_": "false", "y_type_": "str"}
     },
 }
