@@ -206,7 +206,7 @@ def test_files_of_other_tools_and_formats_are_refused(path, machine, tmp_path):
 
 def test_types_that_are_not_trusted_are_refused_by_name(path):
     def swap(schema):
-        return json.loads(json.dumps(schema).replace('"absentia.machines.svm.machines"', '"os"'))
+        return json.loads(json.dumps(schema).replace('"absentia.machines.svm"', '"os"'))
 
     rewrite(path, swap)
     with pytest.raises(ValueError, match=r"not trusted: os\.SVC"):
@@ -440,8 +440,8 @@ def test_functions_and_containers_of_other_classes_are_refused(path):
         ("JsonNode", "FunctionNode", "numpy.add"),
         ("JsonNode", "FunctionNode", "os.system"),
         ("JsonNode", "TypeNode", "builtins.map"),
-        ("TypeNode", "TypeNode", "absentia.machines.svm.machines.SVC"),
-        ("ListNode", "ListNode", "absentia.machines.svm.machines.SVC"),
+        ("TypeNode", "TypeNode", "absentia.machines.svm.SVC"),
+        ("ListNode", "ListNode", "absentia.machines.svm.SVC"),
         ("DictNode", "DictNode", "collections.Counter"),
         ("NdArrayNode", "NdArrayNode", "numpy.void"),
     ):

@@ -20,8 +20,8 @@ from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.averaging import uncertainty_over_draws
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,

@@ -23,8 +23,8 @@ from absentia.densities.fit_density import (
 )
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import mean_over_draws, uncertainty_over_draws
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.missingness import Patterns
 from absentia.parameters import (
     DRAWS,

@@ -26,7 +26,7 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
     sum_curvature,
 )
-from absentia.machines.targets import warn_of_other_order
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,

@@ -1,4 +1,4 @@
-"""Kernel principal components of incomplete rows."""
+"""Transformers of incomplete rows: rows of the Gram matrix, and kernel principal components."""
 
 from __future__ import annotations
 
@@ -13,25 +13,119 @@ from scipy.linalg import solve
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KernelCenterer
+from sklearn.utils.multiclass import type_of_target
 
 from absentia.beliefs import Beliefs
+from absentia.densities.fit_density import DensityLike
 from absentia.kernels.base import Kernel
 from absentia.kernels.function import FunctionKernel
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import KernelLike
+from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
-from absentia.machines.prediction_tiles import gram_tiles
-from absentia.machines.shared_parameters import WidthParameters
+from absentia.machines.gram_matrices import gram_tiles
+from absentia.machines.targets import codes_of_classes, codes_of_numbers
 from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
-__all__ = ["KernelPCA"]
+__all__ = ["KernelMatrix", "KernelPCA"]
 
 
 @documented
 @declared
-class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+    """Turn rows with missing values into rows of a Gram matrix.
+
+    ``fit`` learns the density and remembers the training rows; ``transform`` gives the kernel of
+    new rows with each training row, ``K[i, j] = k(new row i, training row j)``. In a pipeline it
+    makes every kernel method of scikit-learn with ``kernel="precomputed"`` (or
+    ``affinity="precomputed"``) applicable to incomplete rows, also under cross-validation:
+    each fold fits its own density.
+
+    Parameters
+    ----------
+    {common_parameters}
+
+    Attributes
+    ----------
+    {common_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelMatrix
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> X = np.array([[-2.0, -1.5], [-1.0, np.nan], [np.nan, -2.0], [1.0, 1.5], [np.nan, 1.0]])
+    >>> KernelMatrix().fit_transform(X).shape
+    (5, 5)
+    >>> machine = make_pipeline(StandardScaler(), KernelMatrix(), SVC(kernel="precomputed"))
+    >>> machine.fit(X, [0, 0, 0, 1, 1]).predict([[np.nan, -1.0], [2.0, np.nan]])
+    array([0, 1])
+    """
+
+    _holds_matrix = False
+
+    density: DensityLike = field(default="gaussian", kw_only=False)
+    kernel: KernelLike = field(default="genrbf", kw_only=False)
+
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:  # type: ignore[override]
+        """Fit density and kernel to incomplete training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,), optional
+            Used only by ``gamma="loo"``.
+
+        Returns
+        -------
+        self
+        """
+        data = self._validated(X, y)
+        return self._keep(data.rows, self._prepare(data), {})
+
+    def transform(self, X: TableLike) -> FloatArray:
+        """Return the kernel of each row of ``X`` with each training row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_training_rows)
+        """
+        return self._gram_rows(X)
+
+    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
+        """Fit to training rows and return their Gram matrix, symmetric to the last bit.
+
+        Half the work of ``fit(X).transform(X)``, and for kernels whose diagonal is not that of
+        two independent draws the matrix to train with.
+        """
+        self.fit(X, y)
+        K = self.kernel_(self.beliefs_, n_jobs=self.n_jobs)
+        check_psd(K, self.kernel_)
+        return K
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        if y is None:
+            return super()._target_codes(y)
+        are_classes = type_of_target(y) in ("binary", "multiclass")
+        return codes_of_classes(y) if are_classes else codes_of_numbers(y)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.beliefs_)
+
+
+@documented
+@declared
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Kernel principal component analysis of rows with missing values.
 
     The directions in the kernel's space along which the rows differ most: with ``Kc`` the kernel
@@ -99,7 +193,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     X_transformed_fit_: FloatMatrix = field(init=False)
     dual_coef_: FloatVector | FloatMatrix = field(init=False)
 
-    _stands_in_for_scikit_learn = True
+    _replaces_scikit_learn = True
 
     n_components: int | None = field(default=None, kw_only=False)
     eigen_solver: str = "auto"
@@ -112,7 +206,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     random_state: RandomState = None
     kernel: KernelLike = "linear"
 
-    def fit(self, X: TableLike, y: ArrayLike | None = None) -> KernelPCA:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Fit density, kernel and components to incomplete training rows.
 
         Parameters
@@ -125,8 +219,7 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         -------
         self
         """
-        self._fit(X)
-        return self
+        return self._fit(X)
 
     def transform(self, X: TableLike) -> FloatArray:
         """Return the components of new rows.
@@ -211,10 +304,10 @@ class KernelPCA(WidthParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         # The components do; the way back to the rows is learned from the matrix as it is.
         return not self.fit_inverse_transform
 
-    def _make_kernel(self, gamma: Widths) -> Kernel:
+    def _make_kernel(self, gamma: Widths, density: Any = None) -> Kernel:
         if callable(self.kernel) and not isinstance(self.kernel, Kernel):
             return FunctionKernel(self.kernel, of_pairs=True)  # as in scikit-learn's KernelPCA
-        return super()._make_kernel(gamma)
+        return super()._make_kernel(gamma, density)
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from absentia import ConjugateGradientRidge, GaussianDensity, GenRBF, KernelRidge
-from absentia.machines.ridge.conjugate_gradient import GramTiles, conjugate_gradients
+from absentia.machines.conjugate_gradient import GramTiles, conjugate_gradients
 
 
 def table(n=250, d=3, seed=0):
@@ -74,9 +74,9 @@ def test_no_more_than_a_tile_is_computed_at_once(monkeypatch):
         return K
 
     monkeypatch.setattr(GenRBF, "__call__", watched)
-    monkeypatch.setattr("absentia.machines.ridge.conjugate_gradient._TILE_ROWS", 128)
-    monkeypatch.setattr("absentia.machines.prediction_tiles.TILE_ROWS", 64)
-    monkeypatch.setattr("absentia.machines.prediction_tiles.TILE_FLOATS", 900 * 64)
+    monkeypatch.setattr("absentia.machines.conjugate_gradient._TILE_ROWS", 128)
+    monkeypatch.setattr("absentia.machines.gram_matrices.TILE_ROWS", 64)
+    monkeypatch.setattr("absentia.machines.gram_matrices.TILE_FLOATS", 900 * 64)
     monkeypatch.setattr(GramTiles.__init__, "__defaults__", (None, 128))
     machine = ConjugateGradientRidge(n_landmarks=20, cache_size=0, random_state=0).fit(X, y)
     machine.predict(X)

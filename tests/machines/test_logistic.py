@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import ExpectedLinear, GaussianDensity, LogisticRegression
-from absentia.machines.logistic.newton import fit_gram
+from absentia.machines.newton import fit_gram
 from machines.contract import MachineContract, table, targets_of
 from oracles.logistic import linear_scores
 

@@ -1,4 +1,4 @@
-"""What the support vector machines share: scikit-learn's solver, and prediction from the dual.
+"""Base classes of the support vector machines: scikit-learn's solver, prediction from the dual.
 
 The solver works on the precomputed Gram matrix. Prediction does not go through it: that would need
 the kernel of a new row with *every* training row, while only the support vectors count. So the
@@ -10,21 +10,18 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from absentia.kernels.base import Kernel
 from absentia.kernels.linear import ExpectedLinear
-from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import make_kernel
-from absentia.machines.base import KernelMachine, SupervisedMachine
-from absentia.machines.shared_parameters import LibsvmParameters, VoteParameters
-from absentia.machines.svm.solver_matrix import (
+from absentia.machines.base import KernelMachine
+from absentia.machines.gram_matrices import (
     SolverMatrix,
     most_iterations,
     pair_sums,
@@ -42,6 +39,7 @@ from absentia.parameters import (
     IntVector,
     Rule,
     count_from,
+    declared,
     number_between,
 )
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
@@ -63,11 +61,24 @@ _NOT_FINITE = (
 _FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "fit_status_")
 
 
-class SupportVectorMachine(LibsvmParameters, KernelMachine):
-    """A machine whose solution is a sum over support vectors."""
+@declared
+class SupportVectorMachine(KernelMachine):
+    """Base class of machines whose solution is a sum over support vectors."""
 
-    _fitted_names: tuple[str, ...] = _FITTED
-    _one_number: ClassVar[bool] = False  # may be taken off the matrix, not one per row
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    verbose: bool = False
+    max_iter: int = -1
+    degree: int = 3
+    coef0: float = 0.0
+
+    _replaces_scikit_learn = True
+    _negative_weights = True
+    #: Fitted attributes that are those of the solver.
+    _fitted_names: ClassVar[tuple[str, ...]] = _FITTED
+    #: Whether one number may be taken off the matrix, not one per row.
+    _one_number: ClassVar[bool] = False
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE | INFINITE,
@@ -80,14 +91,12 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         "max_iter": COUNT | Rule(("-1",), count_from(-1, -1).admits),
     }
 
-    degree: int
-    coef0: float
-    support_: IntVector
-    n_support_: IntVector
-    dual_coef_: FloatVector | FloatMatrix
-    intercept_: FloatVector
-    n_iter_: int | IntVector
-    fit_status_: int
+    support_: IntVector = field(init=False)
+    n_support_: IntVector = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    intercept_: FloatVector = field(init=False)
+    n_iter_: int | IntVector = field(init=False)
+    fit_status_: int = field(init=False)
 
     @abstractmethod
     def _solver(self) -> BaseEstimator:
@@ -101,17 +110,8 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         super()._check_parameters()
         self._solver()._validate_params()
 
-    def _make_kernel(self, gamma: Widths) -> Kernel:
-        return self._settled(
-            make_kernel(
-                self.kernel,
-                gamma,
-                self._first_mask_weight(),
-                self._first_category_weight(),
-                degree=self.degree,
-                coef0=self.coef0,
-            )
-        )
+    def _kernel_options(self) -> dict[str, Any]:
+        return {"degree": self.degree, "coef0": self.coef0}
 
     def _ignores_offsets(self) -> bool:
         # The coefficients of a one-class machine sum to a constant that is not zero.
@@ -126,10 +126,6 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
             )
         return super()._open_new(X)
 
-    def _without_negative(self, weights: FloatArray) -> FloatArray:
-        """Return zero for negative weights, which leave a row out, as in libsvm."""
-        return np.maximum(weights, 0.0)
-
     @property
     def support_vectors_(self) -> FloatArray:
         """The conditional means of the support vectors, (n_support, n_features), read-only.
@@ -137,7 +133,7 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         A support vector with missing values is a belief: ``beliefs_`` has all of it.
         """
         self._check_fitted()
-        return read_only(self.beliefs_.mean())
+        return _read_only(self.beliefs_.mean())
 
     @property
     def coef_(self) -> FloatArray:
@@ -153,7 +149,7 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
             raise AttributeError(
                 f"coef_ is only available for the linear kernel, and this one is {self.kernel_!r}."
             )
-        return read_only(self._primal_coefficients())
+        return _read_only(self._primal_coefficients())
 
     def _primal_coefficients(self) -> FloatArray:
         return self.dual_coef_ @ self._centred_support()
@@ -234,10 +230,8 @@ class SupportVectorMachine(LibsvmParameters, KernelMachine):
         return self._map_gram(X, lambda K: K @ self.dual_coef_[0] + self.intercept_[0])
 
 
-class SupportVectorRegressor(
-    RegressorTargets, RegressorMixin, SupportVectorMachine, SupervisedMachine
-):
-    """A support vector machine that predicts numbers."""
+class SupportVectorRegressor(RegressorTargets, SupportVectorMachine):
+    """Base class of support vector machines that predict numbers."""
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         y = super()._check_targets(y, n_samples)
@@ -264,29 +258,26 @@ class SupportVectorRegressor(
         return max(known, 1e-14 * float(np.abs(y).max(initial=0.0)))
 
     def predict(self, X: TableLike) -> FloatArray:
-        """Predict the number of each row.
+        """Return the predicted number of each row, (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
         """
         return self._sum_over_support(X)
 
 
-class SupportVectorClassifier(
-    VoteParameters, ClassifierTargets, ClassifierMixin, SupportVectorMachine, SupervisedMachine
-):
-    """A support vector machine that predicts classes: one against one, then by vote."""
+@declared
+class SupportVectorClassifier(ClassifierTargets, SupportVectorMachine):
+    """Base class of support vector classifiers: one against one, then by vote."""
 
-    _fitted_names: tuple[str, ...] = (*_FITTED, "classes_")
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
 
-    probability: bool = False  # of the machines that search there is no such parameter
-    class_weight_: FloatVector
-    classes_: np.ndarray
+    _fitted_names: ClassVar[tuple[str, ...]] = (*_FITTED, "classes_")
+
+    classes_: np.ndarray = field(init=False)
+    class_weight_: FloatVector = field(init=False)
 
     def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
@@ -319,15 +310,11 @@ class SupportVectorClassifier(
         return one_against_rest
 
     def predict(self, X: TableLike) -> np.ndarray:
-        """Predict the class of each row.
+        """Return the predicted class of each row, (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
         """
         self._check_fitted("classes_")
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -343,7 +330,7 @@ class SupportVectorClassifier(
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.probability:
+        if getattr(self, "probability", False):
             raise ValueError(f"probability must be False. {_NO_PROBABILITIES}")
 
     @property
@@ -387,7 +374,7 @@ class SupportVectorClassifier(
         return votes
 
 
-def read_only(array: FloatArray) -> FloatArray:
+def _read_only(array: FloatArray) -> FloatArray:
     """Return an array whose entries cannot be set: a change would not reach the machine."""
     array.setflags(write=False)
     return array

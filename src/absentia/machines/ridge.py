@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
 
-from absentia.machines.base import SupervisedMachine
+from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.ridge.ridge_machine import RidgeMachine
-from absentia.machines.shared_parameters import WidthParameters
-from absentia.parameters import Rule, declared, finite
-from absentia.tables import FloatArray, Learned
+from absentia.machines.targets import RegressorTargets, spread_of_targets
+from absentia.parameters import FloatMatrix, FloatVector, Rule, declared, finite
+from absentia.tables import FloatArray, Learned, TableLike
 
-__all__ = ["KernelRidge", "KernelRidgeSolver"]
+__all__ = ["KernelRidge", "KernelRidgeSolver", "RidgeMachine"]
 
 
 def _are_ridges(alpha: Any) -> bool:
@@ -28,8 +27,34 @@ def _are_ridges(alpha: Any) -> bool:
     return bool((np.isfinite(values) & (values >= 0)).all())
 
 
-class KernelRidgeSolver(RidgeMachine, SupervisedMachine):
-    """Base of :class:`KernelRidge` and :class:`KernelRidgeCV`."""
+class RidgeMachine(RegressorTargets, KernelMachine):
+    """Base class of kernel ridge regression: ``f(x) = sum_i dual_coef[i] k(x, x_i)``."""
+
+    _multi_output = True
+
+    alpha: Any
+    dual_coef_: FloatVector | FloatMatrix
+
+    def predict(self, X: TableLike) -> FloatArray:
+        """Return the predictions, of shape (n_samples,) or (n_samples, n_targets).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        """
+        return self._map_gram(X, lambda K: K @ self.dual_coef_)
+
+    def _target_codes(self, y: np.ndarray) -> FloatArray:
+        # Not centred: without an intercept their mean has to be learned.
+        columns = np.reshape(y, (len(y), -1)).astype(np.float64)
+        return columns / spread_of_targets(columns)
+
+    def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
+        return float(np.mean(self.alpha)), float(np.mean(self.alpha))
+
+
+class KernelRidgeSolver(RidgeMachine):
+    """Base class of :class:`KernelRidge` and :class:`KernelRidgeCV`."""
 
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": Rule(("a non-negative number", "one number per target"), _are_ridges)
@@ -65,7 +90,7 @@ class KernelRidgeSolver(RidgeMachine, SupervisedMachine):
 
 @documented
 @declared
-class KernelRidge(WidthParameters, KernelRidgeSolver):
+class KernelRidge(KernelRidgeSolver):
     """Kernel ridge regression for rows with missing values.
 
     Least squares with a penalty: ``f(x) = sum_i dual_coef[i] k(x, x_i)`` with
@@ -102,7 +127,7 @@ class KernelRidge(WidthParameters, KernelRidgeSolver):
     array([ 2., -2.])
     """
 
-    _stands_in_for_scikit_learn = True
+    _replaces_scikit_learn = True
 
     alpha: Any = field(default=1.0, kw_only=False)  # by position, too, as in scikit-learn
     width_prior: float | str = 0.3

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from absentia.machines.svm.solver_matrix import most_iterations
+from absentia.machines.gram_matrices import most_iterations
 
 # The stopping rule of libsvm leaves this much of the range of the answers, in any unit.
 TOLERANCE = 5e-3
@@ -142,7 +142,7 @@ def test_at_ordinary_scales_the_bits_are_those_of_scikit_learn(machine):
 def test_a_solver_that_does_not_converge_ends_with_a_sentence(machine, monkeypatch):
     X, y, _ = noisy_table(machine)
     monkeypatch.setattr(
-        "absentia.machines.svm.support_vectors.most_iterations", lambda n_samples: 20_000
+        "absentia.machines.support_vectors.most_iterations", lambda n_samples: 20_000
     )
     with pytest.warns(ConvergenceWarning, match=r"in 20,000 steps.*smaller C"):
         fitted = machine.fit(X, y)

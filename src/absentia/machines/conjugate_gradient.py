@@ -11,11 +11,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -23,9 +23,9 @@ from absentia.beliefs import Beliefs
 from absentia.engine.solver_status import SolverStatus
 from absentia.features.nystroem import candidate_rows, choose_landmarks, inverse_root
 from absentia.kernels.base import Kernel
+from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
-from absentia.machines.ridge.ridge_machine import RidgeMachine
-from absentia.machines.shared_parameters import WidthParameters
+from absentia.machines.ridge import RidgeMachine
 from absentia.parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -38,7 +38,7 @@ from absentia.parameters import (
     number_between,
 )
 from absentia.progress import report
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray
 
 __all__ = ["ConjugateGradientRidge"]
 
@@ -47,7 +47,7 @@ _TILE_ROWS = 2048
 
 @documented
 @declared
-class ConjugateGradientRidge(WidthParameters, RidgeMachine):
+class ConjugateGradientRidge(RidgeMachine):
     """Kernel ridge regression on all rows, without ever holding the Gram matrix.
 
     Solves ``(K + alpha I) a = y`` by conjugate gradients. Each step needs the product of ``K`` with
@@ -123,25 +123,11 @@ class ConjugateGradientRidge(WidthParameters, RidgeMachine):
     cache_size: float = 1000
     random_state: RandomState = None
 
-    def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> ConjugateGradientRidge:
-        """Fit density, kernel and coefficients to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the squared errors.
-
-        Returns
-        -------
-        self
-        """
-        rows, y, weights = self._open_training(X, y, sample_weight)
-        training = self._prepare(rows, y, weights)
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        rows, y, weights, _ = data
+        training = self._prepare(data, believed)
         root = None if weights is None else np.sqrt(np.maximum(weights, 0.0))[:, None]
         targets = np.reshape(y, (len(rows), -1)).astype(np.float64)
         tiles = GramTiles(training.kernel, training.beliefs, float(self.cache_size), self.n_jobs)
@@ -167,20 +153,16 @@ class ConjugateGradientRidge(WidthParameters, RidgeMachine):
                 f"of {solved.residual:.1e} (tol={self.tol:g}). Raise n_landmarks, max_iter or "
                 "alpha.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
         coefficients = solved.solution if root is None else root * solved.solution
         coefficients = np.ldexp(coefficients, exponent)
-        self._keep(
-            rows,
-            training,
-            {
-                "dual_coef_": coefficients.reshape(np.shape(y)),
-                "n_iter_": solved.n_iter,
-                "residual_": solved.residual,
-            },
-        )
-        return self
+        solution = {
+            "dual_coef_": coefficients.reshape(np.shape(y)),
+            "n_iter_": solved.n_iter,
+            "residual_": solved.residual,
+        }
+        return self._keep(rows, training, solution)
 
     def _preconditioner(
         self, kernel: Kernel, beliefs: Beliefs, root: FloatArray | None

@@ -8,18 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
 from absentia.engine.solver_status import SolverStatus
-from absentia.machines.base import SupervisedMachine
-from absentia.machines.centred_gram import CentredGram
-from absentia.machines.class_scores import ClassScores
+from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
-from absentia.machines.logistic.newton import LogisticSolution, fit_gram
-from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import ClassifierTargets, balanced_weights, weights_of_present
+from absentia.machines.gram_matrices import CentredGram
+from absentia.machines.newton import LogisticSolution, fit_gram
+from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
 from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
@@ -29,8 +26,8 @@ __all__ = ["LogisticRegression", "LogisticSolver"]
 _SMALLEST_C = 1e-290
 
 
-class LogisticSolver(ClassScores, ClassifierTargets, ClassifierMixin, SupervisedMachine):
-    """Base of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
+class LogisticSolver(ScoringClassifier, KernelMachine):
+    """Base class of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE,
@@ -157,7 +154,7 @@ class LogisticSolver(ClassScores, ClassifierTargets, ClassifierMixin, Supervised
 
 @documented
 @declared
-class LogisticRegression(WidthParameters, LogisticSolver):
+class LogisticRegression(LogisticSolver):
     """Kernel logistic regression for rows with missing values.
 
     The classifier of [Williams2005]_, with a penalty that keeps it from fitting noise. Two classes
