@@ -7,7 +7,7 @@ import pytest
 
 from absentia import GaussianDensity, MixedDensity, bounded
 from absentia.beliefs.column_trials import option_probabilities
-from absentia.beliefs.quasi_random import DrawPoints, draw_rows
+from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
 from absentia.tables.column_plan import ColumnPlan
@@ -109,9 +109,9 @@ def test_probabilities_of_indicators_are_cut_off_and_add_up():
     ward = rng.choice(["red", "green", "blue"], 300, p=[0.6, 0.3, 0.1])
     frame = pd.DataFrame({"size": rng.normal(3.0 * (ward == "red")), "ward": ward})
     plan = ColumnPlan.of(frame, codes=False)
-    density = GaussianDensity().fit(plan.read(frame, new=False))
+    density = GaussianDensity().fit(plan.read(frame))
     unknowns = Unknowns.of(density, plan.labels, len(plan.labels), plan)
-    rows = plan.read(pd.DataFrame({"size": [0.0, 30.0, None], "ward": [None] * 3}), new=False)
+    rows = plan.read(pd.DataFrame({"size": [0.0, 30.0, None], "ward": [None] * 3}))
     found = option_probabilities(unknowns.believe(rows), unknowns.columns[1])
     assert found.shape == (3, 3)
     assert (found >= 0).all()

@@ -20,12 +20,14 @@ from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.averaging import uncertainty_over_draws
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,
     THREADS,
+    FloatMatrix,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -45,7 +47,7 @@ from absentia.tables import (
 )
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan_notes import warn_of_codes
+from absentia.tables.plan_notes import warn_of_sentinels
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
@@ -74,7 +76,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
     score_: float = field(init=False)
     score_error_: float = field(init=False)
     baseline_: float = field(init=False)
-    out_of_fold_: FloatArray = field(init=False)
+    out_of_fold_: FloatVector | FloatMatrix = field(init=False)
     encoder_: TableEncoder | None = field(init=False)
     n_features_in_: int = field(init=False)
 
@@ -260,7 +262,7 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
         encoder = TableEncoder(limits=True)
         numbers = encoder.fit_transform(X)
         # The encoder keeps it for its notes; who fits a machine to a frame reads none.
-        warn_of_codes(encoder.plan_.by_name)
+        warn_of_sentinels(encoder.plan_.by_name)
         return encoder, numbers
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):

@@ -33,7 +33,7 @@ from absentia.predictions import (
 from absentia.tables import FloatArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import too_far
-from absentia.tables.plan_notes import row_notes, with_words_as_written
+from absentia.tables.plan_notes import as_written, row_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ class TableModel:
         note : callable
             Called with each sentence.
         """
-        frame = with_words_as_written(self.encoder, frame, cells)
+        frame = as_written(self.encoder, frame, cells)
         self._check_reach(frame)
         for sentence in row_notes(self.encoder, frame, source):
             note(sentence)

@@ -62,7 +62,7 @@ class RowAnswers:
             scaler = getattr(step, "transformer_", step)
             self._centres = plan.centres + plan.scales * scaler.mean_
             self._scales = plan.scales * scaler.scale_
-        self._widths = {name: r.width for name, r in plan.by_name.items() if r.width}
+        self._widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
 
     @property
