@@ -53,7 +53,7 @@ def report(message: str, *values: Any, verbose: bool = False) -> None:
 def shows_progress(
     fit: Callable[Concatenate[_Self, _Arguments], _Result],
 ) -> Callable[Concatenate[_Self, _Arguments], _Result]:
-    """Print the reports of a method, and of what it calls, if its estimator has ``verbose=True``."""
+    """Print the reports of a method and of what it calls if ``verbose=True``."""
 
     @wraps(fit)
     def shown(self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:

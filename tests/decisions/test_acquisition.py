@@ -31,7 +31,7 @@ from absentia import (
     bounded,
     measure_next,
 )
-from absentia.beliefs.quasi_random import DrawPoints, draw_rows
+from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.decisions import expected_gains
 from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table

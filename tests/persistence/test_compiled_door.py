@@ -25,6 +25,7 @@ from absentia import (
     GaussianDensity,
     GaussianProcessRegressor,
     GenRBF,
+    MarginalClassifier,
     Patterns,
     load,
 )
@@ -216,7 +217,7 @@ def test_what_models_need_may_be_called():
 
 
 def test_truth_values_are_zero_or_one():
-    model = SVC()
+    model = MarginalClassifier(SVC())
     model.patterns_ = np.array([[0, 1]], dtype=np.uint8).view(bool)
     check_contents(model)
     model.patterns_ = np.array([[0, 255]], dtype=np.uint8).view(bool)

@@ -20,7 +20,7 @@ from absentia.automatic.member_specs import (
 )
 from absentia.automatic.member_tuning import FittedMember, LearningRows, MemberPlan, SearchPlan
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities import GaussianDensity
 from absentia.densities.fit_density import DensityLike, fit_density, shared_fits
 from absentia.hidden_warnings import hidden_warnings

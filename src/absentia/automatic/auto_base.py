@@ -19,12 +19,14 @@ from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.averaging import uncertainty_over_draws
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,
     THREADS,
+    FloatMatrix,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -73,7 +75,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
     score_: float = field(init=False)
     score_error_: float = field(init=False)
     baseline_: float = field(init=False)
-    out_of_fold_: FloatArray = field(init=False)
+    out_of_fold_: FloatVector | FloatMatrix = field(init=False)
     encoder_: TableEncoder | None = field(init=False)
     n_features_in_: int = field(init=False)
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.member_tuning import FittedMember, as_rows, rows_for
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityEstimator
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import mean_over_draws

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.automatic.committee import unknowns_of
 from absentia.automatic.member_tuning import as_rows
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.machines.averaging import over_draws
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.stored import Stored

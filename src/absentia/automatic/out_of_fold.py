@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from absentia.automatic.committee import MissingNorm, answer_with_holes, hide_cells
 from absentia.automatic.member_tuning import LearningRows
 from absentia.automatic.nested_selection import Candidates, Splits
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityLike, fit_density
 from absentia.hidden_warnings import hidden_warnings
 from absentia.tables import FloatArray, Table

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.decisions.trial_model import Loss, TrialModel
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import over_draws

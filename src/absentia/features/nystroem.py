@@ -20,7 +20,7 @@ from absentia.kernels.gross_values import widths_from_variance
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
 from absentia.missingness import Patterns
-from absentia.parameters import RandomState, declared, words
+from absentia.parameters import FloatMatrix, RandomState, declared, words
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
 
@@ -210,7 +210,7 @@ class Nystroem(BeliefFeatures):
 
     kernel_: Kernel = field(init=False)
     landmarks_: Beliefs = field(init=False)
-    normalization_: FloatArray = field(init=False)
+    normalization_: FloatMatrix = field(init=False)
 
     n_components: int = field(default=256, kw_only=False)
     kernel: KernelLike = "genrbf"

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from absentia.beliefs import Beliefs
 from absentia.beliefs.column_trials import column_trials, missing_cells
-from absentia.beliefs.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.missing_values import Unknowns
 from absentia.engine.threads import bounded_slices
 from absentia.machines.uncertainty import Uncertainty, Unit, entropy

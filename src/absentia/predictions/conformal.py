@@ -7,19 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import (
-    ClassifierTargets,
-    LogProbabilities,
-    RegressorTargets,
-    checked_labels,
-    warn_of_other_order,
-)
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.machines.validation import checked_labels, warn_of_other_order
 from absentia.parameters import ESTIMATOR, Rule, check_parameters, declared, words
 from absentia.predictions.calibration import (
     Fitted,
@@ -53,7 +48,7 @@ _TWO_ESTIMATORS = Rule(
 
 
 @declared
-class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
+class ConformalRegressor(RegressorTargets, ConformalPredictor):
     """Prediction intervals with the requested coverage, per missing pattern.
 
     Any regressor that accepts NaN predicts; held-out rows calibrate how far off it may be. With
@@ -215,7 +210,7 @@ class ConformalRegressor(RegressorTargets, RegressorMixin, ConformalPredictor):
 
 
 @declared
-class ConformalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, ConformalPredictor):
+class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     """Sets of classes that contain the true one with the requested probability, per pattern.
 
     Any classifier with ``predict_proba`` that takes NaN. A class is in the set of a row unless its

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
 
-from absentia.machines.targets import ClassifierTargets, LogProbabilities, RegressorTargets
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.predictions.marginal_base import MarginalModel, tags_of
 from absentia.predictions.wrapped_model import WrappedModel, require_method
 from absentia.tables import FloatArray, TableLike
@@ -16,7 +15,7 @@ from absentia.tables import FloatArray, TableLike
 __all__ = ["MarginalClassifier", "MarginalRegressor"]
 
 
-class MarginalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, MarginalModel):
+class MarginalClassifier(ClassifierTargets, MarginalModel):
     """Probabilities of any classifier for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's
@@ -131,7 +130,7 @@ class MarginalClassifier(LogProbabilities, ClassifierTargets, ClassifierMixin, M
         return {"classes_": np.arange(n_outputs) if classes is None else np.asarray(classes)}
 
 
-class MarginalRegressor(RegressorTargets, RegressorMixin, MarginalModel):
+class MarginalRegressor(RegressorTargets, MarginalModel):
     """Predictions of any regressor for incomplete rows, averaged over what is missing.
 
     For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the regressor's

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import (
     DensityEstimator,
     DensityLike,
@@ -23,12 +23,14 @@ from absentia.densities.fit_density import (
 )
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import mean_over_draws, uncertainty_over_draws
-from absentia.machines.targets import warn_of_other_order
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.missingness import Patterns
 from absentia.parameters import (
     DRAWS,
     THREADS,
+    BoolMatrix,
+    IntVector,
     RandomState,
     Rule,
     check_parameters,
@@ -66,7 +68,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
 
     estimator_: BaseEstimator = field(init=False)
     density_: DensityEstimator = field(init=False)
-    patterns_: BoolArray = field(init=False)
+    patterns_: BoolMatrix = field(init=False)
     n_features_in_: int = field(init=False)
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -77,7 +79,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
 
     _method: str = field(init=False)
     _wrapped: WrappedModel = field(init=False)
-    _columns: IntArray = field(init=False)
+    _columns: IntVector = field(init=False)
     _points: DrawPoints = field(init=False)
     _noise: FloatArray | float = field(init=False)
 

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import over_draws
 from absentia.machines.base import KernelMachine

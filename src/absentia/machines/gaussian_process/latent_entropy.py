@@ -6,7 +6,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
-from absentia.beliefs.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.engine.threads import bounded_slices
 from absentia.machines.gaussian_process.class_coupling import coupled_when_known
 from absentia.machines.uncertainty import entropy

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.machines.averaging import machine_uncertainty
+from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
 from absentia.machines.gaussian_process.regression_search import RegressionSearch
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
-from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import SeveralTargets, centre_of_targets, spread_of_targets
+from absentia.machines.search.kernel_family import KernelFamily
+from absentia.machines.search.widths import is_free
+from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, bounds_of, declared, words
+from absentia.parameters import (
+    BOUNDS,
+    POSITIVE,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    RandomState,
+    Rule,
+    bounds_of,
+    declared,
+    words,
+)
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
@@ -31,7 +44,7 @@ __all__ = ["GaussianProcessRegressor"]
 
 @documented
 @declared
-class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
+class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     """Gaussian process regression for rows with missing values.
 
     Targets are ``y = f(x) + noise`` with ``f`` a Gaussian process of covariance
@@ -120,34 +133,27 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
         "noise_bounds": BOUNDS,
     }
 
+    _multi_output = True
+
     noise_: float = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    L_: FloatArray = field(init=False)
-    targets_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
+    targets_: FloatMatrix = field(init=False)
+    _centre: float | FloatArray = field(init=False)
+    _spread: float | FloatArray = field(init=False)
 
     noise: float | str = "optimize"
     normalize_y: bool = True
     noise_bounds: Bounds = (1e-6, 10.0)
 
-    def fit(self, X: TableLike, y: ArrayLike) -> GaussianProcessRegressor:
-        """Fit density, kernel and process to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Several targets share the kernel, the scale and the noise.
-
-        Returns
-        -------
-        self
-        """
-        rows, y, _ = self._open_training(X, y)
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        rows, y, _, _ = data
         n_samples = len(rows)
         centre, spread = _normalisation(y, self.normalize_y)
         targets = ((y - centre) / spread).reshape(n_samples, -1)
-        training = self._prepare(rows, y)
+        training = self._prepare(data, believed)
         family = self._family(training)
         deviation = self._resolved_width_prior(rows, y)
         search = RegressionSearch(
@@ -176,8 +182,7 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
             "width_prior_": deviation,
         }
         kernel = best.family.at(best.logarithms)
-        self._keep(rows, replace(training, kernel=kernel), solution)
-        return self
+        return self._keep(rows, replace(training, kernel=kernel), solution)
 
     def predict(
         self,
@@ -371,9 +376,10 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     return centre_of_targets(y), spread_of_targets(y)
 
 
-def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
+def _per_target(array: FloatArray, factors: float | FloatArray) -> FloatArray:
     """Return ``array`` in the units of each target, along a last axis where there are several."""
-    return np.multiply.outer(array, factors)
+    scaled: FloatArray = np.multiply.outer(array, factors)
+    return scaled
 
 
 def _draws(
