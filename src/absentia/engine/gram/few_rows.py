@@ -19,13 +19,14 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
-from absentia.engine.gathers import gather_at8, gather_sum8
 from absentia.engine.gram.output import over_root_of_determinant
 from absentia.engine.gram.row_tiles import euclidean_information, observed_parts
 from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    gather_at8,
+    gather_sum8,
     load8,
     multiply8,
     multiply_add8,

@@ -10,14 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.gathers import gather_behind8, gather_rows8, integer_at, put_integer, word_at
 from absentia.engine.lanes import (
     LANES,
     count_ones,
+    gather_behind8,
+    gather_rows8,
+    integer_at,
     load8,
+    put_integer,
     splat8,
     store8,
     where_at_least8,
+    word_at,
 )
 
 __all__ = ["list_overlaps", "load_overlaps", "overlap_sizes"]

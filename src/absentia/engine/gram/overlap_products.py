@@ -9,10 +9,10 @@ given: a view of one of their rows would be counted as an owner of the memory, w
 from __future__ import annotations
 
 from absentia.engine.compiling import compiled
-from absentia.engine.gathers import integer_at
 from absentia.engine.lanes import (
     LANES,
     add8,
+    integer_at,
     load8,
     multiply_add8,
     repeat8,

@@ -20,7 +20,6 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
-from absentia.engine.gathers import gather8, integer_at
 from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
 from absentia.engine.gram.row_tiles import (
     add_precision,
@@ -35,6 +34,8 @@ from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    gather8,
+    integer_at,
     load8,
     multiply8,
     multiply_add8,

@@ -13,10 +13,10 @@ import math
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
-from absentia.engine.gathers import integer_at
 from absentia.engine.lanes import (
     LANES,
     add8,
+    integer_at,
     load8,
     multiply8,
     multiply_add8,

@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.gathers import gather8
 from absentia.engine.gram.output import TILE, over_root_of_determinant
 from absentia.engine.gram.pair_tiles import (
     any_missing_side,
@@ -43,6 +42,7 @@ from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    gather8,
     load8,
     multiply8,
     multiply_add8,
