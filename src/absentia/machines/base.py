@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityEstimator, believe, fit_density
 from absentia.kernels.base import Kernel
-from absentia.kernels.function import PrecomputedKernel
+from absentia.kernels.named_kernels import PrecomputedKernel
 from absentia.kernels.repair import check_psd
 from absentia.machines.prediction_tiles import PredictsInTiles, gram_matrix
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike, set_fitted

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.fit_density import words_for
 from absentia.kernels.base import Kernel
-from absentia.kernels.gross_values import warn_of_gross_values, widths_from_variance
+from absentia.kernels.metric import warn_of_gross_values, widths_from_variance
 from absentia.machines.kernel_choice import ChoosesKernel
 from absentia.machines.matrix_size import check_matrix_size
 from absentia.machines.search.kernel_family import is_free

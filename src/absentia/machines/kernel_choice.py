@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityEstimator
 from absentia.kernels.base import Kernel
-from absentia.kernels.linear import centred_at
 from absentia.kernels.metric import Widths, resolve_gamma
 from absentia.kernels.named_kernels import CategoryWeight, MaskWeight, make_kernel
+from absentia.kernels.polynomial import centred_at
 from absentia.machines.relevance import RelevantColumns
 from absentia.machines.search.kernel_family import is_free
 from absentia.machines.search.leave_one_out import choose_gamma

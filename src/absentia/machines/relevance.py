@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel
-from absentia.kernels.category_similarities import shares_that_differ
+from absentia.kernels.category import shares_that_differ
 from absentia.parameters import COUNT
 from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
 from absentia.tables import FloatArray, plan_of

@@ -19,9 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from absentia.kernels.base import Kernel
-from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import make_kernel
+from absentia.kernels.polynomial import ExpectedLinear
 from absentia.machines.base import KernelMachine, SupervisedMachine
 from absentia.machines.shared_parameters import LibsvmParameters, VoteParameters
 from absentia.machines.svm.solver_matrix import (

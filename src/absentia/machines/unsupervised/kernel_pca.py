@@ -16,9 +16,8 @@ from sklearn.preprocessing import KernelCenterer
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
-from absentia.kernels.function import FunctionKernel
 from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import KernelLike
+from absentia.kernels.named_kernels import FunctionKernel, KernelLike
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.prediction_tiles import gram_tiles
