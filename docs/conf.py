@@ -68,9 +68,10 @@ _STAGES = {
     "Machines": ("machines",),
     "Predictions": ("predictions",),
     "Decisions": ("decisions",),
+    "Comparison of methods": ("recipe.comparison",),
     "Model files": ("persistence",),
 }
-_MODULES = ("amputation", "comparators", "datasets", "evaluation", "reports.little")
+_MODULES = ("amputation", "reports.little")
 
 
 def _write_api_index() -> None:

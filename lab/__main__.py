@@ -10,7 +10,6 @@ import typer
 
 from absentia.cli import exit_code_of
 from absentia.cli.terminal import (
-    LARGEST_SEED,
     ForceOption,
     JobsOption,
     QuietOption,
@@ -22,6 +21,8 @@ from absentia.cli.terminal import (
 
 __all__ = ["app", "main"]
 
+#: The largest seed that a file of results can hold.
+LARGEST_SEED = 2**63 - 1
 app = new_app("python -m lab", "Run the experiments of the papers, and report on them.")
 
 
@@ -142,8 +143,8 @@ def report_results(
     force: ForceOption = False,
 ) -> None:
     """Write a page with pictures and tables, and the same as PNG and CSV."""
-    from absentia.cli.files import check_folder
     from lab.experiments.reporting.report import report_folders, write_reports
+    from lab.experiments.reporting.report_folder import check_folder
     from lab.experiments.running.store import Results
 
     if not results.is_file():

@@ -38,8 +38,8 @@ STAGES = [
     "decisions",
     "automatic",
     "reports",
-    "persistence",
     "recipe",
+    "persistence",
     "studio",
     "cli",
 ]

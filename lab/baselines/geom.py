@@ -12,13 +12,11 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.one_vs_rest import class_signs, decided_classes
-from absentia.machines.targets import ClassifierTargets
+from absentia.machines.targets import ClassifierTargets, class_signs, decided_classes
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
@@ -37,7 +35,7 @@ _SMALLEST_SCALE = 0.01
 
 
 @declared
-class GeometricMarginSVC(ClassifierTargets, ClassifierMixin, TakesMissing):
+class GeometricMarginSVC(ClassifierTargets, TakesMissing):
     """Support vector classifier that judges each row by the part of ``w`` that it can see.
 
     A row that lacks columns lies in a subspace, and its distance to the decision boundary there is

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.targets import ClassifierTargets, MostProbableClass, Task
+from absentia.machines.targets import ClassifierTargets, Task
 from absentia.optional_imports import optional_import
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
@@ -79,7 +79,7 @@ def make_nan_learner(name: str, task: Task, random_state: RandomState = None) ->
     return learner if second else EncodedLabelsClassifier(learner)
 
 
-class EncodedLabelsClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, TakesMissing):
+class EncodedLabelsClassifier(ClassifierTargets, TakesMissing):
     """Let a classifier that expects the labels 0, 1, 2, ... take any labels.
 
     Boosting packages differ in the labels and tables that they accept; behind this one they all

@@ -18,12 +18,11 @@ import re
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from absentia.machines.targets import Task
-from absentia.recipe.learning_table import guess_task, target_values
+from absentia.recipe.learning_table import guess_task, sample_in_proportion, target_values
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
@@ -77,16 +76,6 @@ class Dataset:
     notes: tuple[str, ...] = ()
     limits: tuple[FloatArray, FloatArray] | None = None
 
-    @classmethod
-    def of_rows(
-        cls, rows: Table, y: np.ndarray, feature_names: tuple[str, ...], **about: Any
-    ) -> Dataset:
-        """Return a data set of rows that may have limits; ``about`` are the other fields."""
-        limits = None
-        if rows.lower is not None and rows.upper is not None:
-            limits = rows.lower, rows.upper
-        return cls(X=rows.array, y=y, feature_names=feature_names, limits=limits, **about)
-
     def table(self, rows: IntArray) -> FloatArray | Table:
         """Return some of the rows, as a table where some of their values have limits."""
         if self.limits is None:
@@ -121,14 +110,8 @@ class Dataset:
         """
         if len(self.y) <= n:
             return self
-        rng = np.random.RandomState(random_state)
-        groups = self.y if self.task == "classification" else np.zeros(len(self.y))
-        place = np.empty(len(self.y))
-        for group in np.unique(groups):
-            members = rng.permutation(np.flatnonzero(groups == group))
-            # How far along its class a row stands: the first n of all take the same part of each.
-            place[members] = (np.arange(len(members)) + 0.5) / len(members)
-        return self.rows(np.sort(np.argsort(place, kind="stable")[:n]))
+        classes = self.y if self.task == "classification" else None
+        return self.rows(sample_in_proportion(classes, len(self.y), n, random_state))
 
     def columns(self, columns: IntArray) -> Dataset:
         """Return the same data set with some of the columns only."""

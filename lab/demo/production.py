@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 
 from absentia.decisions import Measurements, measure_next
-from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.machines.uncertainty import Uncertainty
 from absentia.missingness.amputation import mcar
 from absentia.predictions import MarginalClassifier
 from absentia.tables import FloatArray

@@ -2,11 +2,9 @@
 
 The life of a result: a :class:`Protocol` is a list of cells; :func:`run` works through those that a
 file of :class:`Results` does not have yet; :func:`compare_ranks` tests which differences are
-significant; :func:`write_report` makes a page of it. :func:`compare_table` does all of this for a
-user's own table. The command ``python -m lab`` does the same from a shell.
+significant; :func:`write_report` makes a page of it. ``python -m lab`` does the same from a shell.
 """
 
-from lab.experiments.comparison import Outcome, compare_table, comparison_text
 from lab.experiments.inner_search import Grid, Trained
 from lab.experiments.methods import METHODS, Method, methods_for
 from lab.experiments.reporting.report import write_report, write_reports
@@ -30,15 +28,12 @@ __all__ = [
     "Context",
     "Grid",
     "Method",
-    "Outcome",
     "Protocol",
     "Results",
     "RunSummary",
     "Score",
     "Trained",
     "compare_ranks",
-    "compare_table",
-    "comparison_text",
     "methods_for",
     "paired_table",
     "protocol_named",

@@ -24,9 +24,8 @@ from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoRegressor
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.one_vs_rest import decided_classes
 from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
-from absentia.machines.targets import Task
+from absentia.machines.targets import Task, decided_classes
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from lab.data.sources import FittedSource, GramSource
 

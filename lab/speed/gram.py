@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import Beliefs, GenRBF
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from lab.speed.ratio import Row, best_rival_seconds, best_seconds
 
 NOTE = "gram: genRBF, theirs is sklearn.metrics.pairwise.rbf_kernel on the complete rows"

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia import SVC, SVCCV, GaussianDensity, GenRBF, LogisticRegression
 from absentia.kernels.metric import resolve_gamma
-from absentia.machines.search.leave_one_out import choose_gamma
+from absentia.machines.search.widths import choose_gamma
 from absentia.machines.targets import codes_of_classes
 from lab.speed.ratio import Row, best_seconds
 

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import GenRBF, LowRankDensity
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.tables import FloatArray
 from lab.speed.gram import beliefs_of
 from lab.speed.ratio import Row, best_rival_seconds, best_seconds

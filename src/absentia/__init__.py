@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         Uncertainty,
         predict_uncertainty,
     )
+    from absentia.recipe.comparison import Comparison, compare
     from absentia.reports.describing import describe_missingness
     from absentia.reports.missingness_report import MissingnessReport
     from absentia.tables.column_plan import ColumnPlan
@@ -86,6 +87,7 @@ __all__ = [
     "CategoryKernel",
     "Chunks",
     "ColumnPlan",
+    "Comparison",
     "ConformalClassifier",
     "ConformalRegressor",
     "ConjugateGradientRidge",
@@ -141,6 +143,7 @@ __all__ = [
     "amputation",
     "bounded",
     "column_worth",
+    "compare",
     "describe_missingness",
     "gram_blocks",
     "held_out_worth",
@@ -171,6 +174,7 @@ _HOMES = (
     "tables.streams",
     "reports.describing",
     "reports.missingness_report",
+    "recipe.comparison",
     "persistence",
 )
 

@@ -1,10 +1,10 @@
-"""Warnings that are hidden for a while, where that is asked for and nowhere else.
+"""Suppression of warnings per context, which is safe with several threads.
 
-Filters of warnings belong to the whole program. ``warnings.catch_warnings`` puts back the filters
-that it found, and of two threads that are inside at the same time the one that leaves last puts
-back those of the other, so that what was hidden for a moment stays hidden for good. Here nothing
-is put back: a filter stays, and what stands in it for a regular expression matches only in the
-thread that hides something, and in threads that run in a copy of its context.
+Warning filters belong to the whole process. ``warnings.catch_warnings`` restores the filters that
+it found, and of two threads that are inside it at the same time the one that leaves last restores
+those of the other, so that a warning can stay suppressed for good. Here nothing is restored: a
+filter stays, and the object that it has in place of a regular expression matches only in the
+context that suppresses the warning, and in threads that run in a copy of that context.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class _Hidden:
         self.tokens: ContextVar[tuple[ref[_Token], ...]] = ContextVar(message, default=())
 
     def match(self, text: str) -> Any:
-        """Answer as a regular expression does: something true for a text that it fits."""
+        """Return a match, as a regular expression does, or None."""
         return self._expression.match(text) if self._hides() else None
 
     def come_first(self) -> None:
-        """Have the filter before all that are not of this kind."""
+        """Move the filter before all that are not of this kind."""
         filters: Any = warnings.filters  # a list, which typeshed does not say
         others = (place for place, found in enumerate(filters) if not isinstance(found[1], _Hidden))
         first_of_others = next(others, len(filters))
@@ -81,14 +81,14 @@ class _Hidden:
 
     @property
     def pattern(self) -> str:
-        """What is hidden at this moment, for scikit-learn, which makes plain filters of filters.
+        """The expression that is hidden now, for scikit-learn, which copies filters.
 
-        Nothing beside other threads: those filters are for all of them, and are put back.
+        Nothing where other threads run: the copies would hold for all of them.
         """
         return self._hidden_here() if active_count() == 1 else _NOTHING
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Worker processes are sent a regular expression of what is hidden here."""
+        """Pickle as a plain regular expression, for worker processes."""
         return re.compile, (self._hidden_here(), re.IGNORECASE)
 
     def _hidden_here(self) -> str:

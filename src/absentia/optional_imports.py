@@ -1,4 +1,4 @@
-"""Packages that only some of the library needs: imported then, or named with their extra."""
+"""Optional packages: imported on use, with an error that names the extra."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["optional_import"]
 
 
 def optional_import(module: str, extra: str, what_for: str, otherwise: str = "") -> Any:
-    """Return a module of an optional package, or say which extra brings it.
+    """Return a module of an optional package, or raise an error that names its extra.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What parameters may be: declared per class as rules, checked before anything is computed.
+"""Declaration and validation of parameters.
 
 A class declares its own parameters in ``_rules``, a dictionary of :class:`Rule` by name, and
 inherits those of its bases; :func:`check_parameters` checks them all. A parameter that breaks its
@@ -13,16 +13,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from absentia.engine.threads import n_threads
 
 __all__ = [
     "BOUNDS",
+    "BoolMatrix",
     "CATEGORY_WEIGHT",
     "CLASS_WEIGHT",
     "COUNT",
@@ -31,9 +33,13 @@ __all__ = [
     "FINITE",
     "FLAG",
     "FRACTION",
+    "FloatMatrix",
+    "FloatStack",
+    "FloatVector",
     "GAMMA",
     "GAMMAS",
     "INFINITE",
+    "IntVector",
     "MANY",
     "NOT_NEGATIVE",
     "PENALTY",
@@ -42,6 +48,7 @@ __all__ = [
     "THREADS",
     "RandomState",
     "Rule",
+    "SearchResults",
     "check_parameters",
     "bounds_of",
     "count_from",
@@ -56,6 +63,16 @@ __all__ = [
 
 #: A seed, a generator of scikit-learn's kind, or None for numpy's own.
 RandomState = int | np.random.RandomState | None
+
+
+#: Arrays by their number of axes, for the annotations of fitted attributes.
+FloatVector = Annotated[NDArray[np.float64], 1]
+FloatMatrix = Annotated[NDArray[np.float64], 2]
+FloatStack = Annotated[NDArray[np.float64], 3]
+IntVector = Annotated[NDArray[np.intp], 1]
+BoolMatrix = Annotated[NDArray[np.bool_], 2]
+#: ``cv_results_`` of a search.
+SearchResults = Annotated[dict[str, Any], "results"]
 
 
 Estimator = TypeVar("Estimator", bound=type)
@@ -92,7 +109,7 @@ def declared(cls: Estimator) -> Estimator:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter may be, as a test and in words; ``|`` joins two rules.
+    """Condition on a parameter, as a test and in words; ``|`` joins two rules.
 
     Examples
     --------

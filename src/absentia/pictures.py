@@ -35,7 +35,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 
 
 def pyplot() -> ModuleType:
-    """Return ``matplotlib.pyplot``, or say how to get it."""
+    """Return ``matplotlib.pyplot``, or raise an error that names its extra."""
     plt: ModuleType = optional_import("matplotlib.pyplot", "plot", "A plot")
     return plt
 
@@ -75,7 +75,7 @@ def grid_of_panels(
 
 
 def tidy(axes: Axes) -> Any:
-    """Take away the frame of a panel, and set its text in the ink of the family."""
+    """Remove the frame of a panel, and set the colours of its text."""
     axes.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(FAINT)
@@ -103,7 +103,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     places = [value for value, _, _ in ordered]
     for k in range(1, len(places)):
         places[k] = max(places[k], places[k - 1] + step)
-    # What was pushed over the top comes down again, and pushes those below it.
+    # Labels above the top move down again, and push those below them.
     ceiling = high
     for k in reversed(range(len(places))):
         places[k] = min(places[k], ceiling)

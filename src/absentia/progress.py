@@ -1,8 +1,8 @@
-"""The progress of long fits: a bar for those who wait, log records for those who keep them.
+"""Progress of long fits: a bar on the terminal, and log records.
 
-Everything that can take longer than some seconds reports here. A parameter ``progress`` or
+Everything that can take longer than a few seconds reports here. A parameter ``progress`` or
 ``verbose`` decides what is shown on the terminal; the records of the logger ``"absentia"`` are for
-programs, and are silent until a program asks for them::
+programs, and are silent unless the level is set::
 
     logging.basicConfig()
     logging.getLogger("absentia").setLevel("INFO")
@@ -53,7 +53,7 @@ def report(message: str, *values: Any, verbose: bool = False) -> None:
 def shows_progress(
     fit: Callable[Concatenate[_Self, _Arguments], _Result],
 ) -> Callable[Concatenate[_Self, _Arguments], _Result]:
-    """Print what a method reports, and what it calls, where its estimator has ``verbose=True``."""
+    """Print the reports of a method and of what it calls if ``verbose=True``."""
 
     @wraps(fit)
     def shown(self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -67,14 +67,14 @@ def shows_progress(
 
 
 class Bar:
-    """What a loop tells of its progress; this one shows nothing."""
+    """Progress of a loop; this base class shows nothing."""
 
     def advance(self, remark: str = "") -> None:
         """Count one more step as done."""
 
 
 class _LineBar(Bar):
-    """A line of text now and then: for terminals where tqdm is not installed."""
+    """A line of text every few seconds, where tqdm is not installed."""
 
     def __init__(self, total: int, initial: int, title: str, stream: TextIO):
         self._stream, self._title, self._total, self._count = stream, title, total, initial
@@ -133,7 +133,7 @@ def progress_bar(
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a time in words.
 
     Examples
     --------

@@ -5,7 +5,7 @@ import pytest
 
 from absentia import AutoRegressor, GaussianDensity, amputation, bounded
 from absentia.automatic.error_scale import ErrorScale, fit_line, moments_of_projection
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.tables import Table
 from oracles.densities import conditional
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from absentia import Beliefs
 from absentia.beliefs import ConditionalCovariances, ExplicitCovariances
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from densities.examples import random_prior, tables, with_holes
 from oracles import densities as oracles
 

@@ -7,14 +7,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from threadpoolctl import threadpool_info
 
 import absentia
 from absentia.cli import main
 from absentia.cli.files import read_table
-from lab.experiments import comparison
-from lab.experiments.running import runner
-from lab.experiments.running.cells import Score
+from absentia.recipe import comparison
 
 
 @pytest.fixture(autouse=True)
@@ -199,69 +196,10 @@ def test_an_interruption_says_so(command, capsys, monkeypatch):
     table["y"] = np.where(table["b"] > 0, "yes", "no")
     table.to_csv("t.csv", index=False)
     monkeypatch.setattr("absentia.cli.learning.new_model", interrupt)
-    monkeypatch.setattr(comparison, "run", interrupt)
+    monkeypatch.setattr(comparison, "cross_validate", interrupt)
     options = ["-o", "m"] if command == "train" else ["-q"]
     assert main([command, "t.csv", "-t", "y", *options]) == 130
-    err = capsys.readouterr().err
-    said = (
-        "interrupted" if command == "train" else "t-report; run the same command again to continue"
-    )
-    assert said in err
-
-
-def test_a_contest_that_was_stopped_goes_on(capsys, monkeypatch):
-    done, threads = [], set()
-
-    def run_cell(work, cell, context):
-        if len(done) == 4 and not stopped:
-            stopped.append(True)
-            raise KeyboardInterrupt
-        done.append(cell.key)
-        threads.update(pool["num_threads"] for pool in threadpool_info())
-        return runner.CellResult(cell, 0.1, (Score("accuracy", 0.8, 0.0),))
-
-    stopped: list[bool] = []
-    monkeypatch.setattr(runner, "attempt", run_cell)
-    table = numbers(50)
-    table["y"] = np.where(table["b"] > 0, "yes", "no")
-    table.to_csv("t.csv", index=False)
-    command = ["compare", "t.csv", "-t", "y", "--methods", "mean,zero", "-q"]
-    assert main(command) == 130
-    assert len(done) == 4
-    assert main(command) == 0
-    assert "Always 'no' would have accuracy 0.520" in capsys.readouterr().out
-    assert len(done) == len(set(done)) == 10
-    # Learners in this process have one thread, as those in processes of their own have.
-    assert threads == {1}
-    # Another table is another contest.
-    table.iloc[1:].to_csv("t.csv", index=False)
-    assert main(command) == 0
-    assert len(done) == 20
-
-
-def test_a_contest_stopped_before_it_began_does_not_take_the_results_of_another(monkeypatch):
-    done = []
-
-    def run_cell(work, cell, context):
-        done.append(cell.key)
-        return runner.CellResult(cell, 0.1, (Score("accuracy", 0.8, 0.0),))
-
-    monkeypatch.setattr(runner, "attempt", run_cell)
-    table = numbers(50)
-    table["y"] = np.where(table["b"] > 0, "yes", "no")
-    table.to_csv("t.csv", index=False)
-    command = ["compare", "t.csv", "-t", "y", "--methods", "mean,zero", "-q"]
-    assert main(command) == 0
-    table.iloc[1:].to_csv("t.csv", index=False)
-
-    def interrupt(*args):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(comparison.Results, "forget", interrupt)
-        assert main(command) == 130
-    assert main(command) == 0
-    assert len(done) == 20
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):

@@ -31,6 +31,7 @@ from absentia import (
     bounded,
     measure_next,
 )
+from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.decisions import expected_gains
 from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
@@ -218,13 +219,13 @@ def test_what_all_missing_values_gain_is_the_bound_for_auto(monkeypatch):
     X, y = parity()
     machine = LogisticRegression(C=10.0, kernel="expected_rbf", gamma=0.25).fit(X, y)
     row = np.array([[np.nan, 0.7, np.nan, np.nan]])
-    draws = machine.density_.condition(row).sample(64, random_state=0)[:, 0]
+    draws = draw_rows(machine.density_.condition(row), DrawPoints.sobol(64, 4, seed=0))[0]
     answers = np.array([machine.predict_proba(draw[None])[0] for draw in draws])
     of_all = oracle.entropy(answers.mean(axis=0)[None])[0] - oracle.entropy(answers).mean()
     alone = np.nanmax(measure_next(machine, row).gain)
     two, one = measure_next(machine, row, lookahead=2), measure_next(machine, row)
     for factor, expected in ((1 + 1e-9, two), (1 - 1e-9, one)):
-        monkeypatch.setattr(expected_gains, "ENOUGH", factor * alone / of_all)
+        monkeypatch.setattr(expected_gains, "_ENOUGH", factor * alone / of_all)
         found = measure_next(machine, row, lookahead="auto")
         np.testing.assert_array_equal(found.gain, expected.gain)
 

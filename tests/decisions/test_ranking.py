@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia.decisions.ranking import rank_source_columns
+from absentia.decisions.measurements import rank_source_columns
 
 GAINS = np.array([[0.4, 0.1, np.nan], [np.nan, np.nan, 0.0], [np.nan] * 3])
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from absentia import SVC, Chunks, GaussianDensity, LowRankDensity, bounded, load, save
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from densities.examples import tables, with_holes
 from oracles import densities as oracle
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia import GaussianDensity, MixedDensity, bounded
-from absentia.beliefs.belief_columns import option_probabilities
-from absentia.beliefs.draws.quasi_random import DrawPoints, draw_rows
+from absentia.beliefs.column_trials import option_probabilities
+from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.densities.missing_values import Unknowns
 from absentia.tables import Table
 from absentia.tables.column_plan import ColumnPlan

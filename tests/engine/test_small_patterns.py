@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.conditioning.grouping import group_rows
+from absentia.beliefs.conditioning import condition, group_rows
 from absentia.engine.expected_moments import add_principal, centre_rows
 from absentia.engine.principal import (
     conditional_covariances,

@@ -16,7 +16,7 @@ from absentia import (
     MaskKernel,
 )
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from oracles import fourier as oracle
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from absentia import Beliefs
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 
 METRIC = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 1.5]])
 FAMILIES = ("gaussian", "mixture", "moments")

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 
 from absentia import GenRBF
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.engine.threads import n_threads
 
 
@@ -60,7 +60,7 @@ _MEMORY = """
 import json, resource, sys
 import numpy as np
 from absentia import GenRBF
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.beliefs import Prior
 
 def peak():

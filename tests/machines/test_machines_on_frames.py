@@ -21,7 +21,7 @@ from absentia import (
 from absentia import (
     LogisticRegression as KernelLogisticRegression,
 )
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 
 pd = pytest.importorskip("pandas")
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 import absentia
 from absentia import SVC, LargeScaleSVC
-from absentia.machines import matrix_size
+from absentia.machines import validation
 
 pd = pytest.importorskip("pandas")
 
@@ -117,7 +117,7 @@ def test_a_hundred_thousand_rows_get_a_sentence_before_any_memory(data_file):
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         frame = pd.read_csv(data_file("diabetes_130_hospitals.csv.gz"))
     y = frame.pop("target")
-    memory = matrix_size.memory_of_computer()
+    memory = validation.memory_of_computer()
     if memory is None or memory > 16 * len(frame) ** 2:
         pytest.skip("this computer can hold the matrix")
     with pytest.raises(MemoryError, match=r"83 GB for 101,766 rows.*LargeScaleSVC.*sample"):
@@ -125,7 +125,7 @@ def test_a_hundred_thousand_rows_get_a_sentence_before_any_memory(data_file):
 
 
 def test_a_matrix_too_large_names_the_machine_that_needs_none(monkeypatch):
-    monkeypatch.setattr(matrix_size, "memory_of_computer", lambda: 100_000)
+    monkeypatch.setattr(validation, "memory_of_computer", lambda: 100_000)
     X = np.random.default_rng(0).normal(size=(100, 2))
     y = np.arange(100) % 2
     for machine, other in [
@@ -138,5 +138,5 @@ def test_a_matrix_too_large_names_the_machine_that_needs_none(monkeypatch):
         assert not hasattr(machine, "n_features_in_")
     LargeScaleSVC(n_components=20).fit(X, y)
     absentia.KernelMatrix().fit(X)
-    monkeypatch.setattr(matrix_size, "memory_of_computer", lambda: None)
+    monkeypatch.setattr(validation, "memory_of_computer", lambda: None)
     SVC().fit(X, y)

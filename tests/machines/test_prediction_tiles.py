@@ -24,7 +24,7 @@ from absentia import (
 )
 from absentia.engine.threads import bounded_slices
 from absentia.kernels.polynomial import ExpectedPolynomial
-from absentia.machines import prediction_tiles
+from absentia.machines import gram_matrices
 from absentia.machines.gaussian_process import sigmoid_moments, uncertain_inputs
 
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
@@ -68,7 +68,7 @@ def test_tiles_give_what_the_whole_matrix_gives(machine, monkeypatch):
         methods.append("std")
         machine.std = lambda X: machine.predict(X, return_std=True)[1]
         whole["std"] = machine.std(new)
-    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 40 * prediction_tiles.TILE_ROWS)
+    monkeypatch.setattr(gram_matrices, "TILE_FLOATS", 40 * gram_matrices.TILE_ROWS)
     assert len(list(machine._gram_tiles(machine._believe(new)))) == 3
     for name in methods:
         tiled = getattr(machine, name)(new)
@@ -86,7 +86,7 @@ def test_tiles_are_the_rows_of_the_whole_matrix_to_the_last_bit(columns, monkeyp
     whole = machine._gram_rows(new)
     decisions = machine.decision_function(new)
     for floats in (1, 2**17, 2**18):
-        monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", floats)
+        monkeypatch.setattr(gram_matrices, "TILE_FLOATS", floats)
         tiles = list(machine._gram_tiles(machine._believe(new)))
         assert len(tiles) == 8
         for part, K in tiles:
@@ -117,7 +117,7 @@ def test_memory_does_not_grow_with_the_matrix(monkeypatch):
     X, new = rows(600), rows(20_000, 1)
     machine = SVC().fit(X, np.random.default_rng(0).random(600) > 0.5)
     matrix = 8 * len(new) * len(machine.beliefs_)
-    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
+    monkeypatch.setattr(gram_matrices, "TILE_FLOATS", 2**18)
     assert peak_of(machine.predict, new) < matrix / 4
 
 
@@ -126,7 +126,7 @@ def test_memory_of_an_uncertainty_does_not_grow_with_the_matrix(mask_weight, mon
     X, new = rows(150), rows(20_000, 1)
     given = {"gamma": 0.3, "scale": 1.0, "noise": 0.1, "mask_weight": mask_weight}
     machine = GaussianProcessRegressor(**given).fit(X, np.random.default_rng(0).random(150))
-    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
+    monkeypatch.setattr(gram_matrices, "TILE_FLOATS", 2**18)
     # Pieces of bumps and slopes are bounded too.
     monkeypatch.setattr(uncertain_inputs, "bounded_slices", partial(bounded_slices, budget=2**16))
     parts = partial(machine.predict_uncertainty, by_column=False)
@@ -149,7 +149,7 @@ def test_memory_of_the_way_back_does_not_grow_with_the_matrix(monkeypatch):
     machine = KernelPCA(n_components=2, kernel="genrbf", fit_inverse_transform=True).fit(rows(600))
     components = machine.transform(rows(20_000, 1))
     whole = machine.inverse_transform(components)
-    monkeypatch.setattr(prediction_tiles, "TILE_FLOATS", 2**18)
+    monkeypatch.setattr(gram_matrices, "TILE_FLOATS", 2**18)
     np.testing.assert_array_equal(machine.inverse_transform(components), whole)
     assert peak_of(machine.inverse_transform, components) < 8 * len(components) * 600 / 4
 

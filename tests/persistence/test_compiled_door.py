@@ -25,12 +25,13 @@ from absentia import (
     GaussianDensity,
     GaussianProcessRegressor,
     GenRBF,
+    MarginalClassifier,
     Patterns,
     load,
 )
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.persistence.contents import check_contents
 from machines.contract import table, targets_of
 from persistence.test_model_files import save_unchecked
@@ -216,7 +217,7 @@ def test_what_models_need_may_be_called():
 
 
 def test_truth_values_are_zero_or_one():
-    model = SVC()
+    model = MarginalClassifier(SVC())
     model.patterns_ = np.array([[0, 1]], dtype=np.uint8).view(bool)
     check_contents(model)
     model.patterns_ = np.array([[0, 255]], dtype=np.uint8).view(bool)

@@ -12,15 +12,9 @@ from sklearn.pipeline import make_pipeline
 
 from absentia import SVC, load, save
 from absentia.persistence.contents import check_contents
-from absentia.persistence.kinds import fits
-from absentia.persistence.known_estimators import ESTIMATORS, EVERY_ESTIMATOR
-from absentia.persistence.known_parts import PARTS
-from absentia.persistence.trust import (
-    _tables,
-    known_attributes,
-    parameter_names,
-    trusted_types,
-)
+from absentia.persistence.kinds import kind_of_words, parameter_names
+from absentia.persistence.sklearn_classes import ESTIMATORS, EVERY_ESTIMATOR, PARTS
+from absentia.persistence.trust import sklearn_attributes, trusted_types
 from absentia.tables.stored import Stored
 from persistence.fitted_variants import fitted
 
@@ -72,7 +66,7 @@ def test_every_class_of_the_table_has_a_specimen(seen):
 
 def test_every_attribute_of_the_table_is_left_behind_by_some_fit(seen):
     for kind, attributes in seen.items():
-        own = set(known_attributes(kind)) - set(EVERY_ESTIMATOR)
+        own = set(sklearn_attributes()[kind])
         # Of forests that were fitted with bootstrap, and of scores that need a choice.
         optional = {"oob_score_", "oob_prediction_"}
         assert own - set(attributes) <= optional, kind.__name__
@@ -82,12 +76,12 @@ def test_every_kind_of_the_table_is_left_behind_by_some_fit(seen):
     unused = []
     for kind, attributes in seen.items():
         for name, values in attributes.items():
-            words = known_attributes(kind)[name].split(" | ")
+            words = (EVERY_ESTIMATOR | sklearn_attributes()[kind])[name].split(" | ")
             unused += [
                 f"{kind.__name__}.{name}: {word}"
                 for word in words
                 if not (word in _WIDE or word == "none" or " of " in word)
-                and not any(fits(value, word) for value in values)
+                and not any(kind_of_words(word).holds(value) for value in values)
             ]
     splitters = [u for u in unused if "_checked_cv_orig" in u]
     assert sorted(set(unused) - set(splitters)) == []
@@ -171,16 +165,16 @@ def test_parts_are_no_models_of_their_own(tmp_path):
     ],
 )
 def test_kinds_are_exact(value, kind, expected):
-    assert fits(value, kind) is expected
+    assert kind_of_words(kind).holds(value) is expected
 
 
 def test_an_object_that_looks_like_an_array_is_none():
     class Like:
         __array_interface__ = np.zeros(2).__array_interface__
 
-    assert not any(fits(Like(), kind) for kind in ("floats[1]", "objects[1]", "estimator", "names"))
+    assert not kind_of_words("floats[1] | objects[1] | estimator | names").holds(Like())
 
 
 def test_trusted_estimators_are_estimators_or_known_by_their_attributes():
     for kind in trusted_types():
-        assert issubclass(kind, BaseEstimator | Stored) or kind in _tables()[1], kind
+        assert issubclass(kind, BaseEstimator | Stored) or kind in sklearn_attributes(), kind

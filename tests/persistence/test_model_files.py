@@ -206,7 +206,7 @@ def test_files_of_other_tools_and_formats_are_refused(path, machine, tmp_path):
 
 def test_types_that_are_not_trusted_are_refused_by_name(path):
     def swap(schema):
-        return json.loads(json.dumps(schema).replace('"absentia.machines.svm.machines"', '"os"'))
+        return json.loads(json.dumps(schema).replace('"absentia.machines.svm"', '"os"'))
 
     rewrite(path, swap)
     with pytest.raises(ValueError, match=r"not trusted: os\.SVC"):
@@ -440,8 +440,8 @@ def test_functions_and_containers_of_other_classes_are_refused(path):
         ("JsonNode", "FunctionNode", "numpy.add"),
         ("JsonNode", "FunctionNode", "os.system"),
         ("JsonNode", "TypeNode", "builtins.map"),
-        ("TypeNode", "TypeNode", "absentia.machines.svm.machines.SVC"),
-        ("ListNode", "ListNode", "absentia.machines.svm.machines.SVC"),
+        ("TypeNode", "TypeNode", "absentia.machines.svm.SVC"),
+        ("ListNode", "ListNode", "absentia.machines.svm.SVC"),
         ("DictNode", "DictNode", "collections.Counter"),
         ("NdArrayNode", "NdArrayNode", "numpy.void"),
     ):
@@ -492,7 +492,7 @@ def test_depth_and_size_are_limited(path, machine):
     with pytest.raises(TypeError, match="more than 100 objects inside each other"):
         save(SVC(kernel=kernel), path)
     assert path.read_bytes() == whole
-    machine.theta_ = np.zeros(10**7)  # of other machines, and no part of a prediction here
+    machine.class_weight_ = np.zeros(10**7)  # no part of a prediction
     save(machine, path)
     assert path.stat().st_size < 10**6
     with pytest.raises(ValueError, match=r"unpacks to 80,\d{3},\d{3} bytes"):
@@ -504,7 +504,7 @@ def test_depth_and_size_are_limited(path, machine):
         for k in range(100):
             content["key_types"]["content"].append(content["key_types"]["content"][0])
             content["content"][f"zeros{k}_"] = {
-                **content["content"]["theta_"],
+                **content["content"]["class_weight_"],
                 "__id__": first + step * k,
             }
         return schema

@@ -19,7 +19,7 @@ from absentia import (
     load,
     save,
 )
-from absentia.predictions.hidden_calibration import Calibration
+from absentia.predictions.calibration import Calibration
 
 pd = pytest.importorskip("pandas")
 

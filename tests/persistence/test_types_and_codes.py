@@ -7,8 +7,8 @@ import pytest
 
 from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
-from absentia.beliefs.priors.categories import indicators
-from absentia.predictions.row_format import RowFormat, polars_type, require_type_name
+from absentia.beliefs.prior import indicators
+from absentia.predictions.row_formats import RowFormat, polars_type, require_type_name
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class Contract:
         _, holes = example()
         whole = self.answer(wrapper, holes)
         monkeypatch.setattr(
-            "absentia.beliefs.draws.quasi_random.bounded_slices",
+            "absentia.beliefs.draws.bounded_slices",
             lambda n, floats: [slice(i, min(i + 7, n)) for i in range(0, n, 7)],
         )
         chunked = self.answer(wrapper.set_params(n_jobs=2), holes)

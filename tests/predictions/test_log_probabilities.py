@@ -13,7 +13,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import absentia
-from absentia import Chunks, LargeScaleLogisticRegression, comparators
+from absentia import Chunks, LargeScaleLogisticRegression
+from lab import baselines
 
 # Those in which an estimator gives probabilities of exactly zero.
 WRAPPERS = {
@@ -32,7 +33,7 @@ OWN = {"LargeScaleLogisticRegression": {"n_components": 16, "random_state": 0}}
 
 
 def public_classifiers():
-    for home in (absentia, comparators):
+    for home in (absentia, baselines):
         for kind in (getattr(home, name) for name in home.__all__):
             if isinstance(kind, type) and issubclass(kind, ClassifierMixin):
                 yield kind.__name__, kind(**(WRAPPERS | OWN).get(kind.__name__, {}))
@@ -79,7 +80,7 @@ def test_classifiers_without_probabilities_have_no_logarithms(name):
 
 @pytest.mark.parametrize("kind", ["ConformalClassifier", "MultipleImputationClassifier"])
 def test_a_wrapper_of_a_classifier_without_probabilities_has_no_logarithms(kind):
-    home = absentia if kind in absentia.__all__ else comparators
+    home = absentia if kind in absentia.__all__ else baselines
     assert hasattr(getattr(home, kind)(HistGradientBoostingClassifier()), "predict_log_proba")
     assert not hasattr(getattr(home, kind)(SVC()), "predict_log_proba")
 

@@ -21,7 +21,7 @@ from absentia import (
     measure_next,
     save,
 )
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
+from absentia.predictions.row_formats import FrameRows, PlannedFormat
 from absentia.tables.column_plan import ColumnPlan
 from predictions.patients import KINDS, patients, pipeline
 

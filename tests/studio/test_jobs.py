@@ -58,7 +58,7 @@ def test_the_examples_have_holes_and_a_target_without(name):
 
 
 def test_methods_are_compared_on_the_same_folds(monkeypatch):
-    monkeypatch.setattr(jobs, "_COMPARED", ("mean", "mean-indicator"))
+    monkeypatch.setattr(jobs, "_COMPARED", ("iterative", "mean-indicator"))
     steps = []
     found = jobs.compare_methods(
         lambda share, text: steps.append(share),
@@ -66,7 +66,7 @@ def test_methods_are_compared_on_the_same_folds(monkeypatch):
         "kind",
         kinds={"value": "left out"},
     )
-    assert {row["method"] for row in found} == {"mean", "mean-indicator"}
+    assert {row["method"] for row in found} == {"iterative", "mean-indicator"}
     assert [row["measure"] for row in found] == ["accuracy", "accuracy"]
     assert found[0]["score"] >= found[1]["score"] > 0.6
     assert steps == sorted(steps)

@@ -8,14 +8,13 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.svm import SVC, SVR
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.machines.one_vs_rest import decided_classes
-from absentia.machines.targets import LogProbabilities
+from absentia.machines.targets import ClassifierTargets, decided_classes
 from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.rows import TakesMissing
@@ -95,7 +94,7 @@ def _has(method: str) -> Callable[[object], bool]:
 
 
 @declared
-class MultipleImputationClassifier(LogProbabilities, ClassifierMixin, _MultipleImputation):
+class MultipleImputationClassifier(ClassifierTargets, _MultipleImputation):
     """Classify with an estimator on each of ``n_draws`` completed tables, and pool.
 
     Draw ``k`` of the training rows trains estimator ``k``, which sees draw ``k`` of the new rows;

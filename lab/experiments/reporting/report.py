@@ -9,13 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from absentia.reports.report_folder import ReportFolder
 from absentia.reports.report_page import Page
 from lab.experiments.reporting import figures
-from lab.experiments.reporting.answer import Answer
 from lab.experiments.reporting.figures import MECHANISM_LABELS, METRIC_LABELS
+from lab.experiments.reporting.report_folder import ReportFolder
 from lab.experiments.reporting.report_names import (
     description,
     file_name,
@@ -70,8 +67,6 @@ def write_report(
     size: str,
     seed: int,
     folder: str | Path,
-    *,
-    answer: Answer | None = None,
 ) -> Path:
     """Write the report of one protocol into a folder, and return its page.
 
@@ -83,18 +78,12 @@ def write_report(
     seed : int
     folder : path
         Made where it does not exist.
-    answer : Answer, optional
-        Of a comparison on one table: its verdict, a picture of all methods and the table as it
-        was read come first, ranks and tests last.
 
     Returns
     -------
     Path of ``index.html``
     """
-    report = _Report(results, protocol, size, seed, Path(folder))
-    if answer is not None:
-        report.open_with(answer)
-    return report.write()
+    return _Report(results, protocol, size, seed, Path(folder)).write()
 
 
 class _Report:
@@ -105,51 +94,22 @@ class _Report:
         self.scores = results.scores(protocol.name, size, seed)
         self.cells = results.cells(protocol.name, size, seed)
         self.runs = results.runs(protocol.name, size, seed)
-        self._answered = False
         self.page = Page(protocol.title, f"{protocol.name}, size {size}; {protocol.source}")
-
-    def open_with(self, answer: Answer) -> None:
-        """Begin with an answer; ranks and tests are for those who want them."""
-        self._answered = True
-        verdict, data = answer.verdict, answer.data
-        self.page.verdict(verdict.sentence)
-        self.page.section("All methods")
-        self.page.paragraph(answer.command())
-        label = METRIC_LABELS.get(self.protocol.metric, self.protocol.metric)
-        self._picture(
-            figures.dots(verdict.means, verdict.errors, label, baseline=answer.baseline),
-            "methods",
-            "Mean over the folds, and two standard errors to either side; training rows of folds "
-            "overlap, and the errors take that into account. The dashed line is the best constant "
-            "answer.",
-        )
-        shown = answer.scores.rename_axis(index="method", columns=None).reset_index()
-        shown["what it does"] = [description(name) for name in shown["method"]]
-        self.page.table(shown)
-        self.page.section("The table as it was read")
-        for sentence in [*answer.about(), *data.notes]:
-            self.page.paragraph(sentence)
-        if np.isnan(data.X).any():
-            self.page.table(answer.missing(), decimals=1)
 
     def write(self) -> Path:
         self.files.table(self.scores, "scores")
         cells = self.cells.assign(facts=self.cells["facts"].map(shown_facts))
         self.files.table(cells, "cells")
-        comparison = None
         if (self.scores["metric"] == self.protocol.metric).any():
             comparison = self._comparison()
             self._verdict(comparison)
-            if not self._answered:
-                self._ranking(comparison)
-                self._curves()
-                self._by_data_set()
+            self._ranking(comparison)
+            self._curves()
+            self._by_data_set()
             self._probabilities()
         else:
             self.page.verdict("No cell has finished without an error yet.")
         self._times()
-        if self._answered:
-            self._ranking(comparison)
         self._choices()
         self._failures()
         self._settings()
@@ -172,8 +132,6 @@ class _Report:
             "failed": str(failed),
             "hours of computing": f"{self.cells['seconds'].sum() / 3600:.2f}",
         }
-        if self._answered:
-            return  # one verdict on one page, and one table
         if comparison is None:
             self.page.verdict(self._plain_verdict())
         else:
@@ -200,7 +158,7 @@ class _Report:
     def _ranking(self, comparison: Comparison | None) -> None:
         if comparison is None:
             return
-        self.page.section("Ranks and tests" if self._answered else "Ranking")
+        self.page.section("Ranking")
         self._picture(
             figures.rank_diagram(comparison),
             "ranking",

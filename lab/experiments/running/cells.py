@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from lab.data.datasets import Dataset
@@ -161,10 +161,6 @@ class Protocol:
     run: Callable[[Cell, Context], tuple[Sequence[Score], dict[str, object]]]
     lower_is_better: bool = False
     blocks: tuple[str, ...] = ("dataset", "variant", "mechanism", "rate")
-
-    def with_cells(self, cells: Sequence[Cell]) -> Protocol:
-        """Return the same protocol with a given list of cells."""
-        return replace(self, cells=lambda context: cells)
 
 
 def derived_seed(seed: int, *parts: object) -> int:

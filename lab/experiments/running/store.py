@@ -99,9 +99,6 @@ class Results:
         Made where it does not exist. ``":memory:"`` keeps the results in memory.
     read_only : bool, default=False
         Change nothing, and require no write permission: for reports.
-    sole_user : bool, default=False
-        Let no other process or thread read or write the file until it is closed; raise where
-        another one has it open. SQLite's lock ends with the process, however that ends.
 
     Examples
     --------
@@ -116,19 +113,14 @@ class Results:
     True
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False, sole_user: bool = False):
+    def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = str(path)
         with database_errors(self.path):
             self._connection = (
-                open_to_read(Path(path))
-                if read_only
-                else sqlite3.connect(self.path, timeout=1.0 if sole_user else 30.0)
+                open_to_read(Path(path)) if read_only else sqlite3.connect(self.path, timeout=30.0)
             )
         try:
             with database_errors(self.path):
-                if sole_user:
-                    self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-                    self._connection.executescript("BEGIN EXCLUSIVE; COMMIT;")
                 self._check_ours()
                 if not read_only:
                     self._prepare()
@@ -214,12 +206,6 @@ class Results:
             # Of what was written, read back: numbers are then what a report will see.
             ((_, digest),) = self._digests("AND key = ?", identity)
             connection.execute("INSERT INTO checksums VALUES (?, ?, ?, ?, ?)", (*identity, digest))
-
-    def forget(self, protocol: str) -> None:
-        """Remove all results of a protocol."""
-        with self._transaction() as connection:
-            for table in ("scores", "cells", "checksums", "runs"):
-                connection.execute(f"DELETE FROM {table} WHERE protocol = ?", (protocol,))
 
     def finished(self, protocol: str, context: Context, *, failed_too: bool = False) -> set[str]:
         """Return the keys of the cells that need not be run again.

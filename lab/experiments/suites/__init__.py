@@ -7,7 +7,7 @@ from lab.experiments.suites.anderson import ANDERSON
 from lab.experiments.suites.kernel_error import MESQUITA
 from lab.experiments.suites.maintenance import SMIEJA_MAINTENANCE
 from lab.experiments.suites.measuring_order import ACQUISITION
-from lab.experiments.suites.realholes import COMPARE, COMPARE_METHODS, REAL_HOLES
+from lab.experiments.suites.realholes import REAL_HOLES
 from lab.experiments.suites.removal import (
     SMIEJA_CLASSIFICATION,
     SMIEJA_REGRESSION,
@@ -17,7 +17,7 @@ from lab.experiments.suites.shift import SHIFT
 from lab.experiments.suites.timing import SMIEJA_TIMING
 from lab.experiments.suites.williams import WILLIAMS
 
-__all__ = ["COMPARE", "COMPARE_METHODS", "PROTOCOLS", "protocol_named"]
+__all__ = ["PROTOCOLS", "protocol_named"]
 
 #: The experiments that ``python -m lab run`` knows, by name.
 PROTOCOLS: dict[str, Protocol] = {
@@ -46,8 +46,6 @@ def protocol_named(name: str) -> Protocol:
     >>> protocol_named("shift").title
     'Holes only after training'
     """
-    if name == COMPARE.name:
-        return COMPARE
     if name not in PROTOCOLS:
         raise ValueError(
             f"There is no protocol {name!r}; the protocols are {', '.join(PROTOCOLS)}."

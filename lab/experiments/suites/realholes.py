@@ -1,10 +1,9 @@
-"""Holes that came with the data, and the user's own table."""
+"""Data sets that were published with missing values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from absentia.tables import IntArray
 from absentia.tables.rows import is_constant
 from lab.data.datasets import Dataset
 from lab.experiments.inner_search import Grid
@@ -19,15 +18,7 @@ from lab.experiments.suites.trial import (
     train_and_score,
 )
 
-__all__ = [
-    "COMPARE",
-    "COMPARE_METHODS",
-    "HOLED_TABLES",
-    "QUICK_METHODS",
-    "QUICK_ROWS",
-    "REAL_HOLES",
-    "compare_cells",
-]
+__all__ = ["HOLED_TABLES", "REAL_HOLES"]
 
 _FOLDS = 5
 _CLASSIFICATION = (
@@ -75,25 +66,6 @@ _WIDE_SETS = (
 #: Few factors are for many columns; other tables have the whole covariance.
 _ONLY_WIDE = ("genrbf-low-rank",)
 _ROWS = {"smoke": (90, 90), "small": (1000, 400), "full": (2000, 1000)}
-#: What a user's own table is tried with: ours, the strongest simple rivals, and boosted trees.
-COMPARE_METHODS = (
-    "automatic",
-    "genrbf",
-    "genrbf-mask",
-    "genrbf-mixture",
-    "expected-rbf",
-    "mean",
-    "mean-indicator",
-    "knn",
-    "conditional-mean",
-    "mice",
-    "karma",
-    "hist-gradient-boosting",
-    "random-forest",
-)
-#: Those that take seconds, and how many rows they get: an answer within a minute.
-QUICK_METHODS = ("genrbf", "mean-indicator", "hist-gradient-boosting", "random-forest")
-QUICK_ROWS = 300
 
 
 def _cells(context: Context) -> list[Cell]:
@@ -117,14 +89,13 @@ def _cells(context: Context) -> list[Cell]:
     ]
 
 
-def _grid(cell: Cell, context: Context, data: Dataset) -> Grid:
+def _grid(context: Context, data: Dataset) -> Grid:
     metric = "accuracy" if data.task == "classification" else "r2"
     if context.size == "smoke":
         return Grid((1.0, 32.0), (2.0**-7, 2.0**-4), folds=2, metric=metric)
-    if context.size == "small" and cell.protocol == "real-holes":
+    if context.size == "small":
         return Grid(powers_of_two(-1, 7, 4), _widths(data, -4, 0), folds=3, metric=metric)
-    folds = 3 if context.size == "small" else 5
-    return Grid(powers_of_two(-3, 9, 3), _widths(data, -5, 1), folds=folds, metric=metric)
+    return Grid(powers_of_two(-3, 9, 3), _widths(data, -5, 1), folds=5, metric=metric)
 
 
 def _widths(data: Dataset, first: int, last: int) -> tuple[float, ...]:
@@ -134,47 +105,16 @@ def _widths(data: Dataset, first: int, last: int) -> tuple[float, ...]:
 
 def _run(cell: Cell, context: Context) -> Result:
     data = dataset(cell, context)
-    rows = _ROWS[context.size][data.X.shape[1] > _WIDE]
-    data = data.sample(rows)
+    data = data.sample(_ROWS[context.size][data.X.shape[1] > _WIDE])
     train, test = outer_fold(data.y, data.task, _FOLDS, cell.fold, cell.split_seed(context.seed))
-    return _trained_on_rows(cell, context, data, train, test)
-
-
-def _trained_on_rows(
-    cell: Cell, context: Context, data: Dataset, train: IntArray, test: IntArray
-) -> Result:
     y, y_test = data.y[train], data.y[test]
     if data.task == "regression":
         # In units of its own spread: penalties and epsilon then mean the same for every target.
         mean, spread = y.mean(), (0.0 if is_constant(y) else y.std()) or 1.0
         y, y_test = (y - mean) / spread, (y_test - mean) / spread
-    grid = _grid(cell, context, data)
+    grid = _grid(context, data)
     rows, new = data.table(train), data.table(test)
     return train_and_score(cell, context, rows, y, new, y_test, data.task, grid)
-
-
-def compare_cells(data: Dataset, methods: Sequence[str], repeats: int = 1) -> list[Cell]:
-    """Return the cells of a contest of methods on one table."""
-    return [
-        Cell("compare", data.name, method, "real", 0.0, repeat, fold)
-        for repeat in range(repeats)
-        for fold in range(_FOLDS)
-        for method in methods
-    ]
-
-
-def _compare_cells(context: Context) -> list[Cell]:
-    return [
-        cell
-        for data in context.tables.values()
-        for cell in compare_cells(data, methods_for(data.task, COMPARE_METHODS))
-    ]
-
-
-def _run_compare(cell: Cell, context: Context) -> Result:
-    data = context.tables[cell.dataset]
-    train, test = outer_fold(data.y, data.task, _FOLDS, cell.fold, cell.split_seed(context.seed))
-    return _trained_on_rows(cell, context, data, train, test)
 
 
 REAL_HOLES = Protocol(
@@ -194,18 +134,4 @@ REAL_HOLES = Protocol(
     cells=_cells,
     run=_run,
     blocks=("dataset",),
-)
-
-COMPARE = Protocol(
-    name="compare",
-    title="Which method suits this table",
-    source="your own data",
-    description=(
-        "Five-fold cross-validation; every method is tuned on the training rows of each fold by "
-        "the same inner cross-validation, then judged on the rows left out."
-    ),
-    metric="score",
-    cells=_compare_cells,
-    run=_run_compare,
-    blocks=("dataset", "sample", "fold"),
 )

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity
-from absentia.beliefs.draws.quasi_random import DrawPoints, draw_rows
+from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.tables import FloatArray
 from lab.studies.marginal.trials import ampute
 

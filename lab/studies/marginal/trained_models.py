@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity, MarginalClassifier
 from absentia.densities.missing_values import Unknowns
-from absentia.predictions.row_format import RowFormat
-from absentia.predictions.training_draws import TrainingTable, fit_weighted, stacked_draws
+from absentia.predictions.row_formats import RowFormat
+from absentia.predictions.wrapped_model import TrainingTable, fit_weighted, stacked_draws
 from absentia.tables import Table
 from lab.studies.marginal.trials import Split, scores, splits
 

@@ -23,7 +23,7 @@ from absentia.automatic.member_plans import (
 from absentia.automatic.member_table import MemberTable
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities import GaussianDensity
 from absentia.densities.fit_density import DensityLike, fit_density, shared_fits
 from absentia.hidden_warnings import hidden_warnings

@@ -19,14 +19,15 @@ from absentia.densities.fit_density import DensityLike
 from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.targets import warn_of_other_order
-from absentia.machines.uncertainty.machine_draws import one_output_flat
-from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
-from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.machines.averaging import uncertainty_over_draws
+from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,
     THREADS,
+    FloatMatrix,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -75,7 +76,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
     score_: float = field(init=False)
     score_error_: float = field(init=False)
     baseline_: float = field(init=False)
-    out_of_fold_: FloatArray = field(init=False)
+    out_of_fold_: FloatVector | FloatMatrix = field(init=False)
     encoder_: TableEncoder | None = field(init=False)
     n_features_in_: int = field(init=False)
 
@@ -200,17 +201,17 @@ class AutoMachine(TakesMissing, ShowsColumns):
         plan = None if self.encoder_ is None else self.encoder_.plan()
         names = getattr(self, "feature_names_in_", None)
         labels = [f"x{j}" for j in range(table.n_features)] if names is None else list(names)
-        doubt = uncertainty_over_draws(
+        return uncertainty_over_draws(
             lambda rows, _: (self._answers(rows), None),
             Unknowns.of(self.density_, labels, table.n_features, plan),
             table,
             self.committee_.points.matched(),
-            "variance" if isinstance(self, RegressorMixin) else "entropy",
+            self,
             noise=self._noise(),
             by_column=by_column,
             n_jobs=self.n_jobs,
+            one_output=isinstance(self, RegressorMixin),
         )
-        return one_output_flat(doubt, isinstance(self, RegressorMixin)).of_model(self)
 
     def _table(self, X: TableLike) -> Table:
         check_is_fitted(self)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
 
 from absentia.automatic.assembly import Assembled
 from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.error_scale import ErrorScale
 from absentia.automatic.member_plans import LearningRows
-from absentia.machines.targets import ClassifierTargets, MostProbableClass, RegressorTargets
-from absentia.parameters import FRACTION
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.parameters import FRACTION, FloatMatrix
 from absentia.tables import FloatArray, Learned, Table, TableLike
 from absentia.tables.rows import is_constant
 
@@ -21,7 +20,7 @@ __all__ = ["AutoClassifier", "AutoRegressor"]
 _CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
 
 
-class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, AutoMachine):
+class AutoClassifier(ClassifierTargets, AutoMachine):
     """An average of classifiers for a table with missing values, weighted by cross-validation.
 
     Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
@@ -159,7 +158,7 @@ class AutoClassifier(MostProbableClass, ClassifierTargets, ClassifierMixin, Auto
         }
 
 
-class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
+class AutoRegressor(RegressorTargets, AutoMachine):
     """An average of regressors for a table with missing values, weighted by cross-validation.
 
     As :class:`AutoClassifier`, with kernel ridge regression on beliefs and on means with
@@ -217,7 +216,7 @@ class AutoRegressor(RegressorTargets, RegressorMixin, AutoMachine):
     True
     """
 
-    errors_: FloatArray
+    errors_: FloatMatrix
     error_scale_: ErrorScale
     target_mean_: float
     target_scale_: float

@@ -11,7 +11,7 @@ from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.member_plans import FittedMember, as_rows, rows_for
 from absentia.automatic.novelty import MissingNorm
 from absentia.automatic.row_draws import columns_of, over_draws
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityEstimator
 from absentia.tables import FloatArray, Table
 from absentia.tables.stored import Stored

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.automatic.member_plans import as_rows
 from absentia.automatic.row_draws import columns_of, over_draws
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.tables import FloatArray, Table
 from absentia.tables.stored import Stored
 

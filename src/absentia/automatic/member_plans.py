@@ -28,7 +28,7 @@ from absentia.automatic.choices import Choices, RowScorer, Splits, left_out_toge
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
-from absentia.predictions.training_draws import fit_weighted
+from absentia.predictions.wrapped_model import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored

@@ -13,7 +13,7 @@ from absentia.automatic.choices import Choices, Splits
 from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_plans import LearningRows
 from absentia.automatic.novelty import MissingNorm, hide_cells
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityLike, fit_density
 from absentia.hidden_warnings import hidden_warnings
 from absentia.tables import FloatArray, Table

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
 from absentia.densities.fit_density import believe
 from absentia.tables import FloatArray, IntArray, Table
 

@@ -1,13 +1,13 @@
 """Rows as distributions: the density of the data conditioned on what was observed of a row."""
 
 from absentia.beliefs.beliefs import Beliefs
-from absentia.beliefs.priors.covariances import (
+from absentia.beliefs.covariances import (
     ConditionalCovariances,
     CovarianceTable,
     ExplicitCovariances,
 )
-from absentia.beliefs.priors.low_rank_prior import LowRankPrior
-from absentia.beliefs.priors.prior import Prior
+from absentia.beliefs.low_rank_prior import LowRankPrior
+from absentia.beliefs.prior import Prior
 
 __all__ = [
     "Beliefs",

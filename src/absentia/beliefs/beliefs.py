@@ -1,53 +1,55 @@
-"""Beliefs: every row of a table as the distribution of what it could have been.
+"""Beliefs: the rows of a table as distributions.
 
-A complete row is a point. An incomplete row is the density of the data conditioned on what was
-observed: a Gaussian, or a mixture of Gaussians, on the missing columns. Rows with known
-measurement error are the same kind of thing (:meth:`Beliefs.from_moments`), so every kernel and
-every machine handles both alike.
+A complete row is a point. An incomplete row is the density of the data conditioned on the observed
+values: a Gaussian, or a mixture of Gaussians, on the missing columns. Rows with known measurement
+error have the same form (:meth:`Beliefs.from_moments`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
-from absentia.beliefs import row_moments
-from absentia.beliefs.affine_maps import mapped
-from absentia.beliefs.belief_checks import check_columns, check_parts
-from absentia.beliefs.belief_plot import draw_row
-from absentia.beliefs.belief_table import ShownBeliefs
-from absentia.beliefs.draws.random_rows import sampled
-from absentia.beliefs.given_moments import moments_by_row
-from absentia.beliefs.limits.bounds import limited
-from absentia.beliefs.priors.categories import row_probabilities
-from absentia.beliefs.priors.covariances import CovarianceTable
-from absentia.beliefs.priors.prior import Prior
-from absentia.beliefs.row_selection import joined, selected
+from absentia.beliefs.construction import (
+    check_columns,
+    check_parts,
+    joined,
+    mapped,
+    moments_by_row,
+    selected,
+)
+from absentia.beliefs.covariances import CovarianceTable
+from absentia.beliefs.display import draw_row, html_table
+from absentia.beliefs.draws import sampled
+from absentia.beliefs.limits import limited
+from absentia.beliefs.prior import Prior, row_probabilities
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
-from absentia.tables import BoolArray, FloatArray, IntArray, RowIndex
+from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, RowIndex
 from absentia.tables.normal_scores import Margins
 from absentia.tables.stored import Stored, assume_valid, frozen
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = ["Beliefs"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beliefs(Stored, ShownBeliefs):
+class Beliefs(Stored, MemoryRows):
     """An array of distributions, one per row of a table.
 
     Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
-    with ``S`` the covariance table, zero on every column that was observed. Make one with
-    ``density.condition(X)`` or :meth:`from_moments`; the fields are for kernels.
+    with ``S`` the covariance table, zero on every observed column. Made by ``density.condition(X)``
+    or :meth:`from_moments`.
 
     Attributes
     ----------
@@ -58,19 +60,15 @@ class Beliefs(Stored, ShownBeliefs):
     covariances : CovarianceTable
         One covariance for each group of rows and each component.
     group_of_row : ndarray of int, shape (n_samples,)
-        Which row of the covariance table belongs to each row; the row's pattern, where the
-        beliefs come from a density.
+        Group in the covariance table of each row; its pattern, for beliefs from a density.
     patterns : Patterns
         Which columns are missing, all of them observed for beliefs from moments.
     prior : Prior
-        The density that the rows were conditioned on; ``gamma="scale"`` and
-        ``metric="mahalanobis"`` refer to its overall covariance.
+        The density; ``gamma="scale"`` and ``metric="mahalanobis"`` use its overall covariance.
     codes : ndarray of int, shape (n_samples, n_category_columns), or None
-        The category of each row in columns of categories, -1 where it is missing; then a component
-        has the prior's ``probabilities``. None for tables of numbers.
+        Categories of each row, -1 where missing. None for tables of numbers.
     margins : Margins or None
-        How the numbers that these beliefs are about came from those of the table, where they are
-        normal scores of these; :meth:`Density.impute` and draws for models go back by it.
+        Curves from the table's numbers to the normal scores that these beliefs describe, if any.
 
     Examples
     --------
@@ -98,16 +96,13 @@ class Beliefs(Stored, ShownBeliefs):
     margins: Margins | None = None
 
     def __post_init__(self) -> None:
-        # Frozen to the last number: slices share memory with the whole.
+        # Arrays are read-only, because slices share memory with the whole.
         names = ["log_weights", "means", "group_of_row"]
         for name in names if self.codes is None else [*names, "codes"]:
             object.__setattr__(self, name, frozen(getattr(self, name).view()))
 
     def validate(self) -> None:
-        """Raise ValueError unless all parts are consistent and about the same rows and columns.
-
-        Compiled code looks up groups of rows in the tables, so every index is checked.
-        """
+        """Raise ValueError unless all parts, and the indices between them, are consistent."""
         check_parts(self)
 
     @classmethod
@@ -128,14 +123,12 @@ class Beliefs(Stored, ShownBeliefs):
         covariances : array-like, optional
             The covariance of the errors, of shape (n_samples, n_features, n_features) for one
             matrix per row, or (1, n_features, n_features) or (n_features, n_features) for one
-            that all rows share. Variances are understood too, where their shape cannot be
-            mistaken for that of a matrix.
+            that all rows share.
         variances : array-like, optional
             Instead of ``covariances``, for independent errors: anything that broadcasts
             to (n_samples, n_features).
         prior : Prior, optional
-            The density that ``gamma="scale"`` and ``metric="mahalanobis"`` refer to; by default
-            the Gaussian of all rows together. Give new rows the ``prior`` of the training rows.
+            By default the Gaussian of all rows. Give new rows the ``prior`` of the training rows.
 
         Returns
         -------
@@ -170,13 +163,37 @@ class Beliefs(Stored, ShownBeliefs):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features), so that beliefs can stand where a table does."""
+        """(n_samples, n_features), as a table has it."""
         return len(self), self.n_features
 
     @property
     def n_features(self) -> int:
         """The number of columns."""
         return int(self.means.shape[2])
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the columns: those that the density was fitted with, if any."""
+        given: list[str] | None = self.__dict__.get("_labels")
+        return super().labels if given is None else given
+
+    def labelled(self, names: Sequence[str] | None) -> Self:
+        """Set the names of columns for plots and frames, which model files do not store."""
+        self.__dict__["_labels"] = None if names is None else [str(name) for name in names]
+        return self
+
+    def __repr__(self) -> str:
+        n, d, k = len(self), self.n_features, self.n_components
+        n_patterns = self.covariances.n_groups
+        origin = (
+            f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
+            if self.covariances.is_conditioned
+            else "from moments"
+        )
+        return (
+            f"Beliefs of {n} row{'s' * (n != 1)} in {d} column{'s' * (d != 1)}, "
+            f"{k} component{'s' * (k != 1)}, {origin}"
+        )
 
     @property
     def mask(self) -> BoolArray:
@@ -212,10 +229,44 @@ class Beliefs(Stored, ShownBeliefs):
 
         The root of the diagonal of :meth:`covariance`; zero where the value was observed.
         """
-        return row_moments.spread_of(self)
+        out = np.empty(self.shape)
+        for part in bounded_slices(len(self), self.n_components * self.n_features**2):
+            variances = np.diagonal(self[part].covariance(), axis1=1, axis2=2)
+            out[part] = np.sqrt(np.maximum(variances, 0.0))
+        return out
+
+    def to_frame(self, index: object = None) -> pd.DataFrame:
+        """Return a completed table with error bars, as a pandas frame.
+
+        For each column its mean and, in ``<column> ±``, its standard deviation, which is zero
+        where it was observed. These are the columns that kernels see: indicators for words, and
+        standardised numbers. :meth:`Density.impute` returns the user's own columns.
+
+        Parameters
+        ----------
+        index : sequence of length n_samples, optional
+            Names of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from absentia import GaussianDensity
+        >>> X = pd.DataFrame({"height": [1.7, 1.8, np.nan], "weight": [70.0, 80.0, 75.0]})
+        >>> list(GaussianDensity().fit(X).condition(X).to_frame().columns)
+        ['height', 'height ±', 'weight', 'weight ±']
+        """
+        import pandas as pd
+
+        values = np.stack([self.mean(), self.spread()], axis=2).reshape(len(self), -1)
+        names = [name for label in self.labels for name in (label, f"{label} ±")]
+        return pd.DataFrame(values, columns=names, index=index)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
 
     def plot(self, row: int, *, max_columns: int = 24) -> Figure:
-        """Draw what a row could be: known values as points, missing ones as densities.
+        """Draw a row: known values as points, missing ones as densities.
 
         Parameters
         ----------
@@ -235,7 +286,13 @@ class Beliefs(Stored, ShownBeliefs):
 
         ``sum_c weight[c] mean[c]``; observed entries come back to the last bit.
         """
-        return row_moments.mean_of(self)
+        first = self.means[:, 0]
+        if self.n_components == 1:
+            return first.copy()
+        # Relative to the first component: where all components agree (observed entries), the
+        # differences vanish exactly, whatever the rounding of the weights.
+        offsets = self.means - first[:, None]
+        return first + np.einsum("ic,icj->ij", self.weights(), offsets)
 
     def weights(self) -> FloatArray:
         """Return the weight of each component for each row, summing to one."""
@@ -243,13 +300,12 @@ class Beliefs(Stored, ShownBeliefs):
         return np.exp(self.log_weights - normaliser)
 
     def probabilities(self, column: int) -> FloatArray:
-        """Return how probable each category of a column is in each row.
+        """Return the probability of each category of a column, by row.
 
         Parameters
         ----------
         column : int
-            Which of the columns of categories, in their order: 0 is the first. Beliefs know no
-            names.
+            Position among the columns of categories: 0 is the first.
 
         Returns
         -------
@@ -260,7 +316,7 @@ class Beliefs(Stored, ShownBeliefs):
         if isinstance(column, bool) or not isinstance(column, int | np.integer):
             raise TypeError(
                 f"column must be a number, 0 for the first of the {n_columns} columns of "
-                f"categories, found {column!r}. Beliefs do not know the names of columns."
+                f"categories, found {column!r}."
             )
         if self.codes is None or not 0 <= column < n_columns:
             raise IndexError(f"category column {column} of beliefs that have {n_columns}")
@@ -279,10 +335,19 @@ class Beliefs(Stored, ShownBeliefs):
         ``sum_c weight[c] (S[c] + (mean[c] - mean)(mean[c] - mean)')``: the spread within the
         components and between them.
         """
-        return row_moments.covariance_of(self)
+        if self.n_components == 1:
+            return self.covariances.dense()[self.group_of_row, 0]
+        weights = self.weights()
+        # With roots of the weights both factors are the same: symmetric to the last bit.
+        offsets = np.sqrt(weights)[:, :, None] * (self.means - self.mean()[:, None])
+        out = np.einsum("icj,icl->ijl", offsets, offsets)
+        for part in bounded_slices(len(self), self.n_components * self.n_features**2):
+            dense = self.covariances.dense(self.group_of_row[part])
+            out[part] += np.einsum("ic,icjl->ijl", weights[part], dense)
+        return out
 
     def sample(self, size: int | None = None, random_state: RandomState = None) -> FloatArray:
-        """Draw what the rows could have been.
+        """Draw completed rows.
 
         Parameters
         ----------
@@ -294,21 +359,18 @@ class Beliefs(Stored, ShownBeliefs):
         -------
         ndarray of shape (n_samples, n_features), or (size, n_samples, n_features)
             Observed entries are the same in every draw, to the last bit. Columns of categories
-            come after those of numbers, and hold the codes of categories. Values with limits are
-            drawn from the Gaussian that stands for the truncated one (:meth:`within`), so that some
-            draws lie beyond a limit; clip them where that matters.
+            come after those of numbers, as codes. Censored values are drawn from the Gaussian that
+            replaces the truncated one (:meth:`within`), so some draws lie beyond a limit.
         """
         return sampled(self, size, random_state)
 
     def within(self, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
         """Return the beliefs about the rows given limits on their missing numbers.
 
-        A value below the limit of detection, a rounded one, or one beyond the end of a scale is not
-        known and yet not anywhere. Its belief is the truncated Gaussian, replaced by the Gaussian
-        of the same mean and covariance: exact moments for one such column of a row; those of
-        several are approximated by expectation propagation. The variance of a value does not fall
-        below about 1e-10 of that without its limits, however narrow an interval is: what is left
-        then is rounding. Observed values are as they were.
+        The belief about a censored or rounded value is the truncated Gaussian, replaced by the
+        Gaussian of the same mean and covariance. The moments are exact for one such column of a
+        row; those of several are approximated by expectation propagation. The variance of a value
+        does not fall below about 1e-10 of that without its limits.
 
         Parameters
         ----------
@@ -333,32 +395,24 @@ class Beliefs(Stored, ShownBeliefs):
     def to_table_units(self, values: FloatArray) -> FloatArray:
         """Return numbers of the beliefs' columns in the units of the table.
 
-        The same numbers, unless the density has margins (``margins="normal-scores"``). The last
-        axis are the columns of numbers.
+        The same numbers, unless the density has ``margins="normal-scores"``.
         """
         return values if self.margins is None else self.margins.backward(values)
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Beliefs:
         """Return the beliefs about ``(x - origin) / units``, a unit per column."""
         prior = self.prior.kept_in_units(units, origin)
-        covariances = self.covariances.in_units(units, prior)
-        changed = replace(
-            self,
-            means=(self.means - origin) / units,
-            covariances=covariances,
-            prior=prior,
-            margins=None,
-        )
+        means, table = (self.means - origin) / units, self.covariances.in_units(units, prior)
+        changed = replace(self, means=means, covariances=table, prior=prior, margins=None)
         if self.whole is not self:
             changed.__dict__["_cut"] = self.whole.in_units(units, origin), self.rows_of_whole
         return assume_valid(changed, self)
 
     def tile(self, rows: slice) -> Beliefs:
-        """Return the beliefs about a range of rows that are one part of a computation over all.
+        """Return the beliefs about a range of rows, with :attr:`whole` set to all rows.
 
-        As slicing, but :attr:`whole` remembers all rows: what is decided by counting rows or
-        patterns (which formula, compiled or not) is decided for all parts alike, so that results
-        do not depend on where a computation was cut.
+        Choices that count rows or patterns (which formula, compiled or not) are made for the whole,
+        so that results do not depend on where a computation was cut.
         """
         part = self[rows]
         start, stop, _ = rows.indices(len(self))
@@ -367,13 +421,13 @@ class Beliefs(Stored, ShownBeliefs):
 
     @property
     def whole(self) -> Beliefs:
-        """The beliefs of which these are a :meth:`tile`; otherwise these."""
+        """The beliefs that this is a :meth:`tile` of, or itself."""
         cut: tuple[Beliefs, slice] | None = self.__dict__.get("_cut")
         return self if cut is None else cut[0]
 
     @property
     def rows_of_whole(self) -> slice:
-        """Where these rows stand in :attr:`whole`."""
+        """The positions of these rows in :attr:`whole`."""
         cut: tuple[Beliefs, slice] | None = self.__dict__.get("_cut")
         return slice(0, len(self)) if cut is None else cut[1]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from absentia.cli.model_commands import ask, predict, train
 from absentia.cli.terminal import (
-    LARGEST_SEED,
     CategoriesOption,
     DatesOption,
     FileArgument,
@@ -31,7 +31,10 @@ from absentia.cli.terminal import (
 )
 from absentia.reports.safe_text import printable
 
-__all__ = ["app", "run_command"]
+if TYPE_CHECKING:
+    from absentia.recipe.comparison import Comparison
+
+__all__ = ["app", "run_command", "train_command"]
 
 app = new_app("absentia", "Learn from tables with missing values, without filling them in.")
 #: Commands that left the library, and where they are now.
@@ -133,13 +136,15 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help="Methods to compare; `python -m lab methods` lists all."
+            metavar="A,B,...",
+            help="Methods of `train --method`, and mean-indicator, iterative, random-forest, "
+            "hist-gradient-boosting, lightgbm and catboost.",
         ),
     ] = None,
     task: TaskOption = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for the report; FILE-report by default."),
+        typer.Option(metavar="FOLDER", help="Write a page and a picture into this folder."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Four quick methods on 300 rows, within a minute.")
@@ -149,11 +154,8 @@ def compare(
         typer.Option(min=50, help="Use a sample of this size of a larger table; 1000 by default."),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=1, max=20, help="How often the cross-validation is repeated.")
+        int, typer.Option(min=1, max=20, help="Number of times that the folds are drawn.")
     ] = 1,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Time limit in seconds per method and fold.")
-    ] = None,
     ignore: IgnoreOption = None,
     categories: CategoriesOption = None,
     numbers: NumbersOption = None,
@@ -161,58 +163,73 @@ def compare(
     keep_ids: KeepIdsOption = False,
     jobs: JobsOption = 1,
     seed: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST_SEED, help="Random seed; another one gives other folds."),
+        int, typer.Option(min=0, max=2**32 - 1, help="Random seed; another one gives other folds.")
     ] = 0,
     sheet: SheetOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find out which method suits your table: a fair contest by cross-validation.
+    """Find out which method suits your table, by cross-validation.
 
-    Prints a verdict and a table of scores, and writes a page with pictures. Every method is tuned
-    only on the training rows of each fold. A contest that was stopped continues where it was.
+    Prints a verdict and a table of scores; --report writes a page with a picture. Every method is
+    tuned only on the training rows of each fold.
     """
-    from absentia.cli.files import check_folder, read_table, table_name
-    from absentia.cli.learning import as_dataset
-    from absentia.recipe.learning_table import split_target
-    from lab.experiments.comparison import compare_table, comparison_text
-    from lab.experiments.methods import methods_for
-    from lab.experiments.suites.realholes import QUICK_METHODS, QUICK_ROWS
+    from absentia.cli.files import check_output, read_table, table_name
+    from absentia.recipe import comparison
+    from absentia.tables.files.whole_files import replaced
 
-    wanted = words_of(methods) or (list(QUICK_METHODS) if quick else None)
-    if wanted is not None:
-        methods_for("classification", wanted)  # names are checked before anything takes time
-    name = table_name(file)
-    folder = report or Path(f"{name}-report")
-    check_folder(folder, inputs=[file], force=force)
-    table = split_target(
-        read_table(file, say, sheet=sheet), target, task, ignore=words_of(ignore) or ()
+    places = [] if report is None else [report / "index.html", report / "methods.png"]
+    if report is not None:
+        if report.exists() and not report.is_dir():
+            raise ValueError(f"{report} is a file; give the name of a folder.")
+        report.mkdir(parents=True, exist_ok=True)
+        for place in places:
+            check_output(place, inputs=[file], force=force, endings=())
+    found = comparison.compare(
+        read_table(file, say, sheet=sheet),
+        target,
+        task=task,
+        methods=words_of(methods) or (comparison.QUICK_METHODS if quick else None),
+        ignore=words_of(ignore) or (),
+        kinds=kinds_of(categories, numbers, dates),
+        keep_ids=keep_ids,
+        repeats=repeats,
+        max_rows=max_rows or (comparison.QUICK_ROWS if quick else 1000),
+        random_state=seed,
+        n_jobs=jobs,
+        step=lambda share, text: None if quiet else say(f"{100 * share:3.0f} %  {text}"),
     )
-    rows = max_rows or (QUICK_ROWS if quick else 1000)
-    kinds = kinds_of(categories, numbers, dates)
-    data = as_dataset(table, name, rows, keep_ids=keep_ids, kinds=kinds)
-    if not quiet:
-        for note in data.notes:
-            say(note)
-    try:
-        outcome = compare_table(
-            data,
-            methods=wanted,
-            folder=folder,
-            repeats=repeats,
-            jobs=jobs,
-            seed=seed,
-            time_limit=time_limit,
-            progress=not quiet,
-            target=target,
-            file=file,
-            say=say,
+    advice = train_command(found, file, target)
+    print(printable(found.to_text(advice), lines=True))
+    if report is not None:
+        with replaced(places[0]) as draft:
+            draft.write_text(found.to_html(f"Methods for {table_name(file)}", advice), "utf-8")
+        with replaced(places[1]) as draft:
+            found.plot().savefig(draft, dpi=144, format="png")
+        print(f"Page written to {places[0]}.")
+
+
+def train_command(found: Comparison, file: str, target: str) -> str:
+    """Return the command that trains the recommended method, or the best that can be trained.
+
+    Without any such method among those compared, this is the default of ``absentia train``.
+    """
+    name, best = found.trainable, found.best
+    method = "" if name in (None, "automatic") else f" --method {name}"
+    train = f"absentia train {quote(file)} -t {quote(target)} -o model.skops{method}"
+    if name == best:
+        return f"Train {name}: {train}"
+    cannot = f"{best} cannot be trained from the command line"
+    if name is None:
+        return (
+            f"{cannot}, nor can the others. An average of different models, which was not "
+            f"compared, can be: {train}"
         )
-    except KeyboardInterrupt:
-        say(f"Stopped. Finished work is in {folder}; run the same command again to continue.")
-        raise typer.Exit(130) from None
-    print(printable(comparison_text(outcome, data, target, file), lines=True))
+    behind = "no significant difference" if name in found.as_good else "which is worse"
+    return (
+        f"{cannot}. The best method that can be is {name} ({found.measure} "
+        f"{found.mean(name):.3f} ± {found.standard_error(name):.3f}, {behind}): {train}"
+    )
 
 
 @app.command()

@@ -18,10 +18,10 @@ from sklearn.pipeline import Pipeline
 
 from absentia.cli.learning import pipeline_of
 from absentia.decisions import measure_next
-from absentia.decisions.model_answers import find_density
-from absentia.decisions.ranking import rank_source_columns
-from absentia.machines.uncertainty.parts import Uncertainty, entropy
+from absentia.decisions.measurements import rank_source_columns
+from absentia.machines.uncertainty import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
+from absentia.predictions.answers import find_density
 from absentia.tables import FloatArray, Table
 from absentia.tables.columns.column_readings import numbers_of
 from absentia.tables.columns.number_words import number_of

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from absentia.optional_imports import optional_import
-from absentia.reports.report_folder import TABLES, check_places, files_of_others
 from absentia.reports.safe_text import printable
 from absentia.tables.files.delimited import cells_as_written, read_delimited
 from absentia.tables.files.headers import column_names, note_repeated, note_title, title_of
@@ -28,10 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "check_folder",
     "check_output",
+    "check_writable",
     "is_parquet",
     "place_now",
+    "protect_inputs",
     "read_table",
     "read_table_and_cells",
     "table_name",
@@ -137,12 +137,12 @@ def check_output(
         raise ValueError(f"{output} is a folder; give the name of a file.")
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
-    _protect_inputs(path, inputs)
+    protect_inputs(path, inputs)
     if path.exists() and not path.is_file():
         raise ValueError(f"{output} is a device or a pipe; give the name of a file.")
     if os.path.lexists(path) and not force:  # a link to nowhere counts
         raise ValueError(f"{output} already exists: give another name, or use --force.")
-    _check_writable(path.parent)
+    check_writable(path.parent)
 
 
 def place_now(output: Path, *, force: bool, note: Callable[[str], None]) -> Path:
@@ -159,33 +159,15 @@ def place_now(output: Path, *, force: bool, note: Callable[[str], None]) -> Path
     return free
 
 
-def _protect_inputs(path: Path, inputs: Sequence[str | Path]) -> None:
+def protect_inputs(path: Path, inputs: Sequence[str | Path]) -> None:
+    """Raise where an output is one of the inputs."""
     for source in inputs:
         if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
             raise ValueError(f"{path} is an input: give another name for the output.")
 
 
-def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool = False) -> None:
-    """Raise where a report could not be written into a folder, or would replace other files.
-
-    A report may replace a report. No input is replaced, whatever ``force`` says.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; give the name of a folder.")
-    for name in TABLES:
-        _protect_inputs(folder / f"{name}.csv", inputs)
-    check_places(folder)
-    others = files_of_others(folder)
-    if others and not force:
-        raise ValueError(
-            f"{folder} has files that no report wrote, or that were changed since, such as "
-            f"{others[0].name}; a report might replace them: give another name, or use --force."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    _check_writable(folder)
-
-
-def _check_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
+    """Raise where no file can be written into a folder."""
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,75 +11,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.prior import FARTHEST
 from absentia.machines.targets import Task
 from absentia.persistence import load
 from absentia.recipe.learning_table import LearningTable
-from absentia.recipe.methods import AUTOMATIC, new_machine
+from absentia.recipe.methods import AUTOMATIC, in_target_units, new_machine
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import too_far, with_names
-from lab.data.datasets import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "as_dataset",
     "check_reach",
     "fit",
     "load_model",
     "new_model",
     "predictions",
-    "reading_notes",
     "training_summary",
     "with_probabilities",
     "written_with",
 ]
-
-
-def as_dataset(
-    table: LearningTable,
-    name: str,
-    max_rows: int | None,
-    *,
-    keep_ids: bool = False,
-    kinds: Mapping[str, str] | None = None,
-) -> Dataset:
-    """Encode a table for a comparison of methods, and take a sample if it is large."""
-    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
-    rows = encoder.fit_transform(table.features)
-    data = Dataset.of_rows(
-        rows,
-        table.target,
-        tuple(encoder.get_feature_names_out()),
-        name=name,
-        task=table.task,
-        notes=(*table.notes, *reading_notes(encoder)),
-    )
-    if max_rows is None or len(data.y) <= max_rows:
-        return data
-    note = f"Only a sample of {max_rows} of the {len(data.y)} rows is used (--max-rows)."
-    return replace(data.sample(max_rows), notes=(*data.notes, note))
-
-
-def reading_notes(encoder: TableEncoder) -> list[str]:
-    """Return how the columns were read, and which options read them otherwise."""
-    hints = []
-    if encoder.ids_:
-        hints.append(
-            f"{', '.join(encoder.ids_)}: use --keep-ids to learn from such columns as well"
-        )
-    readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
-    coded = [name for name, reading in readings if reading.sentinels]
-    if coded:
-        said = f"use --numbers {','.join(coded)} to keep such codes as numbers"
-        hints.append(f"{', '.join(coded)}: {said}")
-    return [*encoder.notes_, *hints]
 
 
 def new_model(
@@ -102,9 +56,7 @@ def new_model(
     machine = new_machine(method, task, seed=seed, progress=progress, time_budget=time_budget)
     encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
     pipeline = Pipeline([("encode", encoder), ("machine", machine)])
-    if task == "classification" or method == AUTOMATIC:
-        return pipeline
-    return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
+    return pipeline if method == AUTOMATIC else in_target_units(pipeline, task)
 
 
 def fit(model: BaseEstimator, table: LearningTable) -> None:

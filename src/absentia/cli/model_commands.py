@@ -117,7 +117,8 @@ def _say_what_was_learned(
     model: BaseEstimator, machine: BaseEstimator, table: LearningTable, target: str, output: Path
 ) -> None:
     """Print how the table was read, what was chosen, and how good it is; ``machine`` as fitted."""
-    from absentia.cli.learning import pipeline_of, reading_notes, training_summary
+    from absentia.cli.learning import pipeline_of, training_summary
+    from absentia.recipe.learning_table import reading_notes
 
     score, lines = training_summary(machine, table)
     notes = reading_notes(pipeline_of(model).named_steps["encode"])

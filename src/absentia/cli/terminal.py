@@ -10,7 +10,6 @@ import typer
 from absentia.reports.safe_text import printable
 
 __all__ = [
-    "LARGEST_SEED",
     "CategoriesOption",
     "DatesOption",
     "FileArgument",
@@ -76,8 +75,6 @@ ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it already exists.")
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes to use.")]
-#: The largest seed that a file of results can hold.
-LARGEST_SEED = 2**63 - 1
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no notes and no progress bar.")
 ]

@@ -1,8 +1,7 @@
 """What to do next: which missing value is worth measuring."""
 
 from absentia.decisions.acquisition import measure_next
-from absentia.decisions.column_worth import column_worth
-from absentia.decisions.held_out_worth import held_out_worth
+from absentia.decisions.column_worth import column_worth, held_out_worth
 from absentia.decisions.measurements import Measurements
 from absentia.decisions.policy import AcquisitionPolicy, AcquisitionTrace
 

@@ -1,19 +1,22 @@
-"""Which missing value of a row is worth measuring next."""
+"""Acquisition: which missing value of a row to measure next."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from absentia.decisions.column_worth import blended_gain
-from absentia.decisions.expected_gains import Gains, gains_of_one, gains_of_two, needs_two
-from absentia.decisions.gains_from_draws import gains_from_draws
-from absentia.decisions.measurements import Measurements
-from absentia.decisions.model_answers import LOSSES, Loss, Questions, find_density, read_rows
+from absentia.decisions.expected_gains import (
+    Setting,
+    gains_from_draws,
+    gains_of_one,
+    gains_of_two,
+    needs_two,
+)
+from absentia.decisions.measurements import Costs, Measurements, read_costs
+from absentia.decisions.trial_model import LOSSES, Loss, TrialModel, read_rows
 from absentia.densities.missing_values import Unknowns
 from absentia.parameters import (
     FINITE,
@@ -22,19 +25,18 @@ from absentia.parameters import (
     SHARE,
     count_from,
     number_between,
-    numbers,
     shown,
 )
+from absentia.predictions.answers import find_density
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
-__all__ = ["Costs", "Lookahead", "LossName", "measure_next", "read_costs"]
+__all__ = ["Lookahead", "LossName", "measure_next"]
 
-
-#: One cost per column, or costs by the name of the column.
-Costs = Mapping[str, float] | ArrayLike | None
 LossName = Literal["log", "brier", "variance", "width", "size"]
 Lookahead = Literal[1, 2, "auto"]
 _BUDGET = number_between(0, expected="a number of at least 0") | INFINITE
+#: The gain of the best candidate where the model expects none.
+_NEXT_TO_NOTHING = 1e-12
 
 
 def measure_next(
@@ -144,10 +146,10 @@ def measure_next(
             f"{shown(density)}."
         )
     rows, unknowns = read_rows(model, X, density)
-    questions = Questions.to(model, X, rows, loss)
+    trial_model = TrialModel.of(model, X, rows, loss)
     names = tuple(column.name for column in unknowns.columns)
     prices = read_costs(costs, names)
-    risk = _read_loss(loss, questions.classifies)
+    risk = _read_loss(loss, trial_model.classifies)
     if lookahead not in (1, 2, "auto"):
         raise ValueError(f"lookahead must be 1, 2 or 'auto', found {lookahead!r}.")
     SHARE.check("worth_share", worth_share)
@@ -157,80 +159,47 @@ def measure_next(
     if budget is not None:
         _BUDGET.check("budget", budget)
         candidates &= prices <= budget
-    # Rows that are alike, such as those of which nothing is known, are tried once.
+    # Equal rows, such as those of which nothing is known, are tried once.
     first, which = _distinct(table, unknowns)
-    questions, few = questions.about(first), table[first]
+    few = Setting(trial_model, unknowns, table, candidates, risk, prices, budget)[first]
     if n_draws is None:
-        found = gains_of_one(questions, unknowns, few, candidates[first], risk)
-        far = np.full(len(few), lookahead == 2)
+        found = gains_of_one(few)
+        gain, far = found.gain, np.full(len(first), lookahead == 2)
         if lookahead == "auto":
-            far = needs_two(questions, unknowns, few, risk, found)
-        gain = found.gain
+            far = needs_two(few, gain)
+        if far.any():
+            at = np.flatnonzero(far)
+            gain = gain.copy()
+            gain[at] = gains_of_two(few[at], found.gain[at])
     else:
-        _check_draws(n_draws, questions)
-        gain, found = gains_from_draws(
-            questions, unknowns, few, candidates[first], risk, n_draws, prices, budget, lookahead
-        )
-        far = np.zeros(len(few), dtype=np.bool_)  # pairs come from the same draws
-    if far.any():
-        at = np.flatnonzero(far)
-        near = Gains(found.gain[at], found.after[at], found.before[at])
-        gain = gain.copy()
-        gain[at] = gains_of_two(
-            questions.about(at),
-            unknowns,
-            few[at],
-            candidates[first][at],
-            risk,
-            prices,
-            budget,
-            near,
-        ).gain
+        _check_draws(n_draws, trial_model)
+        gain, found = gains_from_draws(few, n_draws, lookahead)
     if worth is not None:
         known = read_costs(worth, names, "worth", missing=0.0)
-        gain = blended_gain(gain, known, candidates[first], worth_share)
+        gain = _blended_gain(gain, known, few.candidates, worth_share)
     after = found.after
-    if loss == "variance" or (loss is None and not questions.classifies):
+    if loss == "variance" or (loss is None and not trial_model.classifies):
         after = np.sqrt(np.maximum(after, 0.0))
     return Measurements(
         names, gain[which], prices, found.before[which], after[which], float(stop_below)
     )
 
 
-def read_costs(
-    costs: Costs, names: Sequence[str], what: str = "costs", missing: float = 1.0
+def _blended_gain(
+    gain: FloatArray, worth: FloatArray, candidates: BoolArray, share: float
 ) -> FloatArray:
-    """Return one cost per column, checked; ``missing`` for columns that a dict leaves out.
+    """Return gains of which a share comes from the worth of columns on known rows.
 
-    Examples
-    --------
-    >>> read_costs({"b": 3}, ["a", "b"])
-    array([1., 3.])
+    ``(1 - share) g_j + share w_j max(g) / max(w)``, the maxima over the candidates of the row:
+    worth has its own units, and is brought to those of the gains. Where the model expects no gain
+    of any candidate, worth ranks them, at a tiny gain.
     """
-    if costs is None:
-        return np.ones(len(names))
-    if isinstance(costs, Mapping):
-        given = {str(name): value for name, value in costs.items()}
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise ValueError(
-                f"{what} name the column {unknown[0]!r}, which the table does not have; its "
-                f"columns are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
-            )
-        costs = [given.get(name, missing) for name in names]
-    values = np.array(numbers(what, costs, "finite numbers, one per column"))
-    if values.shape != (len(names),):
-        raise ValueError(
-            f"{what} must be one number per column, {len(names)} of them, or a dict from column "
-            f"to number, found an array of shape {values.shape}."
-        )
-    wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
-    if len(wrong):
-        raise ValueError(
-            f"{what} must be finite and not negative, found {values[wrong[0]]:g} for column "
-            f"{names[wrong[0]]!r}."
-        )
-    return values
+    known = np.where(candidates, worth, 0.0)
+    largest = known.max(axis=1, keepdims=True)
+    unit = np.where(candidates, gain, 0.0).max(axis=1, keepdims=True, initial=_NEXT_TO_NOTHING)
+    part = np.divide(known, largest, out=np.zeros_like(known), where=largest > 0)
+    mixed = (1.0 - share) * gain + share * part * unit
+    return np.where(largest > 0, mixed, gain)
 
 
 def _read_loss(loss: Any, classifies: bool) -> Loss:
@@ -268,11 +237,11 @@ def _checked_loss(loss: Loss) -> Loss:
     return checked
 
 
-def _check_draws(n_draws: int, questions: Questions) -> None:
-    if questions.region is not None:
+def _check_draws(n_draws: int, model: TrialModel) -> None:
+    if model.region is not None:
         raise ValueError(
             f"n_draws averages predictions, but regions cannot be averaged: leave n_draws out "
-            f"with loss={questions.region!r}."
+            f"with loss={model.region!r}."
         )
     count_from(16, MOST_DRAWS).check("n_draws", n_draws)
 

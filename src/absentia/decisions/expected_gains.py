@@ -1,31 +1,77 @@
-"""By how much measuring a missing value is expected to lower a loss, one or two steps ahead."""
+"""Expected gains of measuring missing values, one or two steps ahead.
+
+Two ways: :func:`gains_of_one` and :func:`gains_of_two` try the points of the belief about each
+value, :func:`gains_from_draws` divides one set of draws of the whole row into groups.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
-from absentia.beliefs.draws.column_trials import ColumnTrials
-from absentia.decisions.model_answers import Loss, Questions
+from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials
+from absentia.beliefs.draws import DrawPoints
+from absentia.decisions.trial_model import Loss, TrialModel
 from absentia.densities.missing_values import Unknowns
+from absentia.machines.averaging import over_draws
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["ENOUGH", "Gains", "gains_of_one", "gains_of_two", "needs_two"]
+__all__ = ["Gains", "Setting", "gains_from_draws", "gains_of_one", "gains_of_two", "needs_two"]
 
 #: Nodes per component of the belief about a value, with one step and with two.
 _POINTS, _POINTS_OF_TWO = 7, 3
-#: Of this many columns every pair is looked at.
+#: All pairs of this many columns are tried.
 _BEAM = 6
-#: Draws of what a row could be, for the variance of a model that does not report one.
+#: Draws of a row, for the variance of a model that does not report one.
 _DRAWS = 64
-#: The same, for what a column gains when all others are known.
+#: Draws of a row, for the gain of a column when all others are known.
 _DRAWS_OF_LAST = 6
-#: Where the best single value gains less than this share of what all of them together gain,
-#: pairs are looked at. Of a product of two columns that share is zero before one of them is known.
-ENOUGH = 0.1
+#: Pairs are tried where the best single value gains less than this share of what all of them
+#: together gain. For a product of two columns that share is zero before one of them is known.
+_ENOUGH = 0.1
 #: Gains below this share of the loss are rounding.
 _ROUNDING = 1e-13
+#: The number of groups of draws by the value of a column of numbers.
+_GROUPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Rows whose missing values may be measured, and the model that predicts them.
+
+    Attributes
+    ----------
+    model : TrialModel
+    unknowns : Unknowns
+        What the missing values could be.
+    table : Table of shape (n_samples, n_features)
+    candidates : ndarray of bool, shape (n_samples, n_columns)
+        The cells that may be measured, of the user's columns.
+    loss : callable
+    costs : ndarray of shape (n_columns,)
+    budget : float or None
+        What may be spent on a row.
+    """
+
+    model: TrialModel
+    unknowns: Unknowns
+    table: Table
+    candidates: BoolArray
+    loss: Loss
+    costs: FloatArray
+    budget: float | None
+
+    def __getitem__(self, rows: IntArray) -> Setting:
+        """Return some of the rows."""
+        return replace(
+            self,
+            model=self.model.about(rows),
+            table=self.table[rows],
+            candidates=self.candidates[rows],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,157 +80,138 @@ class Gains:
 
     Attributes
     ----------
-    gain : ndarray of shape (n_samples, n_features)
+    gain : ndarray of shape (n_samples, n_columns)
         NaN where a cell is no candidate.
-    after : ndarray of shape (n_samples, n_features)
-        The loss that is expected with the measurement, NaN likewise.
+    after : ndarray of shape (n_samples, n_columns)
+        The expected loss with the measurement, NaN likewise.
     before : ndarray of shape (n_samples,)
-        The loss that is expected without a measurement.
+        The expected loss without a measurement.
     """
 
     gain: FloatArray
     after: FloatArray
     before: FloatArray
 
+    def __getitem__(self, rows: IntArray) -> Gains:
+        """Return some of the rows."""
+        return Gains(self.gain[rows], self.after[rows], self.before[rows])
 
-def gains_of_one(
-    ask: Questions, unknowns: Unknowns, table: Table, candidates: BoolArray, loss: Loss
-) -> Gains:
+
+def gains_of_one(of: Setting) -> Gains:
     """Return the gain of each candidate cell, and the loss before."""
-    n = len(table)
-    trials = unknowns.trials(table, candidates, _POINTS)
-    # Rows as they are and rows that are tried, in one call: a call has a price of its own.
+    n = len(of.table)
+    trials = of.unknowns.trials(of.table, of.candidates, _POINTS)
+    # Rows as they are and trial rows in one call, because each call has a fixed cost.
     origin = np.concatenate([np.arange(n), trials.origin])
-    answers = ask(_stacked(table, trials.table), origin)
-    present = loss(answers[:n])
-    before = present if ask.tells_variance else _spread_over_beliefs(ask, unknowns, table)
-    gain, after = np.full(candidates.shape, np.nan), np.full(candidates.shape, np.nan)
-    if candidates.any():
+    answers = of.model(_stacked(of.table, trials.table), origin)
+    present = of.loss(answers[:n])
+    before = present if of.model.reports_variance else _variance_over_draws(of)
+    gain, after = (np.full(of.candidates.shape, np.nan) for _ in range(2))
+    if of.candidates.any():
         cells = trials.row, trials.column
-        gain[cells], after[cells] = _gains(ask, trials, answers[n:], present, loss)
-        if not ask.tells_variance:  # answers ignore what stays missing
+        gain[cells], after[cells] = _gains(of, trials, answers[n:], present)
+        if not of.model.reports_variance:  # predictions ignore what stays missing
             after[cells] = np.maximum(before[trials.row] - gain[cells], 0.0)
     return Gains(gain, after, before)
 
 
-def gains_of_two(
-    ask: Questions,
-    unknowns: Unknowns,
-    table: Table,
-    candidates: BoolArray,
-    loss: Loss,
-    costs: FloatArray,
-    budget: float | None,
-    one: Gains,
-) -> Gains:
-    """Return gains that count what could be measured afterwards as well.
+def gains_of_two(of: Setting, one: FloatArray) -> FloatArray:
+    """Return gains that include what could be measured afterwards.
 
-    With ``g_j`` the gain of column ``j`` alone and ``g_k|v`` that of ``k`` once ``x_j = v`` is
-    known, the best plan after ``v`` measures the ``k`` with the largest ``g_k|v / cost_k``. Where
-    that gains more than any other column does now, ``j`` gets the difference as well,
+    With ``g_j`` the gain of column ``j`` alone (``one``) and ``g_k|v`` that of ``k`` once
+    ``x_j = v`` is known, the best plan after ``v`` measures the ``k`` with the largest
+    ``g_k|v / cost_k``. Where that gains more than any other column does now, ``j`` gets the
+    difference as well,
 
         ``g_j + max(0, E g_k|v - max_k g_k) * 2 cost_j / (cost_j + E cost_k)``,
 
     at the average cost of the two. Without interactions this is the gain of one step; a plain sum
     ``g_j + E g_k|v`` also rewards columns for being weak alone, and was worse on real tables.
     """
-    if not candidates.any():
+    if not of.candidates.any():
         return one
-    kept = _most_promising(ask, unknowns, table, candidates, loss, costs, one.gain)
-    trials = unknowns.trials(table, kept, _POINTS_OF_TWO)
+    kept = _most_promising(of, one)
+    trials = of.unknowns.trials(of.table, kept, _POINTS_OF_TWO)
     row, column = trials.origin, np.repeat(trials.column, trials.counts)
     following = kept[row]
     following[np.arange(len(row)), column] = False
-    if budget is not None:
-        following &= costs[column][:, None] + costs <= budget
+    if of.budget is not None:
+        following &= of.costs[column][:, None] + of.costs <= of.budget
     then, spent = np.zeros(len(row)), np.zeros(len(row))
     if following.any():
-        second = unknowns.trials(trials.table, following, _POINTS_OF_TWO)
+        second = of.unknowns.trials(trials.table, following, _POINTS_OF_TWO)
         gain = np.full(following.shape, -np.inf)
-        gain[second.row, second.column], _ = _asked_gains(ask, second, trials.table, row, loss)
-        best = _worth(gain, costs, following).argmax(axis=1)
+        gain[second.row, second.column] = _trial_gains(of, second, trials.table, row)
+        best = _per_cost(gain, of.costs, following).argmax(axis=1)
         then = gain[np.arange(len(row)), best]
         pays = then > 0
-        then, spent = np.where(pays, then, 0.0), np.where(pays, costs[best], 0.0)
-    cost = costs[trials.column]
-    alone = one.gain[trials.row, trials.column]
-    others = np.where(kept, one.gain, 0.0)[trials.row]
+        then, spent = np.where(pays, then, 0.0), np.where(pays, of.costs[best], 0.0)
+    cost = of.costs[trials.column]
+    alone = one[trials.row, trials.column]
+    others = np.where(kept, one, 0.0)[trials.row]
     others[np.arange(len(others)), trials.column] = 0.0
     synergy = np.maximum(trials.expected(then) - others.max(axis=1), 0.0)
     total = cost + trials.expected(spent)
     share = np.divide(cost, total, out=np.ones_like(cost), where=total > 0)
-    gain = one.gain.copy()
-    gain[trials.row, trials.column] = alone + 2.0 * share * synergy
-    return Gains(gain, one.after, one.before)
+    both = one.copy()
+    both[trials.row, trials.column] = alone + 2.0 * share * synergy
+    return both
 
 
-def needs_two(
-    ask: Questions, unknowns: Unknowns, table: Table, loss: Loss, one: Gains
-) -> BoolArray:
+def needs_two(of: Setting, one: FloatArray) -> BoolArray:
     """Return the rows where no value gains much alone of what all missing values gain together.
 
-    What all gain is ``L(mean answer) - mean L(answer)`` over draws of what the row could be: for
-    the log loss the mutual information between the class and all missing values. Without a
-    probability to average (conformal regions, regressors without a variance) every row is looked
-    at.
+    All together gain ``L(mean prediction) - mean L(prediction)`` over draws of the row: for the log
+    loss the mutual information between the class and all missing values. Without a probability to
+    average (conformal regions, regressors without a variance) pairs are tried in every row.
     """
-    best = np.where(np.isnan(one.gain), 0.0, one.gain).max(axis=1, initial=0.0)
-    several = (~np.isnan(one.gain)).sum(axis=1) > 1
-    if ask.region is not None or not ask.tells_variance:
+    several = (~np.isnan(one)).sum(axis=1) > 1
+    if of.model.region is not None or not of.model.reports_variance:
         return several
-    n = len(table)
-    draws = unknowns.believe(table).sample(_DRAWS, random_state=0).transpose(1, 0, 2)
-    rows = unknowns.completed(table, draws).reshape(-1, table.n_features)
-    origin = np.repeat(np.arange(n), _DRAWS)
-    answers = ask(Table(rows, columns_checked=True), origin).reshape(n, _DRAWS, -1)
-    mean = answers.mean(axis=1)
-    if not ask.classifies:
-        mean[:, 1] += answers[:, :, 0].var(axis=1)
-    after = loss(answers.reshape(n * _DRAWS, -1)).reshape(n, _DRAWS).mean(axis=1)
-    needed: BoolArray = several & (best < ENOUGH * (loss(mean) - after))
+
+    def possible(complete: FloatArray, rows: IntArray) -> tuple[FloatArray]:
+        return (_Drawn.of(of, complete, rows).possible,)
+
+    best = np.where(np.isnan(one), 0.0, one).max(axis=1, initial=0.0)
+    points = DrawPoints.sobol(_DRAWS, of.unknowns.n_drawn, seed=0)
+    (found,) = over_draws(possible, of.unknowns, of.table, points)
+    needed: BoolArray = several & (best < _ENOUGH * found)
     return needed
 
 
-def _worth(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> FloatArray:
-    """Return gains per cost, minus infinity where a cell is no candidate."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(candidates, np.nan_to_num(gain / costs, nan=0.0), -np.inf)
-
-
-def _most_promising(
-    ask: Questions,
-    unknowns: Unknowns,
-    table: Table,
-    candidates: BoolArray,
-    loss: Loss,
-    costs: FloatArray,
-    first: FloatArray,
-) -> BoolArray:
-    """Return the few columns of each row whose pairs are looked at.
+def _most_promising(of: Setting, first: FloatArray) -> BoolArray:
+    """Return the few columns of each row whose pairs are tried.
 
     Half of them gain most as the first measurement, half of them as the last, when all others are
     known: a column that is informative only together with others is found there.
     """
+    candidates, unknowns = of.candidates, of.unknowns
     if candidates.sum(axis=1).max() <= _BEAM:
         return candidates
     last = np.zeros(candidates.shape)
     row, column = np.nonzero(candidates)
     cells = np.zeros((len(row), candidates.shape[1]), dtype=np.bool_)
     cells[np.arange(len(row)), column] = True
-    beliefs = unknowns.believe(table)
-    for draw in beliefs.sample(_DRAWS_OF_LAST, random_state=0):
-        known = unknowns.completed(table, draw[:, None])[:, 0][row]
+    for draw in unknowns.believe(of.table).sample(_DRAWS_OF_LAST, random_state=0):
+        known = unknowns.completed(of.table, draw[:, None])[:, 0][row]
         for c in np.unique(column):
-            of = np.flatnonzero(column == c)
-            known[np.ix_(of, list(unknowns.columns[c].places))] = np.nan
+            hidden = np.flatnonzero(column == c)
+            known[np.ix_(hidden, list(unknowns.columns[c].places))] = np.nan
         rows = Table(known, columns_checked=True)
         trials = unknowns.trials(rows, cells, _POINTS_OF_TWO)
-        last[row, column] += _asked_gains(ask, trials, rows, row, loss)[0]
+        last[row, column] += _trial_gains(of, trials, rows, row)
     kept = np.zeros_like(candidates)
-    for worth in (_worth(first, costs, candidates), _worth(last, costs, candidates)):
-        order = np.argsort(np.where(kept, -np.inf, worth) * -1.0, axis=1, kind="stable")
+    for gain in (first, last):
+        worth = np.where(kept, -np.inf, _per_cost(gain, of.costs, candidates))
+        order = np.argsort(-worth, axis=1, kind="stable")
         np.put_along_axis(kept, order[:, : _BEAM // 2], True, axis=1)
     return kept & candidates
+
+
+def _per_cost(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> FloatArray:
+    """Return gains per cost, minus infinity where a cell is no candidate."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(candidates, np.nan_to_num(gain / costs, nan=0.0), -np.inf)
 
 
 def _stacked(first: Table, second: Table) -> Table:
@@ -198,51 +225,180 @@ def _stacked(first: Table, second: Table) -> Table:
     return replace(first, array=array, lower=lower, upper=upper, _whole=None, _known={})
 
 
-def _asked_gains(
-    ask: Questions, trials: ColumnTrials, rows: Table, origin: IntArray, loss: Loss
-) -> tuple[FloatArray, FloatArray]:
-    """Return what :func:`_gains` does, of trials that the model has not been asked about yet.
-
-    ``rows`` are those that trials were made of, and ``origin`` says which of the user's rows each
-    of them comes from.
-    """
-    answers = ask(trials.table, origin[trials.origin])
-    present = np.empty(0) if ask.region is None else loss(ask(rows, origin))
-    return _gains(ask, trials, answers, present, loss)
+def _trial_gains(of: Setting, trials: ColumnTrials, rows: Table, origin: IntArray) -> FloatArray:
+    """Return the gain of each cell; trials were made of ``rows``, these of the user's rows."""
+    answers = of.model(trials.table, origin[trials.origin])
+    present = np.empty(0) if of.model.region is None else of.loss(of.model(rows, origin))
+    return _gains(of, trials, answers, present)[0]
 
 
 def _gains(
-    ask: Questions, trials: ColumnTrials, answers: FloatArray, present: FloatArray, loss: Loss
+    of: Setting, trials: ColumnTrials, answers: FloatArray, present: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``L(mean answer) - mean L(answer)`` of each cell, and ``mean L(answer)``.
+    """Return ``L(mean prediction) - mean L(prediction)`` of each cell, and the latter.
 
     The variance of a regressor is that of a mixture: the mean of its own variances, which the
     measurement would leave, and the variance of its means, which the measurement would explain.
     A conformal region is no probability that could be averaged: there the gain is how much smaller
     it is expected to be than ``present``, the loss of each row that trials were made of.
     """
-    if ask.region is not None:
-        after = trials.expected(loss(answers))
+    after = trials.expected(of.loss(answers))
+    if of.model.region is not None:
         now = present[trials.row]
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(after) & np.isinf(now), 0.0, now - after), after
-    if not ask.tells_variance:
+    if not of.model.reports_variance:
         answers[:, 1] = 0.0
+        after = trials.expected(of.loss(answers))
     mean = trials.expected(answers)
-    if not ask.classifies:
+    if not of.model.classifies:
         deviations = answers[:, 0] - np.repeat(mean[:, 0], trials.counts)
         mean[:, 1] += trials.expected(deviations**2)
-    after = trials.expected(loss(answers))
-    gain = loss(mean) - after
-    # What rounding leaves is no gain, or "stop" would never be said.
+    gain = of.loss(mean) - after
+    # Without this, rounding would be worth a measurement.
     return np.where(np.abs(gain) <= _ROUNDING * np.abs(after), 0.0, gain), after
 
 
-def _spread_over_beliefs(ask: Questions, unknowns: Unknowns, table: Table) -> FloatArray:
-    """Return the variance of the predictions over what each row could be."""
-    draws = unknowns.believe(table).sample(_DRAWS, random_state=0).transpose(1, 0, 2)
-    rows = unknowns.completed(table, draws).reshape(-1, table.n_features)
-    origin = np.repeat(np.arange(len(table)), _DRAWS)
-    answers = ask(Table(rows, columns_checked=True), origin)[:, 0].reshape(-1, _DRAWS)
-    variance: FloatArray = answers.var(axis=1)
-    return variance
+def _variance_over_draws(of: Setting) -> FloatArray:
+    """Return the variance of the predictions over draws of each row."""
+
+    def variance(complete: FloatArray, rows: IntArray) -> tuple[FloatArray]:
+        return (_Drawn.of(of, complete, rows).answers[:, :, 0].var(axis=1),)
+
+    points = DrawPoints.sobol(_DRAWS, of.unknowns.n_drawn, seed=0)
+    return over_draws(variance, of.unknowns, of.table, points)[0]
+
+
+def gains_from_draws(
+    of: Setting, n_draws: int, lookahead: Literal[1, 2, "auto"]
+) -> tuple[FloatArray, Gains]:
+    """Return the gain of each candidate cell, and the gains of one step with the losses.
+
+    Complete rows ``x_1 ... x_m`` are drawn from the belief about a row, and the model predicts each
+    of them once. To measure column ``j`` is to learn which group ``b`` of draws the row belongs
+    to: eight groups of equal size by the value of ``x_j``, or one per category. With ``a_b`` the
+    mean prediction in a group of share ``w_b``,
+
+        ``gain_j = L(sum_b w_b a_b) - sum_b w_b L(a_b)``,
+
+    which takes ``m`` predictions per row, however many columns are missing. Groups of draws differ
+    by chance also where ``x_j`` is uninformative; groups made at random show by how much. That is
+    subtracted, in proportion to what ``x_j`` leaves open.
+
+    Two steps ahead, the gain ``G_jk`` of a pair comes from the same draws, in groups by both
+    values. Where ``k`` gains more after ``j`` than any column other than ``j`` does now, ``j`` gets
+    the difference as well, at the average cost of the two, as in :func:`gains_of_two`.
+    """
+
+    def of_chunk(complete: FloatArray, rows: IntArray) -> tuple[FloatArray, ...]:
+        drawn, wanted = _Drawn.of(of, complete, rows), of.candidates[rows]
+        one = np.full(wanted.shape, np.nan)
+        tried = np.flatnonzero(wanted.any(axis=0)).tolist()
+        for j in tried:
+            one[:, j] = drawn.gain(_groups(complete, of.unknowns.columns[j], _GROUPS))
+        one[~wanted] = np.nan
+        gain = one.copy()
+        if lookahead != 1 and len(tried) > 1:
+            best = np.nan_to_num(one).max(axis=1)
+            some = np.flatnonzero((lookahead == 2) | (best < _ENOUGH * drawn.possible))
+            if len(some):
+                # Fewer groups by each value: those of a pair should not be too small.
+                few = {
+                    j: _groups(complete[some], of.unknowns.columns[j], _GROUPS // 2) for j in tried
+                }
+                gain[some] = _gains_of_pairs(of, drawn[some], one[some], few)
+        return gain, one, drawn.before
+
+    points = DrawPoints.sobol(n_draws, of.unknowns.n_drawn, seed=0)
+    gain, one, before = over_draws(of_chunk, of.unknowns, of.table, points)
+    return gain, Gains(one, before[:, None] - one, before)
+
+
+def _gains_of_pairs(
+    of: Setting, drawn: _Drawn, one: FloatArray, groups: dict[int, IntArray]
+) -> FloatArray:
+    """Return gains that include what a second measurement gains beyond the best one now."""
+    alone, gain = np.nan_to_num(one), one.copy()
+    for j, k in combinations(groups, 2):
+        total = of.costs[j] + of.costs[k]
+        if of.budget is not None and total > of.budget:
+            continue
+        both = drawn.gain(groups[j] * (int(groups[k].max()) + 1) + groups[k])
+        for here, there in ((j, k), (k, j)):
+            others = alone.copy()
+            others[:, here] = 0.0
+            synergy = np.maximum(both - alone[:, here] - others.max(axis=1), 0.0)
+            share = of.costs[here] / total if total > 0 else 0.5
+            # NaN where either is no candidate.
+            found = one[:, here] + 2.0 * share * synergy + 0.0 * one[:, there]
+            gain[:, here] = np.fmax(gain[:, here], found)
+    return gain
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Predictions for draws of rows, (n, m, n_outputs); the loss of their mean, and its gain."""
+
+    setting: Setting
+    answers: FloatArray
+    before: FloatArray
+    possible: FloatArray
+
+    @classmethod
+    def of(cls, setting: Setting, complete: FloatArray, rows: IntArray) -> _Drawn:
+        n, m, d = complete.shape
+        flat = Table(complete.reshape(n * m, d), columns_checked=True)
+        answers = setting.model(flat, np.repeat(rows, m)).reshape(n, m, -1)
+        if not setting.model.reports_variance:
+            answers[:, :, 1] = 0.0
+        before = _expected_loss(setting, answers, np.zeros((n, m), dtype=np.intp))
+        last = setting.loss(answers.reshape(n * m, -1)).reshape(n, m).mean(axis=1)
+        return cls(setting, answers, before, np.maximum(before - last, 0.0))
+
+    def __getitem__(self, rows: IntArray) -> _Drawn:
+        return _Drawn(self.setting, self.answers[rows], self.before[rows], self.possible[rows])
+
+    def gain(self, groups: IntArray) -> FloatArray:
+        """Return the gain of learning the group of a row, groups of shape (n, n_draws)."""
+        found = self.before - _expected_loss(self.setting, self.answers, groups)
+        mixed = np.random.default_rng(0).permutation(groups.shape[1])
+        chance = self.before - _expected_loss(self.setting, self.answers, groups[:, mixed])
+        left = np.divide(
+            self.possible - found, self.possible, out=np.zeros(len(found)), where=self.possible > 0
+        )
+        return np.clip(found - chance * np.clip(left, 0.0, 1.0), 0.0, self.possible)
+
+
+def _groups(complete: FloatArray, column: BeliefColumn, n_groups: int) -> IntArray:
+    """Return the group of each draw of each row by the value of a column, shape (n, m)."""
+    values = complete[:, :, list(column.places)]
+    if column.options is not None:  # draws of indicators are near a category, not in it
+        apart = [((values - option) ** 2).sum(axis=2) for option in column.options]
+        return np.argmin(apart, axis=0)
+    n, m, _ = values.shape
+    order = values[:, :, 0].argsort(axis=1, kind="stable")
+    groups = np.empty((n, m), dtype=np.intp)
+    np.put_along_axis(groups, order, np.arange(m)[None, :] * n_groups // m, axis=1)
+    return groups
+
+
+def _expected_loss(of: Setting, answers: FloatArray, groups: IntArray) -> FloatArray:
+    """Return the mean over draws of the loss of the mean prediction of their group, per row."""
+    n, m, k = answers.shape
+    n_groups = int(groups.max()) + 1
+    cell = (np.arange(n)[:, None] * n_groups + groups).ravel()
+    count = np.bincount(cell, minlength=n * n_groups)
+    some = np.maximum(count, 1)
+
+    def mean(values: FloatArray) -> FloatArray:
+        return np.bincount(cell, values.ravel(), minlength=n * n_groups) / some
+
+    means = np.column_stack([mean(answers[:, :, at]) for at in range(k)])
+    if not of.model.classifies:  # the variance of a mixture
+        deviations = answers[:, :, 0].ravel() - means[cell, 0]
+        means[:, 1] += mean(deviations**2)
+    full = count > 0
+    losses = np.zeros(n * n_groups)
+    losses[full] = of.loss(means[full])
+    expected: FloatArray = (losses * count).reshape(n, n_groups).sum(axis=1) / m
+    return expected

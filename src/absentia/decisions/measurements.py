@@ -1,18 +1,31 @@
-"""What measuring the missing values of rows is worth, value by value: the answer of a ranking."""
+"""Missing values ranked by the expected gain of measuring them, and by their costs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from absentia.parameters import numbers
 from absentia.tables import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Measurements"]
+__all__ = [
+    "Costs",
+    "Measurements",
+    "RankedColumn",
+    "per_cost",
+    "rank_source_columns",
+    "read_costs",
+]
+
+#: One cost per column, or costs by the name of the column.
+Costs = Mapping[str, float] | ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,3 +129,95 @@ class Measurements:
         worth = self.gain_per_cost[row]
         order = np.argsort(-worth, kind="stable")
         return order[~np.isnan(self.gain[row][order])]
+
+
+def read_costs(
+    costs: Costs, names: Sequence[str], what: str = "costs", missing: float = 1.0
+) -> FloatArray:
+    """Return one cost per column, checked; ``missing`` for columns that a dict leaves out.
+
+    Examples
+    --------
+    >>> read_costs({"b": 3}, ["a", "b"])
+    array([1., 3.])
+    """
+    if costs is None:
+        return np.ones(len(names))
+    if isinstance(costs, Mapping):
+        given = {str(name): value for name, value in costs.items()}
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(
+                f"{what} name the column {unknown[0]!r}, which the table does not have; its "
+                f"columns are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
+            )
+        costs = [given.get(name, missing) for name in names]
+    values = np.array(numbers(what, costs, "finite numbers, one per column"))
+    if values.shape != (len(names),):
+        raise ValueError(
+            f"{what} must be one number per column, {len(names)} of them, or a dict from column "
+            f"to number, found an array of shape {values.shape}."
+        )
+    wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if len(wrong):
+        raise ValueError(
+            f"{what} must be finite and not negative, found {values[wrong[0]]:g} for column "
+            f"{names[wrong[0]]!r}."
+        )
+    return values
+
+
+class RankedColumn(NamedTuple):
+    """A missing column of one row: what measuring it is expected to gain, and its cost."""
+
+    name: str
+    gain: float
+    cost: float
+    gain_per_cost: float
+
+
+def rank_source_columns(
+    gains: FloatArray, sources: Sequence[str], costs: Mapping[str, float] | None = None
+) -> list[list[RankedColumn]]:
+    """Return the missing columns of each row, best first; of indicator columns the best counts.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_samples, n_encoded)
+        NaN where there is nothing to measure.
+    sources : sequence of str
+        The column of the user's table that each encoded column is read from.
+    costs : mapping from column to float, optional
+        1 for columns that it does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gains = np.array([[0.5, 0.1, 0.3], [np.nan, 0.2, 0.1]])
+    >>> for row in rank_source_columns(gains, ["age", "ward", "ward"], {"age": 2}):
+    ...     print([(column.name, column.gain_per_cost) for column in row])
+    [('ward', 0.3), ('age', 0.25)]
+    [('ward', 0.2)]
+    """
+    names = list(dict.fromkeys(sources))
+    prices = read_costs(costs, names)
+    column_of = np.array([names.index(source) for source in sources])
+    best = np.full((len(gains), len(names)), -np.inf)
+    for j, column in enumerate(column_of):
+        best[:, column] = np.fmax(best[:, column], gains[:, j])
+    ranked = []
+    for row in best.tolist():
+        columns = [
+            RankedColumn(name, gain, cost, per_cost(gain, cost))
+            for name, gain, cost in zip(names, row, prices.tolist(), strict=True)
+            if gain > -np.inf
+        ]
+        ranked.append(sorted(columns, key=lambda column: -column.gain_per_cost))
+    return ranked
+
+
+def per_cost(gain: float, cost: float) -> float:
+    """Return the gain per unit of cost; what costs nothing and gains anything comes first."""
+    if cost > 0:
+        return gain / cost
+    return np.inf if gain > 0 else 0.0

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.decisions.acquisition import Costs, Lookahead, LossName, measure_next, read_costs
-from absentia.decisions.model_answers import Loss, Questions, find_density, read_rows
+from absentia.decisions.acquisition import Lookahead, LossName, measure_next
+from absentia.decisions.measurements import Costs, read_costs
+from absentia.decisions.trial_model import Loss, TrialModel, read_rows
+from absentia.predictions.answers import find_density
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -291,7 +293,7 @@ class _Measuring:
         rows = self.rows(np.arange(len(self.missing)))
         opened, _ = read_rows(self.model, rows, self.density)
         table = opened if isinstance(opened, Table) else opened.table
-        return Questions.to(self.model, rows, opened)(table, np.arange(len(table)))
+        return TrialModel.of(self.model, rows, opened)(table, np.arange(len(table)))
 
     def measure(self, column: IntArray) -> IntArray:
         """Measure a column of each row (-1 for none); return the rows where there was no value."""

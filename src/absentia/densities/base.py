@@ -13,16 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.belief_plot import draw_prior
 from absentia.beliefs.completion import completed, conditional_quantiles
-from absentia.beliefs.conditioning.conditioned_table import (
+from absentia.beliefs.conditioning import (
     condition,
     joint_log_densities,
     log_normalised,
 )
-from absentia.beliefs.limits.bounds import log_masses
+from absentia.beliefs.display import draw_prior
+from absentia.beliefs.limits import log_masses
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, RandomState
+from absentia.parameters import COUNT, IntVector, RandomState
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -55,7 +55,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     """
 
     prior_: Prior
-    columns_: IntArray
+    columns_: IntVector
     #: Curves between values and normal scores, where beliefs are about scores.
     margins_: Margins | None = None
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.base import Density
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import ScoredRows, TrainingRows, warn_not_converged
-from absentia.parameters import COUNT, FLAG, NOT_NEGATIVE, THREADS, Rule, number_between, words
-from absentia.tables import FloatArray, Learned, TableLike
+from absentia.parameters import (
+    COUNT,
+    FLAG,
+    NOT_NEGATIVE,
+    THREADS,
+    FloatVector,
+    Rule,
+    number_between,
+    words,
+)
+from absentia.tables import Learned, Table, TableLike
+from absentia.tables.streams import Stream
 
-__all__ = ["EM_RULES", "EMDensity"]
+__all__ = ["EM_RULES", "EMDensity", "training_rows"]
 
 
 #: Rules for the parameters that all densities fitted by EM have.
@@ -33,11 +44,20 @@ EM_RULES: dict[str, Rule] = {
 }
 
 
+def training_rows(
+    rows: Table | Stream, sample_weight: ArrayLike | None
+) -> TrainingRows | StreamedRows:
+    """Return validated rows in standard units, in memory or elsewhere."""
+    if isinstance(rows, Stream):
+        return StreamedRows.of(rows)
+    return TrainingRows.of(rows, sample_weight)
+
+
 class EMDensity(Density):
     """Base class of the densities that EM fits to incomplete rows."""
 
     shrinkage_: float
-    log_likelihoods_: FloatArray
+    log_likelihoods_: FloatVector
     n_iter_: int
     converged_: bool
 

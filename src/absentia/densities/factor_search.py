@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import (
+from absentia.beliefs.conditioning import (
     condition,
     joint_log_densities,
     log_normalised,

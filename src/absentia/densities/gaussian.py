@@ -11,17 +11,13 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import Prior
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.ascent import Ascent, Penalty, climb
-from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em.streamed_rows import StreamedRows
+from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
 from absentia.densities.training_rows import SINGULAR, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
-from absentia.parameters import (
-    check_parameters,
-    declared,
-    require,
-)
+from absentia.parameters import FloatMatrix, FloatVector, check_parameters, declared, require
 from absentia.progress import shows_progress
-from absentia.tables import FloatArray, TableLike, set_fitted
+from absentia.tables import TableLike, set_fitted
 
 __all__ = ["GaussianDensity"]
 
@@ -122,8 +118,8 @@ class GaussianDensity(EMDensity):
 
     _rules = EM_RULES
 
-    mean_: FloatArray = field(init=False)
-    covariance_: FloatArray = field(init=False)
+    mean_: FloatVector = field(init=False)
+    covariance_: FloatMatrix = field(init=False)
 
     shrinkage: float | Literal["auto"] = "auto"
     reg_covar: float = 1e-6

@@ -11,13 +11,16 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import LowRankPrior
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.streamed_rows import training_rows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
 from absentia.densities.factor_search import FactorSearch
 from absentia.densities.training_rows import scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    IntVector,
     RandomState,
     Rule,
     check_parameters,
@@ -26,7 +29,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.progress import shows_progress
-from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
+from absentia.tables import Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
 __all__ = ["LowRankDensity"]
@@ -137,13 +140,13 @@ class LowRankDensity(EMDensity):
         "pooling": words("auto") | number_between(0, expected="a non-negative number of rows"),
     }
 
-    means_: FloatArray = field(init=False)
-    loadings_: FloatArray = field(init=False)
-    noises_: FloatArray = field(init=False)
-    weights_: FloatArray = field(init=False)
+    means_: FloatMatrix = field(init=False)
+    loadings_: FloatStack = field(init=False)
+    noises_: FloatMatrix = field(init=False)
+    weights_: FloatVector = field(init=False)
     n_factors_: int = field(init=False)
-    tried_factors_: IntArray = field(init=False)
-    held_out_: FloatArray = field(init=False)
+    tried_factors_: IntVector = field(init=False)
+    held_out_: FloatVector = field(init=False)
 
     n_factors: int | Literal["auto"] = field(default="auto", kw_only=False)
     max_factors: int = 32

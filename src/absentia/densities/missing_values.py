@@ -13,9 +13,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.belief_columns import BeliefColumn, missing_cells, number_columns
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.draws.column_trials import ColumnTrials, column_trials
+from absentia.beliefs.column_trials import (
+    BeliefColumn,
+    ColumnTrials,
+    column_trials,
+    missing_cells,
+    number_columns,
+)
+from absentia.beliefs.conditioning import condition
 from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.column_plan import ColumnPlan

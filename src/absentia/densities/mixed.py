@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.completion import completed
-from absentia.beliefs.priors.categories import likeliest_codes
+from absentia.beliefs.prior import likeliest_codes
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
@@ -24,7 +24,7 @@ from absentia.densities.training_rows import (
     warn_of_lost_columns,
 )
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, RandomState, Rule, declared, number_between
+from absentia.parameters import COUNT, IntVector, RandomState, Rule, declared, number_between
 from absentia.progress import shows_progress
 from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.category_columns import (
@@ -114,8 +114,8 @@ converged_, n_features_in_, feature_names_in_
     }
 
     categories_: list[np.ndarray] = field(init=False)
-    number_columns_: IntArray = field(init=False)
-    category_columns_: IntArray = field(init=False)
+    number_columns_: IntVector = field(init=False)
+    category_columns_: IntVector = field(init=False)
 
     #: Takes tables whose columns of words are codes of categories.
     takes_categories = True

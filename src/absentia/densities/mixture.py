@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
+from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.streamed_rows import StreamedRows, training_rows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em.streamed_rows import StreamedRows
+from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.densities.training_rows import ScoredRows, TrainingRows, scored_rows
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -135,9 +138,9 @@ class MixtureDensity(EMDensity):
     True
     """
 
-    weights_: FloatArray = field(init=False)
-    means_: FloatArray = field(init=False)
-    covariances_: FloatArray = field(init=False)
+    weights_: FloatVector = field(init=False)
+    means_: FloatMatrix = field(init=False)
+    covariances_: FloatStack = field(init=False)
     _rules: ClassVar[dict[str, Rule]] = EM_RULES | {
         "n_components": COUNT | words("bic"),
         "max_components": COUNT,
@@ -149,7 +152,7 @@ class MixtureDensity(EMDensity):
     }
 
     n_components_: int = field(init=False)
-    bics_: FloatArray = field(init=False)
+    bics_: FloatVector = field(init=False)
 
     n_components: int | Literal["bic"] = field(default=2, kw_only=False)
     max_components: int = 10

@@ -13,12 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
-from absentia.beliefs.limits.bounds import raise_too_far
-from absentia.beliefs.priors.categories import category_shares
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.conditioning import condition
+from absentia.beliefs.limits import raise_too_far
+from absentia.beliefs.prior import FARTHEST, category_shares
 from absentia.densities.em.ascent import TakesExpectations
-from absentia.densities.em.limited_rows import expectation_of, narrow_intervals_filled
+from absentia.densities.em.expectation import Expectation
+from absentia.densities.em.limited_rows import (
+    JoinedExpectation,
+    LimitedExpectation,
+    narrow_intervals_filled,
+)
 from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
@@ -270,19 +274,39 @@ class TrainingRows:
         return automatic_shrinkage(Z, self.weights)
 
     def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> TakesExpectations:
-        """Return the rows arranged for E-steps."""
-        # Sums of patterns are for one Gaussian, which categories say nothing about.
-        mixed = self.codes is not None and not sum_patterns
-        return expectation_of(
-            self.Z,
-            self.weights,
-            self.patterns,
-            self.limits,
-            sum_patterns=sum_patterns,
-            n_jobs=n_jobs,
-            codes=self.codes if mixed else None,
-            n_categories=tuple(map(len, self.marginals)) if mixed else (),
+        """Return the rows prepared for E-steps, those with limits apart from the others."""
+        # Sums of patterns are for one Gaussian, which categories do not inform.
+        codes = None if sum_patterns else self.codes
+        n_categories = () if codes is None else tuple(map(len, self.marginals))
+
+        def plain(rows: slice | IntArray) -> TakesExpectations:
+            return Expectation(
+                self.Z[rows],
+                None if self.weights is None else self.weights[rows],
+                sum_patterns=sum_patterns,
+                n_jobs=n_jobs,
+                patterns=self.patterns if isinstance(rows, slice) else self.patterns[rows],
+                codes=None if codes is None else codes[rows],
+                n_categories=n_categories,
+            )
+
+        if self.limits is None:
+            return plain(slice(None))
+        limited = (np.isfinite(self.limits[0]) | np.isfinite(self.limits[1])).any(axis=1)
+        if not limited.any():
+            return plain(slice(None))
+        rows = np.flatnonzero(limited)
+        censored = LimitedExpectation(
+            self.Z[rows],
+            None if self.weights is None else self.weights[rows],
+            self.patterns[rows],
+            None if codes is None else codes[rows],
+            (self.limits[0][rows], self.limits[1][rows]),
+            n_categories,
         )
+        if limited.all():
+            return censored
+        return JoinedExpectation([plain(np.flatnonzero(~limited)), censored])
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
         """Return rows completed by their conditional means, weights and codes, for starts."""

@@ -69,7 +69,7 @@ class BeliefFeatures(MapsRows):
     """
 
     density: DensityLike
-    density_: BaseEstimator
+    density_: BaseEstimator | None
     _n_belief_columns: int
 
     _rules: ClassVar[dict[str, Rule]] = {

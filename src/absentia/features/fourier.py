@@ -40,7 +40,7 @@ from absentia.kernels.category import (
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
-from absentia.parameters import RandomState, declared
+from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
 from absentia.tables import BoolArray, FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
@@ -132,10 +132,12 @@ class FourierFeatures(BeliefFeatures):
     True
     """
 
-    frequencies_: FloatArray = field(init=False)
-    mask_frequencies_: FloatArray | None = field(init=False)
-    center_: FloatArray = field(init=False)
+    frequencies_: FloatMatrix = field(init=False)
+    mask_frequencies_: FloatMatrix | None = field(init=False)
+    center_: FloatVector | FloatMatrix = field(init=False)
     last_phase_: float = field(init=False)
+    gamma_: float | FloatVector = field(init=False)
+    category_signs_: list[FloatMatrix] = field(init=False)
 
     n_components: int = field(default=512, kw_only=False)
     gamma: float | str = "scale"

@@ -17,7 +17,7 @@ from absentia.features.frequencies import (
 )
 from absentia.kernels.mask import checked_weight
 from absentia.missingness import Patterns
-from absentia.parameters import RandomState, declared
+from absentia.parameters import FloatMatrix, RandomState, declared
 from absentia.tables import (
     FloatArray,
     MemoryRows,
@@ -73,7 +73,7 @@ class MaskFeatures(MapsRows):
            [1. , 0.5, 1. ]])
     """
 
-    frequencies_: FloatArray = field(init=False)
+    frequencies_: FloatMatrix = field(init=False)
     last_phase_: float = field(init=False)
     n_features_in_: int = field(init=False)
 

@@ -19,7 +19,7 @@ from absentia.kernels.gram.cancellation import origin_of, squares_of
 from absentia.kernels.metric import Widths, widths_from_variance
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
 from absentia.missingness import Patterns
-from absentia.parameters import RandomState, declared, words
+from absentia.parameters import FloatMatrix, RandomState, declared, words
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
 
@@ -86,9 +86,7 @@ def _spread_out(points: FloatArray, n: int, rng: np.random.RandomState) -> IntAr
     scikit-learn's takes distances from inner products. Where those lose the distances of most rows,
     they are taken from differences here.
     """
-    others = np.random.RandomState(0).permutation(
-        len(points)
-    )  # the caller's numbers are for the choice
+    others = np.random.RandomState(0).permutation(len(points))
     apart = squares_of(points - points[others])
     small = float(np.quantile(apart[apart > 0], 0.02)) if apart.any() else np.inf
     if squares_of(points).max() * _ROUNDING < small:
@@ -211,7 +209,7 @@ class Nystroem(BeliefFeatures):
 
     kernel_: Kernel = field(init=False)
     landmarks_: Beliefs = field(init=False)
-    normalization_: FloatArray = field(init=False)
+    normalization_: FloatMatrix = field(init=False)
 
     n_components: int = field(default=256, kw_only=False)
     kernel: KernelLike = "genrbf"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.priors.prior import inverse_and_log_determinant
+from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.computed_once import computed_once
 from absentia.kernels.base import Kernel, with_params
 from absentia.parameters import GAMMA, GAMMAS, shown, words

@@ -1,142 +1,269 @@
-"""What every machine is: rows to beliefs, beliefs to a Gram matrix, a solver on that matrix.
+"""Base class of the kernel machines: rows to beliefs, beliefs to a Gram matrix, a solver on it.
 
 A new machine writes a few things and inherits the rest:
 
-- ``__init__`` with its own parameters and the seven that all machines have (density, kernel,
-  gamma, mask_weight, category_weight, n_jobs, shift), stored untouched, as scikit-learn requires;
+- its parameters, as annotated fields of a class that is decorated with ``@declared``, which
+  writes ``__init__``; the parameters of :class:`KernelMachine` are inherited;
 - :meth:`KernelMachine._solve`, a *pure* function from the training Gram matrix and the targets to
-  a dictionary of fitted attributes. It never touches ``self``, so a failed fit leaves the machine
+  a dictionary of fitted attributes. It never changes ``self``, so a failed fit leaves the machine
   as it was, and model selection can solve many times on one matrix;
-- :class:`ClassifierTargets` or :class:`RegressorTargets` among its bases, where it has targets:
-  ``class SVC(ClassifierTargets, ClassifierMixin, KernelMachine)``;
-- prediction methods that are functions of ``K``, the kernel of the new rows (rows of ``K``)
-  with the training rows that the machine kept (columns of ``K``): ``self._map_gram(X, function)``
-  applies it to a tile of rows at a time.
+- :class:`ClassifierTargets` or :class:`RegressorTargets` as its first base, if it has targets:
+  ``class SVC(ClassifierTargets, KernelMachine)``;
+- prediction methods that are functions of ``K``, the kernel of the new rows (rows of ``K``) with
+  the training rows that the machine keeps (columns of ``K``): ``self._map_gram(X, function)``
+  applies them to a tile of rows at a time.
 
-``fit`` then is ``return self._fit(X, y, sample_weight)``. A machine that needs the kernel as a
-function of its parameters (a Gaussian process) overrides :meth:`KernelMachine._fit` and uses
-:meth:`KernelMachine._prepare` and :meth:`KernelMachine._keep`.
+A machine that needs the kernel as a function of its parameters (a Gaussian process) overrides
+:meth:`KernelMachine._fit_data` and uses :meth:`KernelMachine._prepare` and
+:meth:`KernelMachine._keep`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
-from absentia.densities.fit_density import DensityEstimator, believe, fit_density
+from absentia.densities.fit_density import (
+    DensityEstimator,
+    DensityLike,
+    believe,
+    fit_density,
+    words_for,
+)
 from absentia.kernels.base import Kernel
-from absentia.kernels.named_kernels import PrecomputedKernel
+from absentia.kernels.metric import Widths, warn_of_gross_values, widths_from_variance
+from absentia.kernels.named_kernels import (
+    CategoryWeight,
+    KernelLike,
+    MaskWeight,
+    PrecomputedKernel,
+    make_kernel,
+)
+from absentia.kernels.polynomial import centred_at
 from absentia.kernels.repair import check_psd
-from absentia.machines.prediction_tiles import PredictsInTiles, gram_matrix
-from absentia.tables import FloatArray, Learned, MemoryRows, TableLike, set_fitted
+from absentia.machines.gram_matrices import GramRows, gram_tiles
+from absentia.machines.relevance import draw_relevance, relevance_of
+from absentia.machines.search.widths import (
+    WIDTH_PRIOR,
+    is_free,
+    kernel_by_leave_one_out,
+    weight_of_kept,
+)
+from absentia.machines.validation import (
+    Shift,
+    check_matrix_size,
+    check_shift,
+    checked_gram,
+    checked_weights,
+    warn_of_other_order,
+)
+from absentia.parameters import (
+    CATEGORY_WEIGHT,
+    GAMMA,
+    GAMMAS,
+    THREADS,
+    FloatVector,
+    Rule,
+    check_parameters,
+    declared,
+    require,
+    words,
+)
+from absentia.tables import (
+    FloatArray,
+    IntArray,
+    Learned,
+    MemoryRows,
+    TableLike,
+    WordsAs,
+    open_memory,
+    plan_of,
+    set_fitted,
+)
+from absentia.tables.column_plan import ShowsColumns
 
-__all__ = ["KernelMachine", "SupervisedMachine", "Training"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KernelMachine", "Training", "TrainingData"]
+
+#: Where a search for the weight of the mask kernel starts.
+_FIRST_MASK_WEIGHT = 0.1
+
+
+class TrainingData(NamedTuple):
+    """Validated arguments of ``fit``, and the kernel before its parameters are resolved."""
+
+    rows: MemoryRows
+    y: np.ndarray
+    weights: FloatArray | None
+    kernel: Kernel
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What a machine learns from, before any solver has seen it.
+    """Input of a solver: beliefs about the training rows, and a kernel to compare them.
 
     Attributes
     ----------
     density : density or None
-        Fitted to the training rows; None where the training rows came as :class:`Beliefs`.
+        Fitted to the training rows; None for training rows that came as :class:`Beliefs`.
     beliefs : Beliefs
-        About the training rows.
+        About the training rows; None for a precomputed kernel.
     kernel : Kernel
         With all parameters resolved to numbers, the mask kernel multiplied in.
     """
 
-    density: DensityEstimator
-    beliefs: Beliefs
+    density: DensityEstimator | Any
+    beliefs: Beliefs | Any
     kernel: Kernel
 
 
-class KernelMachine(PredictsInTiles):
-    """Base of all machines: density, beliefs, kernel and the checks around them.
+@declared
+class KernelMachine(ShowsColumns):
+    """Base class of the kernel machines.
 
-    Fitted attributes that all machines have: ``density_``, ``kernel_``, ``beliefs_`` (the training
-    rows that prediction needs), ``missing_rates_``, ``n_features_in_`` and, for frames,
+    Fitted attributes of all machines: ``density_``, ``kernel_``, ``beliefs_`` (the training rows
+    that prediction needs), ``missing_rates_``, ``n_features_in_`` and, for frames,
     ``feature_names_in_``.
     """
 
-    # ------------------------------------------------------------------ what a machine writes
+    density: DensityLike = "gaussian"
+    kernel: KernelLike = "genrbf"
+    gamma: Widths = "scale"
+    mask_weight: MaskWeight = None
+    category_weight: CategoryWeight = "scale"
+    n_jobs: int | None = None
+    shift: Shift = "ignore"
+
+    density_: BaseEstimator | None = field(init=False)
+    kernel_: Kernel = field(init=False)
+    beliefs_: Beliefs = field(init=False)
+    missing_rates_: FloatVector = field(init=False)
+    n_features_in_: int = field(init=False)
+
+    #: Valid values of parameters; a machine adds its own and may replace these.
+    _rules: ClassVar[dict[str, Rule]] = {
+        "gamma": GAMMA | GAMMAS | words("scale", "auto", "loo", "loo-ard"),
+        "category_weight": CATEGORY_WEIGHT | words("scale"),
+        "width_prior": WIDTH_PRIOR,
+        "shift": words("ignore", "warn", "error"),
+        "n_jobs": THREADS,
+    }
+
+    #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as
+    #: by the machines of scikit-learn that this one replaces.
+    _replaces_scikit_learn: ClassVar[bool] = False
+    #: Whether ``fit`` holds the kernel of all pairs of training rows in memory.
+    _holds_matrix: ClassVar[bool] = True
+    #: Whether rows of negative weight are left out; otherwise they are an error.
+    _negative_weights: ClassVar[bool] = False
+
+    # ------------------------------------------------------------------ hooks for machines
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
         """Return the fitted attributes by name, from the Gram matrix of the training rows.
 
-        Pure: ``self`` is read (parameters), never written. ``y`` is what :meth:`_check_targets`
-        returned, ``sample_weight`` a finite array of shape (n_samples,).
+        Pure: ``self`` is read (parameters), never written. ``y`` is the output of
+        :meth:`_check_targets`, ``sample_weight`` a finite array of shape (n_samples,).
         """
         raise TypeError(f"{type(self).__name__} does not solve on a Gram matrix alone.")
 
-    # ------------------------------------------------------------------ what a machine uses
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
+        """Return ``y`` validated: finite, of the right length and kind."""
+        return y
+
+    def _check_counting_targets(self, y: np.ndarray) -> None:
+        """Raise if the targets of the rows of positive weight leave nothing to learn."""
+        self._check_targets(y, len(y))
+
+    def _target_codes(self, y: Any) -> FloatArray:
+        """Return the targets as numbers, (n_samples, n_codes), for ``gamma="loo"``."""
+        raise ValueError(
+            f"gamma='loo' chooses gamma by how well targets are predicted, but "
+            f"{type(self).__name__} has no targets. Give a number, or gamma='scale'."
+        )
+
+    def _own_ridges(self, y: Any) -> tuple[float, float] | None:
+        """Return the range of ridge penalties used to score a width; None if it is free.
+
+        That of the machine, for the target codes: a width that is good only with a smaller ridge
+        is not good here.
+        """
+        return None
+
+    def _ignores_offsets(self) -> bool:
+        """Return whether predictions are the same for the kernels ``k(x, y) + g(x) + g(y)``.
+
+        They are if coefficients sum to zero (an intercept that is not penalised), or if the machine
+        centres the matrix itself.
+        """
+        return False
+
+    def _kernel_options(self) -> dict[str, Any]:
+        """Return further parameters of the kernel, by name."""
+        return {}
+
+    def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray | None:
+        """Return which training rows prediction needs (support vectors); None means all."""
+        return None
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit density, kernel and machine to incomplete training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,) or, for machines of several targets, \
+(n_samples, n_targets)
+            Class labels or numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows' errors; in support vector machines they multiply ``C``.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
 
     def _fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Fit on rows or beliefs; attributes are set only after everything has succeeded."""
+        return self._fit_data(self._validated(X, y, sample_weight))
+
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        """Fit to validated data; ``believed`` is density and beliefs, if they are known."""
         if self._is_precomputed():
-            return self._fit_precomputed(X, y, sample_weight)
-        return self._fit_checked(*self._open_training(X, y, sample_weight))
-
-    def _fit_checked(
-        self,
-        rows: MemoryRows,
-        y: np.ndarray,
-        weights: FloatArray | None,
-        believed: tuple[BaseEstimator, Beliefs] | None = None,
-    ) -> Self:
-        """Fit after the checks; ``believed`` is density and beliefs, where they are known."""
-        training = self._prepare(rows, y, weights, believed)
-        K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
-        check_psd(K, training.kernel)
-        solution = self._solve(K, y, weights)
-        return self._keep(rows, training, solution)
-
-    def _fit_precomputed(
-        self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Self:
-        """Fit on a Gram matrix that the user computed: there is no density and no belief."""
-        rows, y, weights = self._open_training(X, y, sample_weight)
-        K = gram_matrix(rows)
-        if len(K) != rows.n_features:
-            raise ValueError(
-                f"A precomputed kernel must be a square matrix, the kernel of the training rows "
-                f"with themselves, found shape {K.shape}."
-            )
-        learned = {
-            **self._solve(K, y, weights),
-            "density_": None,
-            "kernel_": PrecomputedKernel(),
-            "beliefs_": None,
-            "missing_rates_": rows.missing_rates(),
-        }
-        set_fitted(self, rows, learned)
-        return self
+            training, K = Training(None, None, data.kernel), checked_gram(data.rows, square=True)
+        else:
+            training = self._prepare(data, believed)
+            K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
+            check_psd(K, training.kernel)
+        return self._keep(data.rows, training, self._solve(K, data.y, data.weights))
 
     def _prepare(
-        self,
-        rows: MemoryRows,
-        y: object = None,
-        sample_weight: FloatArray | None = None,
-        believed: tuple[BaseEstimator, Beliefs] | None = None,
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
     ) -> Training:
-        """Return density, beliefs and kernel for the training rows.
-
-        ``gamma="loo"`` is settled here, which is what ``y`` is for.
-        """
-        density, beliefs = believed or self._believe_training(rows, sample_weight)
-        kernel = self._choose_kernel(rows, y, sample_weight, density, beliefs)
-        return Training(density, beliefs, kernel)
+        """Return density, beliefs and resolved kernel for the training rows."""
+        density, beliefs = believed or self._believe_training(data.rows, data.weights)
+        return Training(density, beliefs, self._choose_kernel(data, density, beliefs))
 
     def _believe_training(
         self, rows: MemoryRows, sample_weight: FloatArray | None = None
@@ -150,38 +277,209 @@ class KernelMachine(PredictsInTiles):
         density = fit_density(self.density, rows, sample_weight, seed)
         return density, believe(density, rows)
 
-    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, object]) -> Self:
+    def _keep(self, rows: MemoryRows, training: Training, solution: Mapping[str, Any]) -> Self:
         """Set the fitted attributes: the last step of ``fit``, which cannot fail any more."""
-        kept = self._kept_rows(solution)
+        beliefs, kept = training.beliefs, self._kept_rows(solution)
         learned = {
             **solution,
             "density_": training.density,
             "kernel_": training.kernel,
-            "beliefs_": training.beliefs if kept is None else training.beliefs[kept],
+            "beliefs_": beliefs if beliefs is None or kept is None else beliefs[kept],
             "missing_rates_": rows.missing_rates(),
         }
         set_fitted(self, rows, learned)
         return self
 
+    # ------------------------------------------------------------------ validation
 
-class SupervisedMachine(KernelMachine):
-    """A machine that learns targets."""
+    def _validated(
+        self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> TrainingData:
+        """Return the arguments of ``fit``, read and validated."""
+        kernel = self._validated_kernel()
+        rows = self._open(X, kernel)
+        warn_of_other_order(X, y)
+        y = self._check_targets(y, len(rows))
+        weights = self._check_weights(sample_weight, y, len(rows))
+        chosen = isinstance(self.gamma, str) and self.gamma != "auto"
+        if (chosen or isinstance(self.kernel, Kernel)) and widths_from_variance(kernel):
+            warn_of_gross_values(rows, self.density, weights)
+        return TrainingData(rows, y, weights, kernel)
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit density, kernel and machine to incomplete training rows.
+    def _validated_kernel(self) -> Kernel:
+        """Validate the parameters and return the kernel before its parameters are resolved."""
+        self._check_parameters()
+        if self._is_precomputed():
+            return PrecomputedKernel()
+        own = isinstance(self.kernel, Kernel)  # beside one, a gamma of the machine is refused
+        return self._make_kernel(self.gamma if own or not self._searches_gamma() else "scale")
+
+    def _check_parameters(self) -> None:
+        """Raise for invalid parameters before anything is computed."""
+        check_parameters(self)
+        require(
+            self._is_precomputed()
+            or not is_free(self.mask_weight)
+            or self._may_optimize_mask_weight(),
+            "mask_weight='optimize' is chosen along with the widths of columns: use it with "
+            "gamma='loo-ard', or give a number.",
+        )
+
+    def _check_weights(
+        self, sample_weight: ArrayLike | None, y: np.ndarray, n_samples: int
+    ) -> FloatArray | None:
+        class_weight = getattr(self, "class_weight", None)
+        factors = compute_sample_weight(class_weight, y) if isinstance(class_weight, dict) else None
+        weights = checked_weights(
+            sample_weight, n_samples, factors, negative_as_zero=self._negative_weights
+        )
+        if weights is not None and y is not None and not (weights > 0).all():
+            self._check_counting_targets(y[weights > 0])
+        return weights
+
+    def _open(self, X: TableLike, kernel: Kernel | None = None) -> MemoryRows:
+        """Read rows; those of training come with the kernel that will compare them."""
+        if self._is_precomputed() and issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
+        encoding = None
+        if kernel is not None and not self._is_precomputed():
+            encoding = self._words(kernel)
+            if self._holds_matrix:
+                check_matrix_size(X, type(self).__name__)
+        return open_memory(X, words=encoding, sparse=self._replaces_scikit_learn)
+
+    def _words(self, kernel: Kernel) -> WordsAs:
+        """Return the encoding of text columns: codes if density and kernel take categories."""
+        return words_for(self.density) if kernel.takes_categories else "indicators"
+
+    def _open_new(self, X: TableLike) -> MemoryRows:
+        """Return new rows, read, and checked against those of training."""
+        plan = None if isinstance(X, MemoryRows) else plan_of(self, X)
+        return self._open(X).checked(self) if plan is None else plan.read(X)
+
+    def _is_precomputed(self) -> bool:
+        named = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return named and self._replaces_scikit_learn
+
+    def _check_fitted(self, attribute: str | None = None) -> None:
+        """Raise NotFittedError if the machine is not fitted yet."""
+        # One look first: scikit-learn collects the tags of the machine at every call.
+        if (attribute or "n_features_in_") not in vars(self):
+            check_is_fitted(self, attribute)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not self._is_precomputed()
+        tags.input_tags.sparse = self._replaces_scikit_learn and not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+    # ------------------------------------------------------------------ the kernel
+
+    def _make_kernel(self, gamma: Widths, density: Any = None) -> Kernel:
+        """Return the kernel with that gamma, the mask kernel multiplied in.
+
+        Arrays of one number per column are cut to the columns that ``density`` kept. Values that
+        are searched for are those at which the search starts.
+        """
+        mask_weight = _FIRST_MASK_WEIGHT if is_free(self.mask_weight) else self.mask_weight
+        category_weight = "scale" if is_free(self.category_weight) else self.category_weight
+        return self._settled(
+            make_kernel(
+                self.kernel,
+                weight_of_kept(gamma, density),
+                weight_of_kept(mask_weight, density),
+                category_weight,
+                **self._kernel_options(),
+            )
+        )
+
+    def _settled(self, kernel: Kernel) -> Kernel:
+        """Return the kernel as the machine uses it: far from zero, linear ones need a centre."""
+        return centred_at(kernel, "auto") if self._ignores_offsets() else kernel
+
+    def _searches_gamma(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma in ("loo", "loo-ard")
+
+    def _may_optimize_mask_weight(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "loo-ard"
+
+    def _choose_kernel(
+        self, data: TrainingData, density: DensityEstimator, beliefs: Beliefs
+    ) -> Kernel:
+        """Return the kernel with all parameters resolved to numbers."""
+        if self._searches_gamma():
+            return kernel_by_leave_one_out(self, data, density, beliefs)
+        given: tuple[Any, ...] = self.gamma, self.mask_weight
+        if any(np.ndim(value) for value in given):  # perhaps of columns that the density left out
+            return self._make_kernel(self.gamma, density).resolve(beliefs.prior)
+        return data.kernel.resolve(beliefs.prior)
+
+    @property
+    def relevance_(self) -> FloatArray:
+        """Relevance of each column, for kernels with a width per column; the sum is one.
+
+        The column's share of the expected squared distance between two rows, shape
+        (n_features_in_,). Columns in which rows hardly differ, in units of the learned widths,
+        are near zero.
+        """
+        check_is_fitted(self, "kernel_")
+        return relevance_of(self)
+
+    def plot_relevance(self, max_columns: int = 30) -> Figure:
+        """Draw :attr:`relevance_`, the most relevant columns first.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,) or, for machines of several targets, \
-(n_samples, n_targets)
-            Class labels or numbers.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much the error of each row counts; in support vector machines it multiplies ``C``.
+        max_columns : int, default=30
+            How many columns to show.
 
         Returns
         -------
-        self
+        matplotlib.figure.Figure
         """
-        return self._fit(X, y, sample_weight)
+        return draw_relevance(self, max_columns)
+
+    # ------------------------------------------------------------------ predictions
+
+    @property
+    def _n_belief_columns(self) -> int:
+        return self.beliefs_.n_features
+
+    def _believe(self, X: TableLike) -> Beliefs:
+        """Return the beliefs about new rows, checked against training."""
+        self._check_fitted("kernel_")
+        rows = self._open_new(X)
+        beliefs = believe(self.density_, rows)
+        if self.shift != "ignore" and rows.n_features == len(self.missing_rates_):
+            planned = plan_of(self) is not None
+            names = rows.labels if planned else getattr(self, "feature_names_in_", rows.labels)
+            check_shift(self.shift, self.missing_rates_, rows.mask, list(names))
+        return beliefs
+
+    def _gram_rows(self, X: Any) -> FloatArray:
+        """Return the kernel of new rows with the training rows kept, (n_new, n_kept)."""
+        self._check_fitted()
+        if self._is_precomputed() and not isinstance(X, GramRows):
+            X = GramRows(checked_gram(self._open_new(X)))
+        if isinstance(X, GramRows):
+            kept = self._kept_rows(vars(self))
+            return X.values if kept is None else X.values[:, kept]
+        return self._gram(self._believe(X))
+
+    def _map_gram(self, X: TableLike, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return a function of the kernel of new rows, a tile of rows at a time.
+
+        ``function`` takes rows of the matrix ``k(new, kept)`` and returns one entry per row.
+        """
+        self._check_fitted()
+        if isinstance(X, GramRows) or self._is_precomputed():
+            return function(self._gram_rows(X))
+        parts = [function(K) for _, K in self._gram_tiles(self._believe(X))]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _gram_tiles(self, beliefs: Beliefs) -> Iterator[tuple[slice, FloatArray]]:
+        return gram_tiles(self.kernel_, beliefs, self.beliefs_, self.n_jobs)
+
+    def _gram(self, beliefs: Beliefs) -> FloatArray:
+        return self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)

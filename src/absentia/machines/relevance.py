@@ -1,4 +1,4 @@
-"""How much each column counts in a kernel with widths of columns, and a picture of it."""
+"""Relevance of the columns in a kernel with one width per column, and a picture of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs import Prior
 from absentia.kernels.base import Kernel
 from absentia.kernels.category import shares_that_differ
 from absentia.parameters import COUNT
@@ -19,59 +18,24 @@ from absentia.tables.column_plan import ColumnPlan
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RelevantColumns", "column_relevance", "draw_relevance"]
+    from absentia.machines.base import KernelMachine
+
+__all__ = ["column_relevance", "draw_relevance", "relevance_of"]
 
 
-class RelevantColumns:
-    """What machines with widths of columns can say about the columns."""
-
-    kernel_: Kernel
-    beliefs_: Beliefs | None
-    density_: BaseEstimator
-    n_features_in_: int
-
-    @property
-    def relevance_(self) -> FloatArray:
-        """How much each column counts, where the kernel has a width per column; the sum is one.
-
-        The column's share of the expected squared distance between two rows, shape
-        (n_features_in_,). Columns in which rows hardly differ, in units of the learned widths,
-        are near zero.
-        """
-        check_is_fitted(self, "kernel_")
-        found = None
-        if self.beliefs_ is not None:
-            found = column_relevance(
-                self.kernel_,
-                self.beliefs_.prior,
-                self.density_,
-                self.n_features_in_,
-                plan_of(self),
-            )
-        if found is None:
-            raise AttributeError(
-                f"This {type(self).__name__} has one width for all columns, so that no column is "
-                "more relevant than another. Fit it with gamma='loo-ard' (Gaussian processes: "
-                "gamma='ard') and a width_prior above zero, or with one gamma per column."
-            )
-        return found
-
-    def plot_relevance(self, max_columns: int = 30) -> Figure:
-        """Draw :attr:`relevance_`, the most relevant columns first.
-
-        Parameters
-        ----------
-        max_columns : int, default=30
-            How many columns to show.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        COUNT.check("max_columns", max_columns)
-        relevance = self.relevance_
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(relevance))])
-        return draw_relevance(relevance, [str(name) for name in names], int(max_columns))
+def relevance_of(machine: KernelMachine) -> FloatArray:
+    """Return the relevance of each column; AttributeError for one width for all columns."""
+    found, beliefs = None, machine.beliefs_
+    if beliefs is not None:
+        n_columns, plan = machine.n_features_in_, plan_of(machine)
+        found = column_relevance(machine.kernel_, beliefs.prior, machine.density_, n_columns, plan)
+    if found is None:
+        raise AttributeError(
+            f"This {type(machine).__name__} has one width for all columns, so that no column is "
+            "more relevant than another. Fit it with gamma='loo-ard' (Gaussian processes: "
+            "gamma='ard') and a width_prior above zero, or with one gamma per column."
+        )
+    return found
 
 
 def column_relevance(
@@ -129,10 +93,13 @@ def _is_widths(name: str, value: Any) -> bool:
     return name.split("__")[-1] == "gamma" and np.ndim(value) == 1
 
 
-def draw_relevance(relevance: FloatArray, names: list[str], max_columns: int) -> Figure:
-    """Draw a dot per column, the most relevant first, and the share that all alike would have."""
+def draw_relevance(machine: KernelMachine, max_columns: int) -> Figure:
+    """Draw a dot per column, the most relevant first, and the share of equal columns."""
+    COUNT.check("max_columns", max_columns)
+    relevance = machine.relevance_
+    names = getattr(machine, "feature_names_in_", [f"x{j}" for j in range(len(relevance))])
     plt = pyplot()
-    order = np.argsort(-relevance, kind="stable")[:max_columns]
+    order = np.argsort(-relevance, kind="stable")[: int(max_columns)]
     figure, axes = plt.subplots(figsize=(6.0, 0.9 + 0.26 * len(order)), layout="constrained")
     places = np.arange(len(order))[::-1]
     axes.hlines(places, 0, relevance[order], color=FAINT, linewidth=1.5)
@@ -149,7 +116,7 @@ def draw_relevance(relevance: FloatArray, names: list[str], max_columns: int) ->
         fontsize="x-small",
         color=INK,
     )
-    axes.set_yticks(places, [names[j] for j in order], parse_math=False)
+    axes.set_yticks(places, [str(names[j]) for j in order], parse_math=False)
     axes.set_xlim(left=0)
     axes.set_ylim(-0.7, len(order) - 0.3)
     axes.set_xlabel("share of the squared distance between two rows")

@@ -1,54 +1,68 @@
-"""Targets: checked, and encoded as numbers for the leave-one-out error."""
+"""Mixins for classes and for numbers as targets, and targets as codes for solvers."""
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
-from datetime import date, timedelta
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, assert_all_finite, check_array, column_or_1d
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
 
-from absentia.machines.one_vs_rest import class_signs
-from absentia.tables import FloatArray, TableLike, is_absent
-from absentia.tables.phrases import frames_of_absentia
-from absentia.tables.reading import reads_as_number
+from absentia.machines.validation import checked_labels, checked_numbers
+from absentia.parameters import FloatMatrix, FloatVector
+from absentia.tables import FloatArray, TableLike
 from absentia.tables.rows import is_constant
 
 __all__ = [
+    "ClassCodes",
     "ClassifierTargets",
-    "LogProbabilities",
-    "MostProbableClass",
     "RegressorTargets",
-    "SeveralTargets",
+    "ScoringClassifier",
     "Task",
     "balanced_weights",
     "centre_of_targets",
-    "check_numbers",
-    "checked_labels",
+    "class_signs",
     "codes_of_classes",
     "codes_of_numbers",
+    "decided_classes",
     "spread_of_targets",
-    "warn_of_other_order",
     "weights_of_present",
 ]
 
-
-#: What is learned: classes or numbers.
+#: The kind of targets: classes or numbers.
 Task = Literal["classification", "regression"]
-#: More different dates are no classes.
-_MOST_DATES = 50
-_INSTEAD = {"date": "days since a fixed date", "duration": "days"}
 
 
-class ClassifierTargets:
-    """A base for classifiers: ``y`` holds class labels, at least two different ones."""
+class ClassifierTargets(ClassifierMixin):
+    """Mixin for classifiers: ``y`` holds class labels, at least two different ones.
+
+    A classifier with ``predict_proba`` inherits ``predict`` and ``predict_log_proba``.
+    """
+
+    def predict(self, X: TableLike) -> np.ndarray:
+        """Return the most probable class of each row, (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    # A wrapper has probabilities only if the estimator in it has them.
+    @available_if(lambda self: hasattr(self, "predict_proba"))
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
+        """Return the logarithms of the probabilities, (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as a one-dimensional array of at least two classes."""
@@ -63,196 +77,125 @@ class ClassifierTargets:
         return codes_of_classes(y)
 
 
-class LogProbabilities:
-    """A base for classifiers with ``predict_proba``: the logarithms of what it returns."""
+class ScoringClassifier(ClassifierTargets):
+    """Mixin for kernel machines with ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``.
 
-    @abstractmethod
-    def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class, in the order of ``classes_``."""
+    Two classes have one such function, positive for the second; more classes have one each.
+    """
 
-    # A wrapper has probabilities only where the estimator in it has them.
-    @available_if(lambda self: hasattr(self, "predict_proba"))
-    def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithms of :meth:`predict_proba`, minus infinity for a zero.
+    _map_gram: Any
+    classes_: np.ndarray
+    dual_coef_: FloatVector | FloatMatrix
+    intercept_: FloatVector
+
+    def decision_function(self, X: TableLike) -> FloatArray:
+        """Return ``f`` of each row: (n_samples,) for two classes, else (n_samples, n_classes).
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or what else :meth:`predict_proba` takes
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        X : array-like of shape (n_samples, n_features) or Beliefs
         """
-        probabilities = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return np.log(probabilities)
-
-
-class MostProbableClass(LogProbabilities):
-    """A base for classifiers that decide by their probabilities."""
-
-    classes_: np.ndarray
+        scores = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row.
+        """Return the class of the highest score of each row, (n_samples,).
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        X : array-like of shape (n_samples, n_features) or Beliefs
         """
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels
+        scores = self.decision_function(X)  # first: it raises if the machine is not fitted
+        return decided_classes(self.classes_, scores)
 
 
-class RegressorTargets:
-    """A base for regressors: ``y`` holds finite numbers, in one column or several."""
+class RegressorTargets(RegressorMixin):
+    """Mixin for regressors: ``y`` holds finite numbers, in one column or several."""
 
+    #: Whether each column of ``y`` is a target.
     _multi_output = False
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
-        _check_given(self, y)
-        check_numbers(y)
-        y = check_array(
-            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite="allow-nan"
-        )
-        absent = np.flatnonzero(np.isnan(y.reshape(len(y), -1)).any(axis=1))
-        if len(absent):
-            raise ValueError(
-                f"Input y contains NaN, first in row {absent[0]}: a row without a target cannot be "
-                "learned from. Drop such rows."
-            )
-        if not (self._multi_output and y.ndim == 2):
-            y = column_or_1d(y, warn=True)
-        check_consistent_length(np.empty(n_samples), y)
-        return y
+        return checked_numbers(self, y, n_samples, multi_output=self._multi_output)
 
     def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_numbers(y)
 
-
-class SeveralTargets(RegressorTargets):
-    """A base for regressors that learn several targets at once, each a column of ``y``."""
-
-    _multi_output = True
-
     def __sklearn_tags__(self) -> Tags:
-        """Declare to scikit-learn that ``y`` may have several columns."""
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.multi_output = True
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
         return tags
 
 
-def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:
-    """Return ``y`` as a one-dimensional array of class labels, however many there are."""
-    _check_given(machine, y)
-    _check_few_dates(y)
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(np.empty(n_samples), y)
-    objects = enumerate(y) if y.dtype.kind == "O" else ()
-    absent = [row for row, label in objects if is_absent(label) or label != label]
-    if y.dtype.kind in "fM":
-        absent = np.flatnonzero(np.isnan(y)).tolist()
-    if absent:
-        raise ValueError(
-            f"Input y contains NaN or None, first in row {absent[0]}: a row without a label cannot "
-            "be learned from. Drop such rows, or spread labels to them with LabelSpreading."
-        )
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    return y
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Class labels as columns of +1 and -1; a value that can be sent to other processes.
+
+    Two classes make one column, in which the second class is +1, as in scikit-learn; more classes
+    make one column each, in which the class is +1 and all others are -1.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    weightless : ndarray or None
+        Labels of rows that all have weight zero; their codes do not matter.
+    """
+
+    classes: np.ndarray
+    weightless: np.ndarray | None = None
+
+    @property
+    def n_scores(self) -> int:
+        """The number of columns."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def __call__(self, y: ArrayLike) -> FloatArray:
+        """Return the columns of some labels, (n_samples, n_scores)."""
+        labels = np.asarray(y)
+        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        unknown = self.classes[index] != labels
+        if self.weightless is not None:
+            unknown &= ~np.isin(labels, self.weightless)
+        if unknown.any():
+            raise ValueError(
+                f"y has the class {labels[unknown][0]!r}, which is not among "
+                f"{self.classes.tolist()}. Pass all classes at the first call of partial_fit."
+            )
+        codes = 2.0 * (index[:, None] == np.arange(len(self.classes))) - 1.0
+        return codes[:, 1:] if len(self.classes) == 2 else codes
 
 
-def check_numbers(y: Any) -> None:
-    """Raise ValueError for targets that are no numbers: dates, durations, and text.
+def class_signs(
+    y: ArrayLike, sample_weight: FloatArray | None = None
+) -> tuple[np.ndarray, FloatArray]:
+    """Return the classes with rows of positive weight, and their columns of +1 and -1.
 
     Examples
     --------
-    >>> from absentia.machines.targets import check_numbers
-    >>> check_numbers(["1.5", "2,5"])
-    Traceback (most recent call last):
-    ValueError: y holds text such as '2,5', but a regressor learns numbers: convert it with float
-    (decimal commas replaced by points), or use a classifier if each word is a class.
+    >>> from absentia.machines.targets import class_signs
+    >>> class_signs(["no", "yes", "no"])
+    (array(['no', 'yes'], dtype='<U3'), array([[-1.],
+           [ 1.],
+           [-1.]]))
     """
-    values = np.asarray(y)
-    kind = _kind_of_time(values)
-    if kind:
-        raise ValueError(
-            f"y holds {kind}s, which are not supported as targets: convert them to a number, such "
-            f"as {_INSTEAD[kind]}."
-        )
-    if values.dtype.kind not in "USO":
-        return
-    texts = (value for value in values.flat if isinstance(value, str | bytes))
-    example = next((text for text in texts if not reads_as_number(text)), None)
-    if example is not None:
-        raise ValueError(
-            f"y holds text such as {str(example)!r}, but a regressor learns numbers: convert it "
-            "with float (decimal commas replaced by points), or use a classifier if each word is "
-            "a class."
-        )
+    every, labels = np.unique(y), np.asarray(y)
+    classes = every if sample_weight is None else np.unique(labels[sample_weight > 0])
+    return classes, ClassCodes(classes, np.setdiff1d(every, classes))(y)
 
 
-def _check_few_dates(y: Any) -> None:
-    """Raise ValueError for labels that are durations, or dates that hardly come twice."""
-    values = np.asarray(y)
-    kind = _kind_of_time(values)
-    if not kind:
-        return
-    if values.dtype.kind == "M":
-        n_dates = len(np.unique(values))
-        # Folds have fewer rows of each date than the table, so no more than two are asked for.
-        if n_dates <= _MOST_DATES and 2 * n_dates <= max(4, len(values)):
-            return
-    raise ValueError(
-        f"y holds {kind}s, which are not supported as targets: convert them to a number, such as "
-        f"{_INSTEAD[kind]}, for a regressor, or to text if each is a class: y.astype(str)."
-    )
-
-
-def _kind_of_time(values: np.ndarray) -> str:
-    """Return "date" or "duration" where targets hold such, else an empty string."""
-    if values.dtype.kind in "mM":
-        return "date" if values.dtype.kind == "M" else "duration"
-    for value in values.flat if values.dtype.kind == "O" else ():
-        if is_absent(value):
-            continue
-        if isinstance(value, date | np.datetime64):
-            return "date"
-        if isinstance(value, timedelta | np.timedelta64):
-            return "duration"
-    return ""
-
-
-def warn_of_other_order(X: Any, y: Any) -> None:
-    """Warn of pandas rows and targets with the same labels in another order.
-
-    They are matched by position, as in scikit-learn, where pandas itself would match labels.
-    """
-    rows: Any = getattr(X, "index", None)
-    targets: Any = getattr(y, "index", None)
-    if not all(type(index).__module__.startswith("pandas") for index in (rows, targets)):
-        return
-    if len(rows) != len(targets) or rows.equals(targets):
-        return
-    if not (rows.is_unique and targets.is_unique) or set(rows) != set(targets):
-        return
-    warnings.warn(
-        "The index of y has the labels of the index of X in another order. Rows are matched by "
-        "position, as in scikit-learn: pass y.loc[X.index] to match them by label.",
-        UserWarning,
-        stacklevel=frames_of_absentia(),
-    )
+def decided_classes(classes: np.ndarray, values: FloatArray) -> np.ndarray:
+    """Return the class of each row from its decision function, of one column or of many."""
+    if values.ndim == 1 or values.shape[1] == 1:
+        decided: np.ndarray = classes[(values.reshape(len(values)) > 0).astype(np.intp)]
+    else:
+        decided = classes[np.argmax(values, axis=1)]
+    return decided
 
 
 def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
-    """Return what ``class_weight="balanced"`` multiplies each row's weight by, (n_samples,).
+    """Return the factors of ``class_weight="balanced"`` for each row's weight, (n_samples,).
 
     The total weight over the number of classes and the weight of the row's class, so that a row of
     weight two counts as two rows; rows, and whole classes, of no weight count as absent.
@@ -273,7 +216,7 @@ def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
 
 
 def weights_of_present(class_weight: Any, y: np.ndarray) -> Any:
-    """Return a ``class_weight`` without the classes whose rows have been left out.
+    """Return a ``class_weight`` without the classes that are not in ``y``.
 
     Examples
     --------
@@ -305,7 +248,7 @@ def codes_of_numbers(y: np.ndarray) -> FloatArray:
 
 
 def centre_of_targets(y: FloatArray) -> FloatArray:
-    """Return the mean of each target; of a constant its value, which the mean of many rounds."""
+    """Return the mean of each target; a constant's value, since the mean of many rows rounds."""
     centre: FloatArray = np.where(is_constant(y), y[0], y.mean(axis=0))[()]
     return centre
 
@@ -313,15 +256,8 @@ def centre_of_targets(y: FloatArray) -> FloatArray:
 def spread_of_targets(y: FloatArray) -> FloatArray:
     """Return the standard deviation of each target, one for a constant.
 
-    In a unit of its own, a power of two that changes no digit: squares of 1e200 have no number.
+    In units of a power of two, which changes no digit: the square of 1e200 would overflow.
     """
     exponents = np.frexp(np.abs(y).max(axis=0))[1]
     spread = np.ldexp(np.ldexp(y, -exponents).std(axis=0), exponents)
     return np.where(is_constant(y) | (spread == 0), 1.0, spread)
-
-
-def _check_given(machine: BaseEstimator, y: ArrayLike) -> None:
-    if y is None:
-        raise ValueError(
-            f"{type(machine).__name__} requires y to be passed, but the target y is None."
-        )

@@ -7,9 +7,9 @@ refused, whatever it might do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from numbers import Integral
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -17,31 +17,23 @@ from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 
 from absentia.parameters import shown
-from absentia.persistence.kinds import fits, is_parameter
-from absentia.persistence.stored_encoders import check_encoder
-from absentia.persistence.stored_trees import check_trees
-from absentia.persistence.trust import (
-    known_attributes,
-    model_types,
-    parameter_names,
-    trusted_types,
-)
+from absentia.persistence.compiled_parts import check_encoder, check_trees
+from absentia.persistence.kinds import kind_of_words, known_kinds, parameter_names
+from absentia.persistence.trust import model_types, trusted_types
 from absentia.tables.stored import Stored
 
 __all__ = ["check_contents", "inner_objects"]
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
-#: Of Unicode.
+#: The last code point of Unicode.
 _LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
-#: Of the tables that a model answers. A page that shows a model names every column.
+#: Columns of the tables that a model predicts. A page that shows a model names every column.
 _MOST_COLUMNS = 10**6
-#: Estimators inside each other: scikit-learn asks each of them for those inside it, several times.
-_MOST_NESTED = 10
-_PLAIN = (type(None), bool, int, float, str, slice, dict, list, tuple, set)
-#: Where scikit-learn's compiled parts of models are, which have no attributes of Python's.
+_PLAIN = frozenset({NoneType, bool, int, float, str, slice, dict, list, tuple, set})
+#: Modules of scikit-learn's compiled parts of models, which have no attributes of Python's.
 _COMPILED = ("sklearn._loss._loss", "sklearn.tree._tree")
 
 
@@ -54,17 +46,52 @@ def check_contents(model: BaseEstimator) -> None:
     """
     if type(model) not in model_types():
         raise ValueError(f"{_called(model)}, which is not a model by itself")
-    inner = list(inner_objects(model))
+    inner = inner_objects(model)
     for value in inner:
-        _check_kinds(value)
-    if _nesting(model, {}) > _MOST_NESTED:
-        raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
-    # What follows looks into objects inside of others, whose kinds are known by now.
+        if type(value) not in _PLAIN:
+            _check_kinds(value)
+    # These checks look into objects inside of others, whose kinds are known by now.
     for value in inner:
         if isinstance(value, Stored):
             type(value).validate(value)
         elif isinstance(value, BaseEstimator):
             _check_estimator(value)
+
+
+def inner_objects(model: BaseEstimator) -> list[Any]:
+    """Return every object inside a model once, the model first."""
+    seen: dict[int, Any] = {}
+    pending: list[Any] = [model]
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, dict):
+            pending += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple | set):
+            pending += value
+        elif isinstance(value, np.ndarray):
+            pending += np.ma.getdata(value).flat if value.dtype == object else ()
+        elif type(value) in _trusted():
+            pending += _attributes(value).values()
+    return list(seen.values())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that a file has."""
+    attributes: dict[str, Any] = dict(vars(value))
+    if isinstance(value, Stored):
+        for name in attributes.keys() - known_kinds(type(value)).keys():
+            del attributes[name]  # computed from the fields, and in no file
+    if isinstance(value, IsotonicRegression):
+        attributes.pop("f_", None)  # made anew from the thresholds, and in no file
+    return attributes
+
+
+@cache
+def _trusted() -> frozenset[type]:
+    return frozenset(trusted_types())
 
 
 def _check_kinds(value: Any) -> None:
@@ -79,66 +106,12 @@ def _check_kinds(value: Any) -> None:
         _check_generator(value)
     elif type(value) in _trusted():
         _check_attributes(value)
-    elif not _is_plain(value):
-        raise ValueError(f"{_called(value)}, which no model needs")
-
-
-def inner_objects(model: BaseEstimator) -> Iterator[Any]:
-    """Yield every object inside a model once, the model first."""
-    seen: set[int] = set()
-    pending = [model]
-    while pending:
-        value = pending.pop()
-        if id(value) not in seen:
-            seen.add(id(value))
-            yield value
-            pending += _inner_values(value)
-
-
-def _nesting(value: Any, known: dict[int, int]) -> int:
-    """Return how many estimators stand inside each other, the value counted."""
-    if id(value) not in known:
-        known[id(value)] = 0  # of an object inside itself
-        deepest = max((_nesting(inner, known) for inner in _inner_values(value)), default=0)
-        known[id(value)] = deepest + isinstance(value, BaseEstimator)
-    return known[id(value)]
-
-
-def _inner_values(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple | set):
-        return list(value)
-    if isinstance(value, np.ndarray):
-        return list(np.ma.getdata(value).flat) if value.dtype == object else []
-    if isinstance(value, Stored):
-        return list(value.__getstate__().values())
-    if type(value) not in _trusted():
-        return []
-    return list(_attributes(value).values())
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that a file has."""
-    attributes: dict[str, Any] = dict(vars(value))
-    if isinstance(value, IsotonicRegression):
-        attributes.pop("f_", None)  # made anew from the thresholds, and in no file
-    return attributes
-
-
-@cache
-def _trusted() -> frozenset[type]:
-    return frozenset(trusted_types())
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is none of the objects that have attributes."""
-    scalars = "none | bool | int | float | str | dtype | function"
-    return (
-        type(value) in _PLAIN
-        or fits(value, f"{scalars} | bunch of estimator/str")
+    elif not (
+        kind_of_words("bool | int | float | str | dtype | function").holds(value)
+        or kind_of_words("bunch of estimator/str").holds(value)
         or type(value).__module__ in _COMPILED
-    )
+    ):
+        raise ValueError(f"{_called(value)}, which no model needs")
 
 
 def _called(value: object) -> str:
@@ -150,30 +123,30 @@ def _called(value: object) -> str:
 def _check_attributes(value: Any) -> None:
     """Refuse attributes that objects of this class are not known to have, and other kinds."""
     kind: type = type(value)
-    known = known_attributes(kind)
-    parameters = parameter_names(kind)
+    known = known_kinds(kind)
     for name, held in _attributes(value).items():
         if callable(getattr(kind, name, None)):
             raise ValueError(f"{kind.__name__} with {name} replaced")
-        if name in parameters:
-            if not is_parameter(name, held):
-                raise ValueError(f"{_called(held)} as the parameter {name} of {kind.__name__}")
-        elif name not in known:
+        if name not in known:
             raise ValueError(f"{kind.__name__} with {name}, which it is not known to have")
-        elif not fits(held, known[name]):
+        if not known[name].holds(held):
+            if name in parameter_names(kind):
+                raise ValueError(f"{_called(held)} as the parameter {name} of {kind.__name__}")
             raise ValueError(
-                f"{kind.__name__} with {_called(held)} as {name}, expected {known[name]}"
+                f"{kind.__name__} with {_called(held)} as {name}, expected {known[name].expected}"
             )
 
 
 def _check_fields(value: Stored) -> None:
     """Refuse parts of estimators among the fields of a value, which checks the rest itself."""
-    pending: list[Any] = list(value.__getstate__().values())
+    pending: list[Any] = list(_attributes(value).values())
     while pending:
         held = pending.pop()
-        if isinstance(held, list | tuple | dict):
-            pending += _inner_values(held)
-        elif type(held) in _trusted() and not fits(held, "Stored | estimator"):
+        if isinstance(held, dict):
+            pending += [*held.keys(), *held.values()]
+        elif isinstance(held, list | tuple):
+            pending += held
+        elif type(held) in _trusted() - model_types().keys() and not isinstance(held, Stored):
             raise ValueError(f"{_called(held)} in {type(value).__name__}")
 
 
@@ -232,7 +205,7 @@ def _check_parameters(value: BaseEstimator) -> None:
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
                 "library wrote it; train the model again with this one"
             )
-    # Of the class: a FrozenEstimator answers for the estimator that it holds.
+    # Of the class: a FrozenEstimator hands the question to the estimator that it holds.
     if hasattr(type(value), "_parameter_constraints"):
         value._validate_params()
 

@@ -2,41 +2,47 @@
 
 A file of skops holds arrays and ``schema.json``, a tree of nodes that says which objects they
 belong to. Every node must be of a kind and a class that is allowed, have the fields that its kind
-has and no others, refer to arrays that are there and are as large as they say, and be what other
-nodes with its number are. Objects must have the attributes that their class is known to have.
+has and no others, refer to arrays that are there and are as large as they say, and be identical to
+other nodes with its number. Objects must have the attributes that their class is known to have.
+
+skops reads a node by its ``__loader__``. A node with another loader than expected would bring
+another kind of object, so wherever skops hands what a node brings to something other than a
+container (a generator of random numbers, a tree, a loss, a masked array, an attribute dictionary),
+the loaders are compared here.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from hashlib import blake2b
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 
-from absentia.persistence.node_rules import inner_nodes
-from absentia.persistence.stored_trees import tree_records
-from absentia.persistence.trust import (
-    allowed_classes,
-    known_attributes,
-    parameter_names,
-    trusted_types,
-)
+from absentia.persistence.compiled_parts import tree_records
+from absentia.persistence.kinds import known_kinds
+from absentia.persistence.trust import allowed_classes, trusted_types
 
 __all__ = ["refused_entries"]
 
+Node = dict[str, Any]
+
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
 _DEEPEST = 100
+#: Estimators inside each other, each of which scikit-learn's methods visit several times.
+_MOST_NESTED = 10
 #: Bytes that an entry of an empty array may take, from which a type of numbers or text is read.
 _WIDEST_ENTRY = 2**16
 #: The kinds of numbers that arrays may have: no objects, and no records but the nodes of trees.
 _NUMBER_KINDS = "biufcUSmM"
-#: Of isotonic regression.
-_THRESHOLDS = {"X_thresholds_", "y_thresholds_"}
-#: What the first node has beside its own fields.
+#: Fields of the first node beside its own.
 _ROOT = ("protocol", "_skops_version")
 _STEP = 2**20
 
@@ -49,19 +55,18 @@ def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str
     schema : dict
         As parsed from ``schema.json``.
     archive : ZipFile
-        Where the arrays are.
+        The archive with the arrays.
     max_bytes : float
         The most that the arrays may take, each counted as often as it is read.
     """
     root = {name: value for name, value in schema.items() if name not in _ROOT}
     walk = _Walk(archive, max_bytes)
-    walk.visit(root, 1, is_made=True)
+    walk.visit(root)
+    walk.compare()
     return sorted(walk.refused)
 
 
 class _Array(NamedTuple):
-    """What is known about an array in a file: of how many bytes, which shape, type and bytes."""
-
     size: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -69,88 +74,106 @@ class _Array(NamedTuple):
 
 
 class _Walk:
-    """A walk through all nodes, each of which is visited once."""
+    """A walk through all nodes, parents before their children."""
 
     def __init__(self, archive: ZipFile, max_bytes: float):
         self.refused: set[str] = set()
         self._archive, self._max_bytes = archive, max_bytes
-        self._allowed = allowed_classes()
         self._types = {f"{kind.__module__}.{kind.__name__}": kind for kind in trusted_types()}
         self._arrays: dict[str, _Array] = {}
-        self._digests: dict[int, bytes] = {}
-        self._made: set[int] = set()
         self._n_bytes = 0
+        #: Of each node in the order of the walk: its number, its own content, how many children.
+        self._visited: list[tuple[int | None, tuple[Any, ...], int]] = []
 
-    def visit(self, node: Any, depth: int, is_made: bool) -> bytes:
-        """Check a node and all inside it; return what tells it from others, but for numbers.
+    def visit(self, root: Node) -> None:
+        """Check every node by itself.
 
-        ``is_made`` says whether skops makes it: what is inside an object that it has already met it
-        does not make again.
+        ``is_made`` says whether skops makes an object of the node: inside an object that it has
+        already met it makes none.
         """
-        if depth > _DEEPEST:
-            raise ValueError(f"more than {_DEEPEST} objects inside each other")
-        kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
-        # skops keeps no object with the number 0, so it is read again wherever it stands.
-        number = node.get("__id__") or None
-        if number is not None and type(number) is not int:
-            raise ValueError(f"an object with the number {number!r}")
-        if name not in self._allowed.get(kind, ()):
-            self.refused.add(name)
-            return b""
-        inner = inner_nodes(kind, node)
-        if kind == "ObjectNode":
-            self._check_attributes(name, node.get("content"))
-        is_made = is_made and number not in self._made
-        if is_made and number is not None:
-            self._made.add(number)
-        found = [kind, name, *self._own_content(kind, node, is_made)]
-        for label, child in inner:
-            found += [label, self.visit(child, depth + 1, is_made)]
-        digest = _digest(found)
-        # A number stands for one object, wherever it is met.
-        if number is not None and self._digests.setdefault(number, digest) != digest:
-            raise ValueError(f"two different objects with the number {number}")
-        return digest
+        allowed, made, most_nested = allowed_classes(), set[int](), 0
+        pending = [(root, 1, 0, True)]
+        while pending:
+            node, depth, n_estimators, is_made = pending.pop()
+            if depth > _DEEPEST:
+                raise ValueError(f"more than {_DEEPEST} objects inside each other")
+            kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
+            # skops keeps no object with the number 0, so it is read again wherever it stands.
+            number = node.get("__id__") or None
+            if number is not None and type(number) is not int:
+                raise ValueError(f"an object with the number {number!r}")
+            if name not in allowed.get(kind, ()):
+                self.refused.add(name)
+                self._visited.append((number, (), 0))
+                continue
+            fields, rule = _RULES[kind]
+            if not node.keys() <= fields:
+                raise _unread(node, fields)
+            children: list[Node] = [] if rule is None else rule(node)
+            is_made = is_made and number not in made
+            if is_made and number is not None:
+                made.add(number)
+            content: Any = None
+            if kind == "JsonNode":
+                content = node["content"]
+                if isinstance(json.loads(content), list | dict):
+                    raise ValueError("a list or dictionary in place of a number or text")
+            elif kind == "SliceNode":
+                content = json.dumps(node["content"])
+            elif kind == "DictNode":
+                content = tuple(node["content"])
+            elif kind == "NdArrayNode" and node["type"] == "numpy":
+                content = self._count_array(node, is_made)
+            elif kind == "ObjectNode":
+                self._check_attributes(name, node.get("content"))
+                if issubclass(self._types[name], BaseEstimator):
+                    n_estimators += 1
+                    most_nested = max(most_nested, n_estimators)
+            self._visited.append((number, (kind, name, content), len(children)))
+            inside = repeat(depth + 1), repeat(n_estimators), repeat(is_made)
+            pending += zip(reversed(children), *inside, strict=False)
+        if most_nested > _MOST_NESTED:
+            raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
+
+    def compare(self) -> None:
+        """Raise ValueError where nodes with one number differ in more than numbers."""
+        forms: dict[tuple[Any, ...], int] = {}
+        form_of_number: dict[int, int] = {}
+        stack: list[int] = []  # forms of the nodes that have not met their parents
+        for number, content, n_children in reversed(self._visited):
+            first = len(stack) - n_children
+            form = forms.setdefault((content, *stack[first:]), len(forms))
+            stack[first:] = [form]
+            if number is not None and form_of_number.setdefault(number, form) != form:
+                raise ValueError(f"two different objects with the number {number}")
 
     def _check_attributes(self, name: str, content: Any) -> None:
         """Refuse attributes that objects of a class are not known to have."""
         kind = self._types[name]
-        known = {*known_attributes(kind), *parameter_names(kind)}
         attributes = content["content"] if content and content["__loader__"] == "DictNode" else {}
-        self.refused |= {f"{name}.{attribute}" for attribute in set(attributes) - known}
+        for attribute in attributes.keys() - known_kinds(kind).keys():
+            self.refused.add(f"{name}.{attribute}")
         if kind is IsotonicRegression:
             # Made into a curve as soon as it is read, for which narrow types become wide.
-            for attribute in _THRESHOLDS & set(attributes):
+            for attribute in attributes.keys() & {"X_thresholds_", "y_thresholds_"}:
                 dtype = self._array(attributes[attribute]["file"]).dtype
                 if dtype not in (np.float32, np.float64):
                     raise ValueError(f"thresholds of {dtype}")
 
-    def _array(self, file: str) -> _Array:
-        if file not in self._arrays:
-            self._arrays[file] = _read_array(self._archive, file)
-        return self._arrays[file]
-
-    def _own_content(self, kind: str, node: Any, is_made: bool) -> list[str | bytes]:
-        """Return what a node says itself, and count its array."""
-        if kind in ("JsonNode", "SliceNode"):
-            return [json.dumps(node["content"])]
-        if kind != "NdArrayNode" or node["type"] != "numpy":
-            return []
+    def _count_array(self, node: Node, is_made: bool) -> bytes:
+        """Check an array, add its size to the total and return the digest of its bytes."""
         array = self._array(node["file"])
         if node["__class__"] != "ndarray" and array.shape:
             raise ValueError(f"a {node['__class__']} of shape {array.shape}")
         self._n_bytes += array.size if is_made else 0
         if self._n_bytes > self._max_bytes:
             raise ValueError(f"arrays of more than {self._max_bytes:.0f} bytes")
-        return [array.digest]
+        return array.digest
 
-
-def _digest(parts: list[str | bytes]) -> bytes:
-    found = blake2b(digest_size=16)
-    for part in parts:
-        written = part.encode() if isinstance(part, str) else part
-        found.update(len(written).to_bytes(8, "little") + written)
-    return found.digest()
+    def _array(self, file: str) -> _Array:
+        if file not in self._arrays:
+            self._arrays[file] = _read_array(self._archive, file)
+        return self._arrays[file]
 
 
 def _read_array(archive: ZipFile, name: str) -> _Array:
@@ -174,3 +197,199 @@ def _read_array(archive: ZipFile, name: str) -> _Array:
     if not left and dtype.itemsize > _WIDEST_ENTRY:
         raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
     return _Array(size, shape, dtype, digest.digest())
+
+
+def _set(node: Node) -> list[Node]:
+    return [_loaded(entry, "JsonNode") for entry in node["content"]]
+
+
+def _slice(node: Node) -> list[Node]:
+    content = node["content"]
+    if set(content) != {"start", "stop", "step"} or any(
+        type(end) not in (type(None), int, str) for end in content.values()
+    ):
+        raise ValueError("a slice without ends")
+    return []
+
+
+def _dict(node: Node) -> list[Node]:
+    types, content = _loaded(node["key_types"], "ListNode"), node["content"]
+    # skops calls the types on the keys, as many as there are of both.
+    if {kind["__loader__"] for kind in types["content"]} - {"TypeNode"}:
+        raise ValueError("a dictionary with keys of other kinds than numbers and text")
+    if len(types["content"]) != len(content):
+        raise ValueError("a dictionary with keys and types that are not as many")
+    # What a Bunch holds are its attributes, too.
+    if node["__class__"] == "Bunch" and any(name.startswith("__") for name in content):
+        raise ValueError("a Bunch with special attributes")
+    return [types, *content.values()]
+
+
+def _object(node: Node) -> list[Node]:
+    """Attributes are a dictionary with keys of text, or nothing."""
+    content = node.get("content")
+    if content is None or (content["__loader__"] == "JsonNode" and _scalar(content) is None):
+        return []
+    _fields(content)
+    return [content]
+
+
+def _array(node: Node) -> list[Node]:
+    if node["type"] == "numpy":
+        if not node.keys() <= _ARRAY:
+            raise _unread(node, _ARRAY)
+        return []
+    _only(node, _EVERY_NODE | {"type", "content", "shape"})
+    if node["type"] != "json" or node["__class__"] != "ndarray":
+        raise ValueError(f"an array of type {node['type']!r}")
+    shape = _loaded(node["shape"], "TupleNode")
+    n_axes = len([_scalar(length) for length in shape["content"]])
+    if n_axes != 1:
+        # NumPy asks these entries whether they are arrays.
+        _check_plain(node["content"], n_axes)
+    return [shape, *node["content"]]
+
+
+def _masked(node: Node) -> list[Node]:
+    content = node["content"]
+    _only(content, {"data", "mask"})
+    return [_loaded(content[name], "NdArrayNode") for name in ("data", "mask")]
+
+
+def _dtype(node: Node) -> list[Node]:
+    return [_loaded(node["content"], "NdArrayNode")]
+
+
+def _tree(node: Node) -> list[Node]:
+    """Trees are made of arrays; whether these describe a tree is checked when they are read."""
+    arguments = _arguments(node)
+    fields = _fields(node["content"], "max_depth", "node_count", "nodes", "values")
+    n_features, n_classes, n_outputs = arguments["content"]
+    for number in (n_features, n_outputs, fields["max_depth"], fields["node_count"]):
+        _scalar(number, int)
+    for array in (n_classes, fields["nodes"], fields["values"]):
+        _whole_array(array)
+    return [arguments, node["content"]]
+
+
+def _arguments(node: Node) -> Node:
+    _only(node["__reduce__"], {"args"})
+    return _loaded(node["__reduce__"]["args"], "TupleNode")
+
+
+def _loss(node: Node) -> list[Node]:
+    """Losses of boosted trees have numbers as arguments, and no state of their own."""
+    arguments = _arguments(node)
+    for argument in arguments["content"]:
+        _scalar(argument)
+    if node["content"]["content"]:
+        raise ValueError("a loss with a state of its own")
+    return [arguments, node["content"]]
+
+
+def _random_state(node: Node) -> list[Node]:
+    fields = _fields(node["content"], "bit_generator", "state", "has_gauss", "gauss")
+    state = _fields(fields["state"], "key", "pos")
+    if _scalar(fields["bit_generator"]) != "MT19937":
+        raise ValueError("a random state that is no Mersenne twister")
+    _whole_array(state["key"])
+    for number in (state["pos"], fields["has_gauss"]):
+        _scalar(number, int)
+    _scalar(fields["gauss"], float)
+    return [node["content"]]
+
+
+def _generator(node: Node) -> list[Node]:
+    """Generators are NumPy's default with its usual seed, whose size is memory and time."""
+    content = node["content"]
+    _only(content, {"bit_generator", "seed_seq"})
+    fields = _fields(content["bit_generator"], "bit_generator", "state", "has_uint32", "uinteger")
+    seed = _fields(content["seed_seq"], "entropy", "spawn_key", "pool_size", "n_children_spawned")
+    kind, pool = _scalar(fields["bit_generator"]), _scalar(seed["pool_size"])
+    if (kind, pool) != ("PCG64", np.random.SeedSequence(0).pool_size):
+        raise ValueError(f"random numbers of {kind!r} with a pool of {pool!r}")
+    state = _fields(fields["state"], "state", "inc")
+    for number in (*state.values(), fields["has_uint32"], fields["uinteger"]):
+        _scalar(number, int)
+    for number in (seed["n_children_spawned"], *_loaded(seed["spawn_key"], "TupleNode")["content"]):
+        _scalar(number, int)
+    entropy = seed["entropy"]
+    if entropy["__loader__"] != "NdArrayNode" or entropy["__class__"] == "ndarray":
+        _scalar(entropy, int)
+    return [content["bit_generator"], content["seed_seq"]]
+
+
+_EVERY_NODE = frozenset({"__class__", "__module__", "__loader__", "__id__"})
+_CONTENT = _EVERY_NODE | {"content"}
+_ARRAY = _EVERY_NODE | {"type", "file"}
+#: The fields that each kind of node may have, and the nodes that it is made from.
+_RULES: dict[str, tuple[frozenset[str], Callable[[Node], list[Node]] | None]] = {
+    "DictNode": (_CONTENT | {"key_types"}, _dict),
+    "DTypeNode": (_CONTENT, _dtype),
+    "FunctionNode": (_EVERY_NODE, None),
+    "JsonNode": (_CONTENT | {"is_json"}, None),
+    "ListNode": (_CONTENT, itemgetter("content")),
+    "LossNode": (_CONTENT | {"__reduce__"}, _loss),
+    "MaskedArrayNode": (_CONTENT, _masked),
+    "NdArrayNode": (_CONTENT | {"file", "shape", "type"}, _array),
+    "ObjectNode": (_CONTENT, _object),
+    "RandomGeneratorNode": (_CONTENT, _generator),
+    "RandomStateNode": (_CONTENT, _random_state),
+    "SetNode": (_CONTENT, _set),
+    "SliceNode": (_CONTENT, _slice),
+    "TreeNode": (_CONTENT | {"__reduce__"}, _tree),
+    "TupleNode": (_CONTENT, itemgetter("content")),
+    "TypeNode": (_EVERY_NODE, None),
+}
+
+
+def _only(node: Node, names: frozenset[str] | set[str]) -> None:
+    """Refuse fields that skops does not read, and no check would look at."""
+    if not node.keys() <= names:
+        raise _unread(node, names)
+
+
+def _unread(node: Node, names: frozenset[str] | set[str]) -> ValueError:
+    return ValueError(f"{', '.join(sorted(node.keys() - names))} in a node, which nothing reads")
+
+
+def _loaded(node: Node, kind: str) -> Node:
+    """Return a node, having made sure which loader reads it."""
+    if node["__loader__"] != kind:
+        raise ValueError(f"{node['__loader__']} in place of {kind}")
+    return node
+
+
+def _scalar(node: Node, kind: type | None = None) -> Any:
+    """Return the number or text of a node."""
+    value = json.loads(_loaded(node, "JsonNode")["content"])
+    if isinstance(value, list | dict):
+        raise ValueError(f"a {type(value).__name__} in place of a number or text")
+    if kind is not None and type(value) is not kind:
+        raise ValueError(f"{value!r} in place of a number")
+    return value
+
+
+def _whole_array(node: Node) -> None:
+    if _loaded(node, "NdArrayNode")["__class__"] != "ndarray" or node["type"] != "numpy":
+        raise ValueError("something else in place of an array of numbers")
+
+
+def _fields(node: Node, *names: str) -> dict[str, Node]:
+    """Return the values of a dictionary with keys of text, and exactly those names if any."""
+    types = _loaded(node, "DictNode")["key_types"]["content"]
+    if node["__class__"] != "dict" or {kind["__class__"] for kind in types} - {"str"}:
+        raise ValueError("fields with names that are not text")
+    fields: dict[str, Node] = node["content"]
+    if names and set(fields) != set(names):
+        raise ValueError(f"the fields {', '.join(sorted(fields))}, expected {', '.join(names)}")
+    return fields
+
+
+def _check_plain(entries: list[Node], n_axes: int) -> None:
+    """Refuse objects in an array of several axes."""
+    for entry in entries:
+        if entry["__loader__"] == "ListNode" and n_axes > 1:
+            _check_plain(entry["content"], n_axes - 1)
+        elif entry["__loader__"] != "NdArrayNode" or entry["__class__"] == "ndarray":
+            _scalar(entry)

@@ -1,45 +1,59 @@
-"""Kinds of values: the words in which the tables of known attributes are written.
+"""Kinds of values that attributes may have, written as words or as type annotations.
+
+The fitted attributes of absentia's own classes are known by their annotations; the tables of
+scikit-learn's classes are written in words:
 
 ======================  ==================================================================
-``none bool int float   one of Python's or NumPy's own scalars, of exactly that type
+``none bool int float   a scalar of Python or NumPy, of exactly that type
 str``
 ``floats[2]``           an array of two axes, exactly; also ``integers``, ``bools``, ``texts``,
                         ``objects`` (of scalars) and ``records`` (nodes of boosted trees)
-``list of A/B``         a list whose entries are one of both; also ``tuple of``, ``dict of``
-                        (keys of text or numbers), ``bunch of`` and ``objects of`` (an array)
-``names``               an array of words: names of columns
+``list of A/B``         a list whose entries are A or B; also ``tuple of``, ``dict of`` (keys are
+                        text or numbers), ``bunch of`` and ``objects of`` (an array)
+``names``               an array of names of columns
 ``method``              the name of a method that predicts
-``false``               for what is True with sparse targets only, which no file holds
-``slice``, ``rng``,     a slice of whole numbers or words, a generator of NumPy, a type of numbers
+``false``               for attributes that are True with sparse targets only
+``slice``, ``rng``,     a slice of integers or text, a random generator of NumPy, a type of numbers
 ``dtype``, ``function`` or text, a metric or a score of columns of scikit-learn
-``selection``           which columns: numbers, names, truth values or a slice
+``selection``           columns: numbers, names, a mask or a slice
 ``columns``             a step of a ``ColumnTransformer``: name, transformer, selection
 ``parameters``          a dictionary of parameters of models
-``results``             what a search found: a dictionary of arrays and of parameters
+``results``             ``cv_results_``: a dictionary of arrays and of parameters
 ``estimator``           an object of a known class that may stand on its own
-``Stored``              a value of absentia that checks itself
 ``KFold``               an object of scikit-learn's class with that name
 ======================  ==================================================================
 
-``A | B`` is one of both. Types are compared exactly: an object that behaves like an array is none.
+``A | B`` is either. Types are compared exactly: an object that behaves like an array is none.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from absentia.persistence.trust import allowed_functions, model_types, number_types
+from absentia.persistence.sklearn_classes import EVERY_ESTIMATOR
+from absentia.persistence.trust import FUNCTIONS, NUMBER_TYPES, model_types, sklearn_attributes
 from absentia.tables.stored import Stored
 
-__all__ = ["fits", "is_parameter"]
+__all__ = [
+    "Kind",
+    "kind_of_annotation",
+    "kind_of_parameter",
+    "kind_of_words",
+    "known_kinds",
+    "parameter_names",
+]
 
 _SCALARS: dict[str, tuple[type, ...]] = {
-    "none": (type(None),),
+    "none": (NoneType,),
     "bool": (bool, np.bool_),
     "int": (int, *(np.dtype(code).type for code in "bhilqBHILQ")),
     "float": (float, np.float16, np.float32, np.float64),
@@ -55,166 +69,204 @@ _ARRAYS = {
     "objects": "O",
     "records": "V",
 }
+_MOST_AXES = 5
+_DICTS = (dict, OrderedDict)
 _CONTAINERS: dict[str, tuple[type, ...]] = {
     "list": (list,),
     "tuple": (tuple,),
-    "dict": (dict, OrderedDict),
+    "dict": _DICTS,
     "bunch": (Bunch,),
     "objects": (np.ndarray,),
 }
+_EVERY_ROLE = ("estimator", "_split", "dtype", "function", "_scorer")
 _METHODS = ("predict", "predict_proba", "decision_function")
 
-#: Parameters that hold more than numbers, text and containers of these; all others hold no more.
-_ROLES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "density",
-            "estimator",
-            "estimators",
-            "features",
-            "final_estimator",
-            "kernel",
-            "left",
-            "margins",
-            "members",
-            "regressor",
-            "remainder",
-            "right",
-            "steps",
-            "transformer",
-            "transformer_list",
-            "transformers",
-        ),
-        ("estimator",),
-    ),
-    "cv": ("_split",),
-    "dtype": ("dtype",),
-    "score_func": ("function",),
-    "scoring": ("_scorer",),
-}
-_EVERY_ROLE = ("estimator", "_split", "dtype", "function", "_scorer")
-#: Parameters that hold parameters of other models.
-_OF_OTHERS = ("param_grid", "param_distributions")
-#: Of pipelines: a folder from which joblib reads pickles. None in a file.
-_FOLDER = "memory"
+
+class Kind(NamedTuple):
+    """A test of values: by their exact type, by the type and axes of an array, or by functions."""
+
+    expected: str
+    types: frozenset[type] = frozenset()
+    arrays: frozenset[tuple[str, int]] = frozenset()
+    tests: tuple[Callable[[Any], bool], ...] = ()
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a value is of this kind."""
+        kind = type(value)
+        if kind in self.types:
+            return True
+        if kind is np.ndarray and (value.dtype.char, value.ndim) in self.arrays:
+            return value.dtype.isnative and (value.dtype != object or _are_scalars(value.flat))
+        return any(test(value) for test in self.tests)
 
 
-def fits(value: object, kind: str) -> bool:
-    """Return whether a value is of a kind.
+def _either(kinds: Sequence[Kind]) -> Kind:
+    return Kind(
+        " | ".join(kind.expected for kind in kinds),
+        frozenset[type]().union(*(kind.types for kind in kinds)),
+        frozenset[tuple[str, int]]().union(*(kind.arrays for kind in kinds)),
+        tuple(test for kind in kinds for test in kind.tests),
+    )
+
+
+@cache
+def kind_of_words(words: str) -> Kind:
+    """Return the kind that is written in words.
 
     Examples
     --------
     >>> import numpy as np
-    >>> fits(np.zeros((2, 3)), "floats[2]"), fits(np.zeros(3), "floats[2] | none")
+    >>> kind = kind_of_words("floats[2] | none")
+    >>> kind.holds(np.zeros((2, 3))), kind.holds(np.zeros(3))
     (True, False)
-    >>> fits([1, None], "list of int/none"), fits([1, "two"], "list of int/none")
+    >>> kind = kind_of_words("list of int/none")
+    >>> kind.holds([1, None]), kind.holds([1, "two"])
     (True, False)
     """
-    return any(_fits(value, one) for one in kind.split(" | "))
+    return _either([_kind_of_word(word) for word in words.split(" | ")])
 
 
-def _fits(value: Any, kind: str) -> bool:
-    if kind in _SCALARS:
-        return type(value) in _SCALARS[kind]
-    if kind in _WORDS:
-        return _WORDS[kind](value)
-    outer, contains, inner = kind.partition(" of ")
+def _kind_of_word(word: str) -> Kind:
+    if word in _SCALARS:
+        return Kind(word, types=frozenset(_SCALARS[word]))
+    if word in _TESTS:
+        return Kind(word, tests=(_TESTS[word],))
+    outer, contains, inner = word.partition(" of ")
     if contains:
-        return _fits_container(value, outer, inner.split("/"))
-    if kind.endswith("]"):
-        return _fits_array(value, *kind[:-1].split("["))
-    return type(value).__name__ == kind and type(value).__module__.startswith("sklearn.")
+        return _container(outer, _either([_kind_of_word(one) for one in inner.split("/")]))
+    if word.endswith("]"):
+        name, n_axes = word[:-1].split("[")
+        return _array(name, [int(n_axes)])
+    return Kind(
+        word,
+        tests=(lambda v: type(v).__name__ == word and type(v).__module__.startswith("sklearn."),),
+    )
 
 
-def _fits_array(value: Any, name: str, n_axes: str) -> bool:
-    if type(value) is not np.ndarray or value.ndim != int(n_axes):
-        return False
-    if value.dtype.char not in _ARRAYS[name] or not value.dtype.isnative:
-        return False
-    return name != "objects" or all(type(entry) in _ANY_SCALAR for entry in value.flat)
+def _array(name: str, axes: Iterable[int]) -> Kind:
+    pairs = frozenset((code, n) for code in _ARRAYS[name] for n in axes)
+    return Kind(f"{name}[{', '.join(map(str, axes))}]", arrays=pairs)
 
 
-def _fits_container(value: Any, outer: str, inner: list[str]) -> bool:
-    if type(value) not in _CONTAINERS[outer]:
-        return False
-    if isinstance(value, np.ndarray) and (value.dtype != object or value.ndim != 1):
-        return False
-    if isinstance(value, dict):
-        return all(type(key) in _ANY_SCALAR for key in value) and all(
-            any(_fits(entry, one) for one in inner) for entry in value.values()
+def _container(outer: str, inner: Kind) -> Kind:
+    types = _CONTAINERS[outer]
+
+    def holds(value: Any) -> bool:
+        if type(value) not in types:
+            return False
+        if isinstance(value, np.ndarray) and (value.dtype != object or value.ndim != 1):
+            return False
+        if isinstance(value, dict):
+            return _are_scalars(value) and all(map(inner.holds, value.values()))
+        return all(map(inner.holds, value))
+
+    return Kind(f"{outer} of {inner.expected.replace(' | ', '/')}", tests=(holds,))
+
+
+def kind_of_annotation(annotation: Any) -> Kind:
+    """Return the kind that an annotation of a fitted attribute stands for.
+
+    An array without a number of axes may have any; ``np.ndarray`` alone is a list of labels.
+
+    Examples
+    --------
+    >>> from absentia.parameters import FloatMatrix
+    >>> kind_of_annotation(FloatMatrix | None).expected
+    'floats[2] | none'
+    >>> kind_of_annotation(dict[str, list[str]]).expected
+    'dict of list of str'
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return _either([kind_of_annotation(one) for one in arguments])
+    if origin is Annotated:
+        if isinstance(arguments[1], str):
+            return kind_of_words(arguments[1])
+        return _kind_of_array(arguments[0], [arguments[1]])
+    if annotation is np.ndarray or origin is np.ndarray:
+        return _kind_of_array(annotation, range(_MOST_AXES))
+    if annotation == dict[str, Any]:
+        return kind_of_words("parameters")
+    if origin in (list, tuple, dict):
+        inner = [one for one in (arguments[1:] if origin is dict else arguments) if one is not ...]
+        return _container(origin.__name__, _either([kind_of_annotation(one) for one in inner]))
+    for word, types in _SCALARS.items():
+        if annotation is types[0]:
+            return Kind(word, types=frozenset(types))
+    if isinstance(annotation, type) and issubclass(annotation, Stored):
+        return Kind(annotation.__name__, tests=(lambda v: isinstance(v, annotation),))
+    if isinstance(annotation, type) and issubclass(annotation, BaseEstimator):
+        return Kind(
+            annotation.__name__,
+            tests=(lambda v: isinstance(v, annotation) and _TESTS["estimator"](v),),
         )
-    return all(any(_fits(entry, one) for one in inner) for entry in value)
+    if getattr(annotation, "_is_protocol", False):
+        return Kind(annotation.__name__, tests=(_TESTS["estimator"],))
+    raise TypeError(f"no kind of values is known for the annotation {annotation}")
 
 
-def _is_names(value: Any) -> bool:
-    return _fits_array(value, "objects", "1") and all(type(name) is str for name in value)
+def _kind_of_array(annotation: Any, axes: Iterable[int]) -> Kind:
+    if annotation is np.ndarray:
+        return _either([_array(name, [1]) for name in _ARRAYS if name != "records"])
+    number = get_args(get_args(annotation)[1])[0]
+    names = {np.floating: "floats", np.integer: "integers", np.bool_: "bools"}
+    return _array(next(name for kind, name in names.items() if issubclass(number, kind)), axes)
+
+
+def _are_scalars(values: Iterable[Any]) -> bool:
+    return set(map(type, values)) <= _ANY_SCALAR
 
 
 def _is_slice(value: Any) -> bool:
+    ends = (NoneType, int, str)
     return type(value) is slice and all(
-        type(end) in (type(None), int, str) for end in (value.start, value.stop, value.step)
+        type(end) in ends for end in (value.start, value.stop, value.step)
     )
+
+
+def _is_names(value: Any) -> bool:
+    return kind_of_words("objects[1]").holds(value) and all(type(name) is str for name in value)
 
 
 def _is_selection(value: Any) -> bool:
-    return _is_slice(value) or any(
-        _fits(value, kind)
-        for kind in (
-            *("int", "str", "list of int/str/bool"),
-            *("bools[1]", "integers[1]", "texts[1]", "objects[1]"),
-        )
-    )
+    plain = "int | str | list of int/str/bool | bools[1] | integers[1] | texts[1] | objects[1]"
+    return _is_slice(value) or kind_of_words(plain).holds(value)
 
 
 def _is_step_of_columns(value: Any) -> bool:
-    return (
-        type(value) is tuple
-        and len(value) == 3
-        and _fits(value[0], "str")
-        and (_fits(value[1], "str") or _fits(value[1], "estimator"))
-        and _is_selection(value[2])
-    )
+    if type(value) is not tuple or len(value) != 3:
+        return False
+    name, transformer, selection = value
+    kind = kind_of_words("str | estimator")
+    return type(name) in _SCALARS["str"] and kind.holds(transformer) and _is_selection(selection)
 
 
 def _is_dtype(value: Any) -> bool:
     if isinstance(value, np.dtype):
-        return value.type in number_types() or value.kind == "O"
-    return isinstance(value, type) and value in number_types()
-
-
-def _is_function(value: Any) -> bool:
-    return any(value is function for function in allowed_functions())
-
-
-def _is_dict_of_parameters(value: Any) -> bool:
-    return type(value) in _CONTAINERS["dict"] and _is_held(value, _EVERY_ROLE)
+        return value.type in NUMBER_TYPES or value.kind == "O"
+    return isinstance(value, type) and value in NUMBER_TYPES
 
 
 def _is_results(value: Any) -> bool:
-    """Return whether a value is ``cv_results_``, where masked arrays of parameters may stand."""
-    if type(value) not in _CONTAINERS["dict"]:
+    """Return whether a value is ``cv_results_``, which may hold masked arrays of parameters."""
+    if type(value) not in _DICTS or any(type(name) is not str for name in value):
         return False
-    return all(type(name) is str for name in value) and all(
-        _is_held(column, _EVERY_ROLE)
-        or (
-            type(column) is np.ma.MaskedArray
-            and column.ndim == 1
-            and _is_held(np.ma.getdata(column), _EVERY_ROLE)
-        )
-        for column in value.values()
-    )
+    for column in value.values():
+        is_masked = type(column) is np.ma.MaskedArray and column.ndim == 1
+        if not _is_held(np.ma.getdata(column) if is_masked else column, _EVERY_ROLE):
+            return False
+    return True
 
 
-_WORDS: dict[str, Callable[[Any], bool]] = {
+_TESTS: dict[str, Callable[[Any], bool]] = {
     "columns": _is_step_of_columns,
     "dtype": _is_dtype,
     "estimator": lambda value: type(value) in model_types(),
     "false": lambda value: type(value) in _SCALARS["bool"] and not value,
-    "Stored": lambda value: isinstance(value, Stored),
-    "function": _is_function,
+    "function": lambda value: any(value is function for function in FUNCTIONS),
     "method": lambda value: type(value) is str and value in _METHODS,
     "names": _is_names,
-    "parameters": _is_dict_of_parameters,
+    "parameters": lambda value: type(value) in _DICTS and _is_held(value, _EVERY_ROLE),
     "results": _is_results,
     "rng": lambda value: type(value) in (np.random.RandomState, np.random.Generator),
     "selection": _is_selection,
@@ -224,35 +276,105 @@ _WORDS: dict[str, Callable[[Any], bool]] = {
     "_split": lambda value: type(value).__module__ == "sklearn.model_selection._split",
 }
 
+#: Parameters of scikit-learn's classes, and of searches, that hold more than numbers, text and
+#: containers of these.
+_ROLES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            *("estimator", "estimators", "final_estimator", "regressor", "remainder", "steps"),
+            *("transformer", "transformer_list", "transformers"),
+        ),
+        ("estimator",),
+    ),
+    "cv": ("_split",),
+    "dtype": ("dtype",),
+    "score_func": ("function",),
+    "scoring": ("_scorer",),
+}
+_ROLES |= dict.fromkeys(("param_grid", "param_distributions"), _EVERY_ROLE)
 
-def is_parameter(name: str, value: object) -> bool:
-    """Return whether a value can be the parameter of an estimator.
 
-    Numbers, text, arrays and containers of these always can. Estimators, splitters, scorers, types
-    and functions are for the parameters that take them.
+def kind_of_parameter(name: str, annotation: Any = None) -> Kind:
+    """Return the kind of values that a parameter of an estimator may have.
+
+    Numbers, text, arrays and containers of these always can. Estimators are for the parameters
+    whose annotation names them, and with splitters, scorers, types and functions for those of
+    scikit-learn that take them. ``memory``, a folder from which joblib reads pickles, is None.
 
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
-    >>> is_parameter("steps", [("last", Ridge())]), is_parameter("func", Ridge())
-    (True, False)
+    >>> kind_of_parameter("steps").holds([("last", Ridge())])
+    True
+    >>> kind_of_parameter("func").holds(Ridge())
+    False
     """
-    if name == _FOLDER:
-        return value is None
-    return _is_held(value, _EVERY_ROLE if name in _OF_OTHERS else _ROLES.get(name, ()))
+    if name == "memory":
+        return kind_of_words("none")
+    roles = _ROLES.get(name, ())
+    if "estimator" not in roles and _names_estimator(annotation):
+        roles = (*roles, "estimator")
+    return Kind("a parameter", _ANY_SCALAR, tests=(lambda value: _is_held(value, roles),))
+
+
+def _names_estimator(annotation: Any) -> bool:
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return issubclass(annotation, BaseEstimator) or getattr(annotation, "_is_protocol", False)
+    return any(_names_estimator(one) for one in get_args(annotation))
 
 
 def _is_held(value: Any, roles: tuple[str, ...]) -> bool:
-    if type(value) in _ANY_SCALAR or _is_slice(value) or _WORDS["rng"](value):
+    if type(value) in _ANY_SCALAR or _is_slice(value) or _TESTS["rng"](value):
         return True
     if type(value) in (list, tuple, set):
-        return all(_is_held(entry, roles) for entry in value)
-    if type(value) in _CONTAINERS["dict"]:
-        return all(type(key) in _ANY_SCALAR for key in value) and all(
-            _is_held(entry, roles) for entry in value.values()
-        )
+        return _are_scalars(value) or all(_is_held(entry, roles) for entry in value)
+    if type(value) in _DICTS:
+        return _are_scalars(value) and all(_is_held(entry, roles) for entry in value.values())
     if type(value) is np.ndarray:
         if value.dtype == object:
             return all(_is_held(entry, roles) for entry in value.flat)
         return value.dtype.isnative and value.dtype.char in "?bhilqBHILQefdU"
-    return any(_WORDS[role](value) for role in roles)
+    return any(_TESTS[role](value) for role in roles)
+
+
+@cache
+def known_kinds(owner: type) -> dict[str, Kind]:
+    """Return the kinds of the parameters and attributes that objects of a trusted type may have.
+
+    Values (:class:`~absentia.tables.stored.Stored`) check their fields themselves: these are of
+    any kind here.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import MaxAbsScaler
+    >>> known_kinds(MaxAbsScaler)["max_abs_"].expected
+    'floats[1]'
+    """
+    if issubclass(owner, Stored):
+        return dict.fromkeys((field.name for field in fields(owner)), Kind("any"))  # type: ignore[arg-type]
+    words = sklearn_attributes().get(owner, {})
+    if issubclass(owner, BaseEstimator):
+        words = {**EVERY_ESTIMATOR, **words}
+    kinds = {name: kind_of_words(text) for name, text in words.items()}
+    is_ours = not owner.__module__.startswith("sklearn.")
+    hints = get_type_hints(owner, include_extras=True) if is_ours else {}
+    parameters = parameter_names(owner)
+    for name, hint in hints.items():
+        if name not in parameters and _is_fitted(owner, name, hint):
+            kinds.setdefault(name, kind_of_annotation(hint))
+    return kinds | {name: kind_of_parameter(name, hints.get(name)) for name in parameters}
+
+
+def _is_fitted(owner: type, name: str, hint: Any) -> bool:
+    """Return whether an annotation declares a fitted attribute, not a setting of the class."""
+    if get_origin(hint) is ClassVar:
+        return False
+    return name.endswith("_") or (name.startswith("_") and not hasattr(owner, name))
+
+
+def parameter_names(owner: type) -> list[str]:
+    """Return the names of the parameters that an estimator keeps as attributes."""
+    if not issubclass(owner, BaseEstimator):
+        return []
+    names: list[str] = owner._get_param_names()  # type: ignore[attr-defined]
+    return [name for name in names if not isinstance(getattr(owner, name, None), property)]

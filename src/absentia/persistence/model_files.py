@@ -13,15 +13,16 @@ import os
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from types import ModuleType
-from typing import Any, BinaryIO
-from zipfile import ZIP_DEFLATED, ZipFile
+from typing import IO, Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from sklearn.base import BaseEstimator
 
 from absentia.optional_imports import optional_import
-from absentia.persistence.archive import clean_copy
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
 from absentia.persistence.trial_answers import check_answers
@@ -32,12 +33,13 @@ __all__ = ["load", "save"]
 
 _MARK = "absentia.json"
 _SCHEMA = "schema.json"
-#: 2: values write their fields only. 3: the rooms of tables and beliefs have folders of their own.
 _FORMAT = 3
 _MAX_BYTES = 2**30
 #: The description grows some sixty times in memory, so its share of the limit is smaller.
 _SCHEMA_SHARE = 64
 _LARGEST_MARK = 10_000
+#: Bytes that are unpacked at once, and of the largest copy that is kept in memory.
+_STEP, _IN_MEMORY = 2**16, 2**26
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -167,7 +169,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
                 "was not written by absentia.save. Read it with the tool that wrote it: "
                 "skops.io.load, joblib.load."
             ), None
-        total = sum(info.file_size for info in archive.infolist())
+        total = sum(map(attrgetter("file_size"), archive.infolist()))
         schema_size = archive.getinfo(_SCHEMA).file_size
         if total > max_bytes or schema_size > max_bytes // _SCHEMA_SHARE:
             return (
@@ -175,7 +177,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
                 f"{max_bytes:,} and {max_bytes // _SCHEMA_SHARE:,} are allowed. If you trust the "
                 "file, call load with a larger max_bytes."
             ), None
-        copy = clean_copy(archive)
+        copy = _clean_copy(archive)
     with copy:
         with ZipFile(copy) as archive:
             refusal = _refusal(archive, max_bytes)
@@ -187,8 +189,35 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
     if not isinstance(model, BaseEstimator):
         return f"holds a {type(model).__name__}, which is not an estimator.", None
     check_contents(model)
-    check_answers(model, list(inner_objects(model)))
+    check_answers(model, inner_objects(model))
     return "", model
+
+
+def _clean_copy(archive: ZipFile) -> IO[bytes]:
+    """Return a copy of an archive without compression, whose sizes are what they say.
+
+    The directory of an archive need not be true: a member of fifty bytes may unpack to gigabytes
+    before Python cuts it off, and one name may stand for two members. So no other library reads a
+    file from elsewhere: its members are unpacked here, at most as far as the directory says.
+    """
+    names = [member.filename for member in archive.infolist()]
+    if len(set(names)) != len(names):
+        raise ValueError("an archive with two members of one name")
+    copy = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
+    try:
+        with ZipFile(copy, "w", ZIP_STORED) as target:
+            for member in archive.infolist():
+                if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise ValueError(f"an archive with compression {member.compress_type}")
+                place = ZipInfo(member.filename)
+                with archive.open(member) as source, target.open(place, "w") as sink:
+                    while step := source.read(_STEP):
+                        sink.write(step)
+    except BaseException:
+        copy.close()
+        raise
+    copy.seek(0)
+    return copy
 
 
 def _refusal(archive: ZipFile, max_bytes: float) -> str:
@@ -197,7 +226,12 @@ def _refusal(archive: ZipFile, max_bytes: float) -> str:
         raise ValueError(f"{_MARK} of {archive.getinfo(_MARK).file_size:,} bytes")
     mark = json.loads(archive.read(_MARK))
     if mark["format"] != _FORMAT:
-        return _about_format(mark)
+        writer = mark.get("versions", {}).get("absentia")
+        tool = f"absentia {writer}" if writer else "the version of absentia that wrote it"
+        return (
+            f"has format {mark['format']!r}, but this version of absentia reads format {_FORMAT}. "
+            f"Use {tool}, or train the model again."
+        )
     schema = json.loads(archive.read(_SCHEMA))
     # By this number skops chooses how to read nodes; earlier ways read other fields of them.
     if schema["protocol"] != _protocol():
@@ -209,20 +243,6 @@ def _refusal(archive: ZipFile, max_bytes: float) -> str:
     if refused:
         raise _NotTrustedError(", ".join(refused))
     return ""
-
-
-def _about_format(mark: dict[str, Any]) -> str:
-    found = mark["format"]
-    writer = mark.get("versions", {}).get("absentia")
-    if found in (1, 2):
-        advice = (
-            "It comes from absentia 0.1 or earlier: train the model again with this version, or "
-            "keep that version to use it."
-        )
-    else:
-        tool = f"absentia {writer}" if writer else "the version of absentia that wrote it"
-        advice = f"Use {tool}, or train the model again."
-    return f"has format {found!r}, but this version of absentia reads format {_FORMAT}. {advice}"
 
 
 @cache

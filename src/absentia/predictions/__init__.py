@@ -1,12 +1,10 @@
 """Answers for incomplete rows: predictions, their uncertainty, and regions with a guarantee."""
 
-from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.predictions.any_uncertainty import predict_uncertainty
-from absentia.predictions.conformal_classifier import ConformalClassifier
-from absentia.predictions.conformal_regressor import ConformalRegressor
-from absentia.predictions.marginal_classifier import MarginalClassifier
-from absentia.predictions.marginal_regressor import MarginalRegressor
-from absentia.predictions.prediction_regions import PredictionIntervals, PredictionSets
+from absentia.machines.uncertainty import Uncertainty
+from absentia.predictions.answers import predict_uncertainty
+from absentia.predictions.calibration import PredictionIntervals, PredictionSets
+from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
+from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
 
 __all__ = [
     "ConformalClassifier",

@@ -1,370 +1,199 @@
-"""Any model on incomplete rows: its answers averaged over what the missing values could be."""
+"""Any model on incomplete rows: its predictions averaged over what the missing values could be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.draws.quasi_random import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.fit_density import (
-    DensityEstimator,
-    DensityLike,
-    fit_density,
-    make_density,
-    words_for,
-)
-from absentia.densities.missing_values import Unknowns
-from absentia.machines.targets import warn_of_other_order
-from absentia.machines.uncertainty.machine_draws import one_output_flat
-from absentia.machines.uncertainty.over_draws import uncertainty_over_draws
-from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.missingness import Patterns
-from absentia.parameters import (
-    DRAWS,
-    THREADS,
-    RandomState,
-    Rule,
-    check_parameters,
-    declared,
-    words,
-)
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
-from absentia.predictions.row_format import RowFormat
-from absentia.predictions.training_draws import TrainingTable, fit_on_draws, fit_weighted
-from absentia.predictions.wrapped_model import WrappedModel
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Table,
-    TableLike,
-    open_known,
-    open_memory,
-    plan_of,
-    set_fitted,
-)
-from absentia.tables.column_plan import ShowsColumns
-from absentia.tables.reading import has_columns_of_words, is_frame
-from absentia.tables.rows import TakesMissing, row_weights
+from absentia.machines.targets import ClassifierTargets, RegressorTargets
+from absentia.predictions.marginal_base import MarginalModel, tags_of
+from absentia.predictions.wrapped_model import WrappedModel, require_method
+from absentia.tables import FloatArray, TableLike
 
-__all__ = ["MarginalModel", "joined", "tags_of"]
+__all__ = ["MarginalClassifier", "MarginalRegressor"]
 
 
-@declared
-class MarginalModel(TakesMissing, ShowsColumns):
-    """What both wrappers share: fit a density, predict draws with a model, average.
+class MarginalClassifier(ClassifierTargets, MarginalModel):
+    """Probabilities of any classifier for incomplete rows, averaged over what is missing.
 
-    Fitted attributes: ``estimator_``, ``density_``, ``patterns_`` (masks of the training rows),
-    ``n_features_in_``, for frames ``feature_names_in_``, and for frames with columns of words
-    ``columns_`` (how each is read).
+    For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the classifier's
+    ``predict_proba`` and ``x`` drawn from the density conditioned on ``o``. That is the best
+    prediction of ``f`` at the true row by squared error, and where ``f`` is the true probability
+    given ``x`` and values are missing at random, it is the true probability given ``o``. Filling
+    in the most likely values instead makes a classifier overconfident.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``
+        ``FrozenEstimator(model)`` for one that is fitted already (scikit-learn's, a pipeline,
+        XGBoost, LightGBM, CatBoost, anything with ``predict_proba``): then ``fit(X)`` fits the
+        density alone. Any other, fitted or not, is cloned and trained on draws of the training
+        rows, as scikit-learn's meta-estimators do: a fit from before does not count.
+    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
+        What the missing values could be. ``"auto"`` is ``"mixed"`` for frames with columns of words
+        and ``"gaussian"`` for numbers. ``FrozenEstimator(density)`` keeps a fitted one.
+    n_draws : int, default=64
+        Draws per row, at least 2; powers of two are best.
+    known : {"average", "model"}, default="average"
+        What to do with rows whose missing pattern was met in ``fit``. ``"model"`` passes them to
+        the model as they are, NaN included, for models that were trained on NaN; an estimator
+        that is not fitted is then trained on NaN. Patterns that were not met are averaged.
+    random_state : int, RandomState instance or None, default=None
+        Scrambles the quasi-random points, once, in ``fit``.
+    n_jobs : int, default=None
+        Threads over chunks of draws. None means one, because many models use threads themselves.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimator_ : classifier
+        The model in use.
+    density_ : density
+    patterns_ : ndarray of bool, shape (n_patterns, n_features)
+        The missing patterns of the rows given to ``fit``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+    columns_ : ColumnPlan, if the table was a frame with columns of words
+        How each column is read.
+
+    Notes
+    -----
+    Complete rows get exactly the model's own answer, at the cost of one prediction for all of
+    them. An incomplete row costs ``n_draws`` predictions; memory is bounded, whatever the number
+    of rows. All rows share their quasi-random points, so that a row's answer does not depend on
+    the batch it came in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from absentia import MarginalClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> model = MarginalClassifier(FrozenEstimator(forest), random_state=0).fit(X[::2])
+    >>> rows = X[1::2].copy()
+    >>> rows[:, 6:] = np.nan
+    >>> bool((model.predict(rows) == y[1::2]).mean() > 0.8)
+    True
     """
 
-    estimator_: BaseEstimator = field(init=False)
-    density_: DensityEstimator = field(init=False)
-    patterns_: BoolArray = field(init=False)
-    n_features_in_: int = field(init=False)
+    _method = "predict_proba"
+    classes_: np.ndarray
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_draws": DRAWS,
-        "known": words("average", "model"),
-        "n_jobs": THREADS,
-    }
-
-    _method: str = field(init=False)
-    _wrapped: WrappedModel = field(init=False)
-    _columns: IntArray = field(init=False)
-    _points: DrawPoints = field(init=False)
-    _noise: FloatArray | float = field(init=False)
-
-    estimator: BaseEstimator = field(kw_only=False)
-    density: DensityLike = "auto"
-    n_draws: int = 64
-    known: Literal["average", "model"] = "average"
-    random_state: RandomState = None
-    n_jobs: int | None = None
-
-    def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the density and, where the estimator is not fitted already, the estimator.
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Return the probability of each class, averaged over what is missing.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows with or without NaN, in the kind of table that the model takes.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Targets, for an estimator that is to be trained (again, where it is fitted already);
-            ignored where it comes as :class:`~sklearn.frozen.FrozenEstimator`.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows, in the density and in the estimator.
 
         Returns
         -------
-        self
+        ndarray of shape (n_samples, n_classes)
         """
-        self._check_parameters()
-        density = self._unfitted_density(X)
-        plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None
-        # Numbers are passed to the model as they are; only words need a plan.
-        words = words_for(density) if _has_words(X) else None
-        rows = open_memory(X, words=words) if plan is None else plan.read(X)
-        if not isinstance(rows, Table):
-            raise TypeError(
-                f"{type(self).__name__} asks its model about rows, but X holds beliefs: pass the "
-                "rows themselves, with NaN where a value is missing."
-            )
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        if y is None and not frozen:
-            name = type(self).__name__
-            # scikit-learn's own words first, which its checks of estimators look for.
-            raise ValueError(
-                f"{name} requires y to be passed, but the target y is None: fit needs y to train "
-                "the model. For a model that is fitted already write "
-                f"{name}(FrozenEstimator(model)).fit(X), with FrozenEstimator from sklearn.frozen."
-            )
-        if not frozen:
-            warn_of_other_order(X, y)
-        targets = None if frozen else self._check_targets(y, len(rows))
-        weights = row_weights(sample_weight, len(rows))
-        density = fit_density(density, rows, weights)
-        unknowns = Unknowns.of(density, rows.labels, rows.n_features, rows.plan)
-        lost = [column for column in unknowns.columns if column.places and not column.believed]
-        if frozen and lost:
-            n = len(unknowns.columns)
-            raise ValueError(
-                f"The model expects {n} columns, but only {n - len(lost)} of them have a "
-                "value in the rows given to fit, so nothing is known about the others. Fit "
-                "on rows in which every column has a value at least once, such as those that the "
-                "model was trained on."
-            )
-        kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
-        columns = kept.astype(np.intp)
-        given = None if rows.plan is None else FrameRows.of(X, rows.plan, new=False)
-        row_format: RowFormat | PlannedFormat
-        if rows.plan is None:
-            row_format = RowFormat.of(rows.as_given(), columns)
-        else:
-            row_format, columns = PlannedFormat.of(X, rows.plan), np.arange(rows.n_features)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        points = DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed)
-        if targets is None:  # trained already
-            model = self.estimator
-        elif self.known == "model":
-            own = row_format.rows(rows.array[:, columns], given, np.arange(len(rows)))
-            model = fit_weighted(clone(self.estimator), own, targets, weights)
-        else:
-            model = fit_on_draws(
-                clone(self.estimator),
-                TrainingTable(rows, unknowns, columns, row_format, given),
-                targets,
-                weights,
-                seed,
-            )
-        wrapped = WrappedModel.of(model, self._method, row_format)
-        typical = _typical_row(rows[:1], unknowns)
-        answer = wrapped.check(typical[columns], given, len(unknowns.columns))
-        set_fitted(
-            self,
-            rows,
-            self._describe_answer(wrapped, answer)
-            | {
-                "estimator_": model,
-                "density_": density,
-                "patterns_": Patterns.of(rows).masks,
-                "_wrapped": wrapped,
-                "_columns": columns,
-                "_points": points,
-                "_noise": 0.0 if given is not None else wrapped.noise(typical[columns]),
-            },
-        )
-        return self
+        return self._averaged(X)
 
-    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
-        """Return predictions with a decomposition of their uncertainty.
+    def predict(self, X: TableLike) -> np.ndarray:
+        """Return the most probable class of each row; of complete rows, the model's own.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        by_column : bool, default=True
-            Whether to compute what each missing column alone would remove, which takes about as
-            many predictions for each missing value as the rest.
 
         Returns
         -------
-        Uncertainty
-            Entropies of classes or variances of numbers, for the columns of the frame as they are
-            (a column of words is one column). The model part is zero, except for
-            regressors whose ``predict`` takes ``return_std``; so is the noise of a regressor,
-            except for those whose ``predict`` takes ``include_noise`` as well (Gaussian processes
-            of absentia). Every incomplete row is averaged, whatever ``known`` says.
+        ndarray of shape (n_samples,)
         """
-        table, given = self._opened(X)
-        unit: Any = "entropy" if self._method == "predict_proba" else "variance"
 
-        def answer(rows: FloatArray, origin: IntArray) -> tuple[FloatArray, FloatArray | None]:
-            return self._wrapped.answer_with_variance(rows[:, self._columns], given, origin)
+        def most_probable(means: FloatArray) -> np.ndarray:
+            chosen: np.ndarray = self.classes_[means.argmax(axis=1)]
+            return chosen
 
-        doubt = uncertainty_over_draws(
-            answer,
-            self._unknowns(),
-            table,
-            self._points,
-            unit,
-            noise=self._noise,
-            by_column=by_column,
-            n_jobs=self.n_jobs,
-        )
-        flat = unit == "variance" and getattr(self, "_single", False)
-        return one_output_flat(doubt, flat).of_model(self)
+        def own(rows: Any) -> np.ndarray:
+            if hasattr(self.estimator_, "classes_") and hasattr(self.estimator_, "predict"):
+                return np.asarray(self.estimator_.predict(rows)).reshape(-1)
+            return most_probable(self._wrapped.predict(rows))
 
-    def _unfitted_density(self, X: TableLike) -> BaseEstimator:
-        """Return the density to fit; "auto" knows categories where a frame has words."""
-        if not isinstance(self.density, str) or self.density != "auto":
-            return make_density(self.density)
-        return make_density("mixed" if _has_words(X) else "gaussian")
-
-    def _unknowns(self) -> Unknowns:
-        """Return what missing values could be."""
-        plan = plan_of(self)
-        names = getattr(self, "feature_names_in_", None)
-        width = self.n_features_in_ if plan is None else len(plan.labels)
-        labels = [f"x{j}" for j in range(width)] if names is None else list(names)
-        return Unknowns.of(self.density_, labels, width, plan)
-
-    def _check_parameters(self) -> None:
-        """Raise for invalid parameters before anything is computed."""
-        check_parameters(self)
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise TypeError(
-                "estimator must be an estimator, or FrozenEstimator(model) for a model that is "
-                f"fitted already, found {self.estimator!r}."
-            )
+        return self._averaged(X, own, most_probable)
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        raise TypeError(f"{type(self).__name__} does not define its targets.")
+        require_method(self.estimator, self._method)
+        return super()._check_targets(y, n_samples)
 
-    def _describe_answer(self, wrapped: WrappedModel, answer: FloatArray) -> dict[str, object]:
-        """Return the fitted attributes that follow from the model's answer to one row."""
-        return {}
+    def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:
+        classes = getattr(wrapped.model, "classes_", None)
+        n_outputs = prediction.shape[-1]
+        return {"classes_": np.arange(n_outputs) if classes is None else np.asarray(classes)}
 
-    def _average(self, X: TableLike) -> FloatArray:
-        """Return the averaged answers, shape (n_samples, n_outputs)."""
-        check_is_fitted(self)
-        return joined(self._answered(X, self._wrapped.ask, lambda means: means))
 
-    def _answered(
-        self,
-        X: TableLike,
-        plain: Callable[[Any], np.ndarray],
-        averaged: Callable[[FloatArray], np.ndarray],
-    ) -> list[tuple[IntArray, np.ndarray]]:
-        """Return which rows were answered how, as pairs of rows and answers.
+class MarginalRegressor(RegressorTargets, MarginalModel):
+    """Predictions of any regressor for incomplete rows, averaged over what is missing.
 
-        ``plain`` answers complete rows as the user gave them, ``averaged`` turns the means over
-        draws into answers for the others.
-        """
-        table, given, asked = self._read(X)
-        parts = []
-        as_they_are, drawn = np.flatnonzero(~asked), np.flatnonzero(asked)
-        if len(as_they_are):
-            parts.append((as_they_are, plain(self._own_rows(X, table, given, as_they_are))))
-        if len(drawn):
-            drawn = drawn[rows_by_pattern(table[drawn])]
-            incomplete, unknowns = table[drawn], self._unknowns()
+    For a row with observed values ``o`` the answer is ``E[f(x) | o]``, with ``f`` the regressor's
+    ``predict`` and ``x`` drawn from the density conditioned on ``o``: the best prediction of
+    ``f`` at the true row by squared error. Several outputs are averaged one by one.
 
-            def mean_answer(draws: FloatArray, rows: slice) -> FloatArray:
-                n, m, _ = draws.shape
-                complete = unknowns.completed(incomplete[rows], draws).reshape(n * m, -1)
-                if len(self._columns) < complete.shape[1]:
-                    complete = complete[:, self._columns]
-                origin = None if given is None else np.repeat(drawn[rows], m)
-                answers = self._wrapped.answer(complete, given, origin)
-                means: FloatArray = answers.reshape(n, m, -1).mean(axis=1)
-                return means
+    Parameters
+    ----------
+    estimator : regressor
+        ``FrozenEstimator(model)`` for one that is fitted already: then ``fit(X)`` fits the
+        density alone.
+    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
+    n_draws : int, default=64
+    known : {"average", "model"}, default="average"
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        All as in :class:`MarginalClassifier`.
 
-            means = map_draws(mean_answer, unknowns.believe, incomplete, self._points, self.n_jobs)
-            parts.append((drawn, averaged(np.concatenate(means))))
-        return parts
+    Attributes
+    ----------
+    estimator_ : regressor
+        The model in use.
+    density_ : density
+    patterns_ : ndarray of bool, shape (n_patterns, n_features)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the table had names
+    columns_ : ColumnPlan, if the table was a frame with columns of words
 
-    def _opened(self, X: TableLike) -> tuple[Table, FrameRows | None]:
-        """Return new rows as a table and, where there is a plan, as the frame that they were."""
-        check_is_fitted(self)
-        plan = plan_of(self)
-        if plan is not None:
-            given = FrameRows.of(X, plan)
-            return given.table, given
-        rows = open_known(X, self)
-        if not isinstance(rows, Table):
-            raise TypeError(
-                f"{type(self).__name__} asks its model about rows, but X holds "
-                f"{type(rows).__name__}: pass the rows themselves, with NaN where a value is "
-                "missing."
-            )
-        return rows, None
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from absentia import MarginalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> boosting = HistGradientBoostingRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> model = MarginalRegressor(FrozenEstimator(boosting), random_state=0).fit(X)
+    >>> model.predict([[np.nan, 0.0]]).round()  # the mean of a squared normal number
+    array([1.])
+    """
 
-    def _read(self, X: TableLike) -> tuple[Table, FrameRows | None, BoolArray]:
-        """Return the rows, and which of them are to be averaged over draws."""
-        table, given = self._opened(X)
-        asked: BoolArray = np.atleast_1d(table.mask[:, self._columns].any(axis=1))
-        if self.known == "model" and asked.any():
-            seen = np.concatenate([self.patterns_, table.mask])
-            pattern = Patterns.of_mask(seen).pattern_of_row
-            n_known = len(self.patterns_)
-            asked &= ~np.isin(pattern[n_known:], pattern[:n_known])
-        return table, given, asked
+    _method = "predict"
+    _single: bool
 
-    def _own_rows(self, X: Any, table: Table, given: FrameRows | None, rows: IntArray) -> Any:
-        """Return rows for the model as the user gave them: for complete ones, its own answer."""
-        row_format = self._wrapped.format
-        if hasattr(X, "columns") and row_format.kind != "array":
-            chosen = X[rows] if type(X).__module__.startswith("polars") else X.iloc[rows]
-            if given is None and len(self._columns) < table.n_features:
-                return chosen[list(row_format.names)]  # type: ignore[union-attr]
-            return chosen
-        return row_format.rows(table.array[np.ix_(rows, self._columns)], given, rows)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+    @property
+    def _multi_output(self) -> bool:  # type: ignore[override]
         inner = tags_of(self.estimator)
-        if inner is not None:
-            tags.target_tags = inner.target_tags
-            tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
-            tags.regressor_tags = inner.regressor_tags or tags.regressor_tags
-        return tags
+        return inner is None or bool(inner.target_tags.multi_output)
 
+    def predict(self, X: TableLike) -> FloatArray:
+        """Return the prediction for each row, averaged over what is missing.
 
-def tags_of(estimator: BaseEstimator) -> Tags | None:
-    """Return the tags of an estimator, None for one that is not of scikit-learn's kind."""
-    try:
-        return get_tags(estimator)
-    except AttributeError:
-        return None
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
 
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs), as the model returns it
+        """
+        predictions = self._averaged(X)
+        return predictions[:, 0] if self._single else predictions
 
-def joined(parts: list[tuple[IntArray, np.ndarray]]) -> np.ndarray:
-    """Return the answers of all rows in their order."""
-    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-    joined: np.ndarray = np.concatenate([answers for _, answers in parts])[order]
-    return joined
-
-
-def _has_words(X: TableLike) -> bool:
-    return is_frame(X) and has_columns_of_words(X)
-
-
-def _typical_row(rows: Table, unknowns: Unknowns) -> FloatArray:
-    """Return one complete row: the mean of what is believed when nothing is known."""
-    nothing = Table(np.full((1, rows.n_features), np.nan), columns_checked=True)
-    beliefs = unknowns.believe(nothing)
-    likeliest = [
-        beliefs.probabilities(at).argmax(axis=1)[:, None] for at in range(len(unknowns.categories))
-    ]
-    draw = np.concatenate([beliefs.to_table_units(beliefs.mean()), *likeliest], axis=1)[:, None]
-    typical: FloatArray = unknowns.completed(nothing, draw)[0, 0]
-    return typical
+    def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:
+        return {"_single": prediction.ndim == 1}

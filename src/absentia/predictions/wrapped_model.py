@@ -1,4 +1,4 @@
-"""A user's model, called with the kind of table that it was trained on."""
+"""A user's model: trained on draws of incomplete rows, and called with its own kind of table."""
 
 from __future__ import annotations
 
@@ -9,18 +9,37 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
-from absentia.predictions.planned_frames import FrameRows, PlannedFormat
-from absentia.predictions.row_format import RowFormat
-from absentia.tables import FloatArray, IntArray
+from absentia.beliefs.draws import DrawPoints
+from absentia.densities.missing_values import Unknowns
+from absentia.machines.averaging import over_draws
+from absentia.machines.base import KernelMachine
+from absentia.predictions.row_formats import FrameRows, PlannedFormat, RowFormat
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.stored import Stored
 
-__all__ = ["WrappedModel", "require_method"]
+__all__ = [
+    "TRAINING_DRAWS",
+    "TrainingTable",
+    "WrappedModel",
+    "fit_on_draws",
+    "fit_weighted",
+    "require_method",
+    "rows_learned_from",
+    "stacked_draws",
+]
+
+#: How many draws of an incomplete row an estimator is trained on.
+TRAINING_DRAWS = 8
+#: Where scikit-learn's neighbours, kernel ridge and Gaussian processes store their training rows.
+_TRAINING_ROWS = ("_fit_X", "X_fit_", "X_train_")
 
 
 @dataclass(frozen=True, eq=False)
 class WrappedModel(Stored):
-    """A fitted model, how to ask it, and in what format.
+    """A fitted model, the method to call, and the kind of table that it takes.
 
     Attributes
     ----------
@@ -46,39 +65,44 @@ class WrappedModel(Stored):
     def of(
         cls, model: BaseEstimator, method: str, trained_on: RowFormat | PlannedFormat
     ) -> WrappedModel:
-        """Wrap a model; one that says that it was trained on a plain array gets plain arrays."""
+        """Wrap a model; one that was trained on a plain array gets plain arrays."""
         unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
         if unnamed and isinstance(trained_on, RowFormat):
-            trained_on = trained_on.as_array()
+            trained_on = RowFormat("array", (), ("float64",))
         return cls(model, method, trained_on)
 
-    def answer(
-        self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
+    def predict(self, rows: object) -> FloatArray:
+        """Return predictions for rows in the model's format, shape (n_samples, n_outputs)."""
+        answers = getattr(self.model, self.method)(rows)
+        if isinstance(answers, list):
+            raise ValueError(
+                f"{self.method} of {_name(self.model)} returned a list of {len(answers)} arrays "
+                "(one per target); expected one array. Wrap one model per target."
+            )
+        columns = np.asarray(answers, dtype=np.float64)
+        return columns.reshape(len(columns), -1)
+
+    def predict_rows(
+        self, values: FloatArray, given: FrameRows | None, origin: IntArray
     ) -> FloatArray:
-        """Return the answers for rows of float64, shape (n_samples, n_outputs).
+        """Return predictions for rows of float64; ``origin`` is the row of ``given`` of each."""
+        return self.predict(self.format.rows(values, given, origin))
 
-        ``given`` and ``origin`` say which row of which frame each comes from.
-        """
-        return self.ask(self.format.rows(values, given, origin))
-
-    def answer_with_variance(
-        self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
+    def predict_with_variance(
+        self, values: FloatArray, given: FrameRows | None, origin: IntArray
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the answers and, where ``predict`` takes ``return_std``, their variances."""
+        """Return predictions and, where ``predict`` takes ``return_std``, their variances."""
         if self.method == "predict" and "return_std" in _parameters(self.model):
             rows = self.format.rows(values, given, origin)
             apart = {"include_noise": False} if self._knows_noise() else {}
             mean, std = self.model.predict(rows, return_std=True, **apart)
             return mean.reshape(len(values), -1), std.reshape(len(values), -1) ** 2
-        return self.answer(values, given, origin), None
+        return self.predict_rows(values, given, origin), None
 
     def noise(self, row: FloatArray) -> FloatArray | float:
         """Return the variance of the target about the model, zero where the model has none.
 
-        Parameters
-        ----------
-        row : ndarray of shape (n_features,)
-            Any complete row: the noise is the same everywhere.
+        The noise is the same everywhere: ``row`` is any complete row, shape (n_features,).
         """
         if not self._knows_noise():
             return 0.0
@@ -91,43 +115,28 @@ class WrappedModel(Stored):
         return variance
 
     def _knows_noise(self) -> bool:
-        """Whether ``predict`` can leave the noise out of the spread that it returns."""
+        """Return whether ``predict`` can leave the noise out of the spread that it returns."""
         if self.method != "predict":
             return False
         return {"return_std", "include_noise"} <= set(_parameters(self.model))
 
-    def ask(self, rows: object) -> FloatArray:
-        """Return the answers for rows that are in the model's format already."""
-        answers = getattr(self.model, self.method)(rows)
-        if isinstance(answers, list):
-            raise ValueError(
-                f"{self.method} of {_name(self.model)} returned a list of {len(answers)} arrays "
-                "(one per target); expected one array. Wrap one model per target."
-            )
-        columns = np.asarray(answers, dtype=np.float64)
-        return columns.reshape(len(columns), -1)
-
-    def check(
-        self, row: FloatArray, given: FrameRows | None = None, n_columns: int | None = None
-    ) -> FloatArray:
-        """Return the answer for one complete row as it comes, or say why there is none."""
+    def check(self, row: FloatArray, given: FrameRows | None, n_columns: int) -> FloatArray:
+        """Return the prediction of one complete row as it comes, or say why there is none."""
         require_method(self.model, self.method)
-        first = np.zeros(1, dtype=np.intp)
         try:
-            return np.asarray(
-                getattr(self.model, self.method)(self.format.rows(row[None], given, first))
-            )
+            rows = self.format.rows(row[None], given, np.zeros(1, dtype=np.intp))
+            return np.asarray(getattr(self.model, self.method)(rows))
         except Exception as error:
             raise ValueError(
                 f"{_name(self.model)}.{self.method} does not accept a complete row of the "
-                f"{n_columns or len(row)} columns that the density was fitted to: {error} Give "
+                f"{n_columns} columns that the density was fitted to: {error} Give "
                 "fit the columns that the model was trained on, in the same order and kind of "
                 "table."
             ) from error
 
 
 def require_method(model: BaseEstimator, method: str) -> None:
-    """Raise where a model lacks the method, and say what would help."""
+    """Raise ValueError with a remedy where a model lacks the method."""
     if not hasattr(model, method):
         raise ValueError(_LACKING[method].format(name=_name(model)))
 
@@ -153,3 +162,130 @@ _LACKING = {
     ),
     "predict": "{name} has no predict: expected a fitted regressor.",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """Incomplete rows that a model is to be trained on.
+
+    Attributes
+    ----------
+    rows : Table
+    unknowns : Unknowns
+        What their missing values could be.
+    columns : ndarray of int
+        The columns that the model sees.
+    row_format : RowFormat or PlannedFormat
+    given : FrameRows or None
+        The frame that the rows come from, where it has words.
+    """
+
+    rows: Table
+    unknowns: Unknowns
+    columns: IntArray
+    row_format: RowFormat | PlannedFormat
+    given: FrameRows | None = None
+
+
+def stacked_draws(
+    training: TrainingTable, n_draws: int, seed: int
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return complete rows that represent incomplete rows.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_stacked, n_columns)
+        Complete rows once, each other row as ``n_draws`` draws.
+    row : ndarray of int, shape (n_stacked,)
+        The row of the table that each represents.
+    weights : ndarray of shape (n_stacked,)
+        One for complete rows, ``1 / n_draws`` for draws.
+    """
+    table, unknowns, columns = training.rows, training.unknowns, training.columns
+    holes = unknowns.incomplete(table.array)
+    complete, incomplete = np.flatnonzero(~holes), np.flatnonzero(holes)
+    if not len(incomplete):
+        return table.array[:, columns], np.arange(len(table)), np.ones(len(table))
+    # A seed of its own: the draws that predictions average over are others.
+    points = DrawPoints.sobol(n_draws, unknowns.n_drawn, seed + 1)
+    (drawn,) = over_draws(
+        lambda rows, _: (rows[:, :, columns],), unknowns, table[incomplete], points
+    )
+    whole = table.array[np.ix_(complete, columns)]
+    rows = np.concatenate([whole, drawn.reshape(-1, len(columns))])
+    row = np.concatenate([complete, np.repeat(incomplete, n_draws)])
+    weights = np.where(np.arange(len(row)) < len(complete), 1.0, 1.0 / n_draws)
+    return rows, row, weights
+
+
+def fit_on_draws(
+    model: BaseEstimator,
+    training: TrainingTable,
+    y: np.ndarray,
+    sample_weight: FloatArray | None,
+    seed: int,
+) -> BaseEstimator:
+    """Train a model on the draws of the rows of a table, weighted so that each row counts once.
+
+    A model that takes no weights is trained on one draw of each row.
+    """
+    weighs = _weight_parameter(model) is not None
+    rows, row, weights = stacked_draws(training, TRAINING_DRAWS if weighs else 1, seed)
+    if sample_weight is not None:
+        weights = weights * sample_weight[row]
+    unweighted = sample_weight is None and (not weighs or len(row) == len(training.rows))
+    own = training.row_format.rows(rows, training.given, row)
+    return fit_weighted(model, own, y[row], None if unweighted else weights)
+
+
+def fit_weighted(
+    model: BaseEstimator, rows: object, y: np.ndarray, weights: FloatArray | None
+) -> BaseEstimator:
+    """Fit a model with weights; a pipeline passes them to its last step."""
+    if weights is None:
+        return model.fit(rows, y)
+    name = _weight_parameter(model)
+    if name is None:
+        raise ValueError(
+            f"sample_weight was given, but {type(model).__name__}.fit takes none. Leave it out, or "
+            "choose an estimator with weights."
+        )
+    return model.fit(rows, y, **{name: weights})
+
+
+def _weight_parameter(model: BaseEstimator) -> str | None:
+    """Return the name of the weights in ``fit`` of a model, None where it has none."""
+    if isinstance(model, Pipeline):
+        inner = _weight_parameter(model[-1])
+        return None if inner is None else f"{model.steps[-1][0]}__{inner}"
+    return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
+
+
+def rows_learned_from(model: BaseEstimator, table: FloatArray) -> BoolArray:
+    """Return which rows of a table (NaN where missing) are among the training rows of a model.
+
+    Models that do not store their training rows have none. Rows without observed values are all
+    alike, and do not count.
+    """
+    known = _training_rows(model)
+    if known is None or known.shape[1:] != table.shape[1:]:
+        return np.zeros(len(table), dtype=bool)
+    seen = {_key(row) for row in known}
+    alike = np.array([_key(row) in seen for row in table], dtype=np.bool_)
+    return alike & ~np.isnan(table).all(axis=1)
+
+
+def _training_rows(model: BaseEstimator) -> FloatArray | None:
+    if isinstance(model, KernelMachine):
+        beliefs = model.beliefs_
+        return np.where(beliefs.patterns.mask, np.nan, beliefs.means[:, 0])
+    for name in _TRAINING_ROWS:
+        rows = getattr(model, name, None)
+        if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind == "f":
+            return rows
+    return None
+
+
+def _key(row: FloatArray) -> bytes:
+    # One bit pattern for every NaN, and for both zeros.
+    return np.where(np.isnan(row), np.nan, row + 0.0).tobytes()

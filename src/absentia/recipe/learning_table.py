@@ -14,6 +14,7 @@ from absentia.machines.targets import Task
 from absentia.tables import BoolArray
 from absentia.tables.columns.column_guesses import case_note, read_column
 from absentia.tables.columns.table_columns import read_in_table
+from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "LearningTable",
     "best_constant",
     "guess_task",
+    "reading_notes",
     "split_target",
     "target_values",
     "without_columns",
@@ -54,6 +56,15 @@ class LearningTable:
         each lack a part of what is to be learned.
         """
         return self._rows(np.random.RandomState(seed).permutation(len(self.target)))
+
+    def sampled(self, most: int | None) -> LearningTable:
+        """Return at most so many rows, with the classes in proportion, and a note on it."""
+        n = len(self.target)
+        if most is None or n <= most:
+            return self
+        rows = sample_in_proportion(self.target if self.task == "classification" else None, n, most)
+        note = f"Only a sample of {most} of the {n} rows is used."
+        return replace(self._rows(rows), notes=(*self.notes, note))
 
     def held_out(self, share: float, seed: int = 0) -> tuple[LearningTable, LearningTable | None]:
         """Return the rows to train on, and a share of all rows that is kept from it."""
@@ -98,6 +109,43 @@ class LearningTable:
     def baseline(self) -> tuple[float, str]:
         """Return the score of the best constant answer, and what that answer is."""
         return best_constant(self.task, self.target)
+
+
+def sample_in_proportion(
+    classes: np.ndarray | None, n: int, most: int, seed: int = 0
+) -> np.ndarray:
+    """Return ``most`` of ``n`` rows in their order, with the classes in proportion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> classes = np.repeat(["a", "b"], [80, 20])
+    >>> np.unique(classes[sample_in_proportion(classes, 100, 10)], return_counts=True)[1].tolist()
+    [8, 2]
+    """
+    rng = np.random.RandomState(seed)
+    groups = np.zeros(n) if classes is None else classes
+    place = np.empty(n)
+    for group in np.unique(groups):
+        members = rng.permutation(np.flatnonzero(groups == group))
+        # The position of a row within its class: the first rows take the same part of each class.
+        place[members] = (np.arange(len(members)) + 0.5) / len(members)
+    return np.sort(np.argsort(place, kind="stable")[:most])
+
+
+def reading_notes(encoder: TableEncoder) -> list[str]:
+    """Return sentences on how the columns were read, and the options that change it."""
+    hints = []
+    if encoder.ids_:
+        hints.append(
+            f"{', '.join(encoder.ids_)}: use --keep-ids to learn from such columns as well"
+        )
+    readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
+    coded = [name for name, reading in readings if reading.sentinels]
+    if coded:
+        said = f"use --numbers {','.join(coded)} to keep such codes as numbers"
+        hints.append(f"{', '.join(coded)}: {said}")
+    return [*encoder.notes_, *hints]
 
 
 def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> pd.DataFrame:

@@ -1,18 +1,33 @@
-"""Methods that a model can be trained with, by name."""
+"""Methods that a model can be trained with, and baselines to compare them with, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
 from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVCCV, SVRCV
 from absentia.machines.targets import Task
+from absentia.optional_imports import optional_import
 
-__all__ = ["AUTOMATIC", "METHODS", "new_machine"]
+__all__ = ["AUTOMATIC", "BASELINES", "METHODS", "in_target_units", "new_estimator", "new_machine"]
 
 #: The default method.
 AUTOMATIC = "automatic"
@@ -86,3 +101,111 @@ def new_machine(
         mask_weights=settings.mask_weights,
         progress=progress,
     )
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A method without beliefs.
+
+    Attributes
+    ----------
+    about : str
+    make : callable
+        From task, seed and number of columns to an estimator that takes NaN and tunes itself.
+    package : str
+        The optional package that it needs.
+    """
+
+    about: str
+    make: Callable[[Task, int, int], BaseEstimator]
+    package: str = ""
+
+
+def _svm(imputer: Callable[[int], BaseEstimator]) -> Callable[[Task, int, int], BaseEstimator]:
+    """Return the maker of an imputer followed by a tuned support vector machine."""
+
+    def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
+        # Kernel widths are relative to the number of columns.
+        grid = {
+            "C": [2.0**k for k in range(-3, 10, 3)],
+            "gamma": [4.0**k / n_columns for k in range(-4, 2)],
+        }
+        machine = SVC() if task == "classification" else SVR()
+        search = GridSearchCV(machine, grid, cv=3)
+        return in_target_units(make_pipeline(StandardScaler(), imputer(seed), search), task)
+
+    return make
+
+
+def _trees(
+    kinds: tuple[Any, Any], **grid: Sequence[Any]
+) -> Callable[[Task, int, int], BaseEstimator]:
+    def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
+        model = kinds[task == "regression"](random_state=seed)
+        return GridSearchCV(model, {k: list(v) for k, v in grid.items()}, cv=3)
+
+    return make
+
+
+def _booster(
+    package: str, names: tuple[str, str], **settings: Any
+) -> Callable[[Task, int, int], BaseEstimator]:
+    def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
+        module = optional_import(package, "boosters", f"The method {package!r}")
+        return getattr(module, names[task == "regression"])(random_state=seed, **settings)
+
+    return make
+
+
+_FOREST = (RandomForestClassifier, RandomForestRegressor)
+_BOOSTING = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+#: Methods without beliefs, to compare with.
+BASELINES = {
+    "mean-indicator": Baseline(
+        "column means and indicators of missing values, SVM",
+        _svm(lambda seed: SimpleImputer(add_indicator=True, keep_empty_features=True)),
+    ),
+    "iterative": Baseline(
+        "scikit-learn's IterativeImputer, SVM",
+        _svm(lambda seed: IterativeImputer(random_state=seed, keep_empty_features=True)),
+    ),
+    "random-forest": Baseline(
+        "scikit-learn's random forest",
+        _trees(_FOREST, max_features=("sqrt", 0.5), min_samples_leaf=(1, 5)),
+    ),
+    "hist-gradient-boosting": Baseline(
+        "scikit-learn's boosted trees",
+        _trees(_BOOSTING, learning_rate=(0.03, 0.1), max_leaf_nodes=(7, 31)),
+    ),
+    "lightgbm": Baseline(
+        "LightGBM",
+        _booster("lightgbm", ("LGBMClassifier", "LGBMRegressor"), verbosity=-1, n_jobs=1),
+        "lightgbm",
+    ),
+    "catboost": Baseline(
+        "CatBoost",
+        _booster(
+            "catboost",
+            ("CatBoostClassifier", "CatBoostRegressor"),
+            verbose=False,
+            allow_writing_files=False,
+            thread_count=1,
+        ),
+        "catboost",
+    ),
+}
+
+
+def new_estimator(name: str, task: Task, seed: int, n_columns: int) -> BaseEstimator:
+    """Return an unfitted estimator of encoded rows: a baseline, or a machine in target units."""
+    if name in BASELINES:
+        return BASELINES[name].make(task, seed, n_columns)
+    machine = new_machine(name, task, seed=seed)
+    return machine if name == AUTOMATIC else in_target_units(machine, task)
+
+
+def in_target_units(machine: BaseEstimator, task: Task) -> BaseEstimator:
+    """Return a machine that learns a quantity in units of its own spread."""
+    if task == "classification":
+        return machine
+    return TransformedTargetRegressor(machine, transformer=StandardScaler())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.machines.uncertainty.parts import Uncertainty
+from absentia.machines.uncertainty import Uncertainty
 from absentia.pictures import pyplot
 from absentia.reports.report_page import Page
 from absentia.reports.safe_text import printable

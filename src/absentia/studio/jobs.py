@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from absentia.progress import LOGGER
-from absentia.recipe.learning_table import split_target
+from absentia.recipe.comparison import compare
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.row_model import train_model
-from absentia.tables.encoder import TableEncoder
-from lab.data.datasets import Dataset
-from lab.experiments.comparison import compare_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Job", "answer_batch", "compare_methods", "train"]
 
-#: Quick ones of different kinds: two of absentia's own, filled-in means, boosting.
-_COMPARED = (
-    "genrbf",
-    "expected-rbf",
-    "mean-indicator",
-    "conditional-mean",
-    "hist-gradient-boosting",
-)
+#: Quick methods of different kinds.
+_COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-gradient-boosting")
 _COMPARED_ROWS = 500
 #: Rows of a batch between two reports.
 _BATCH_ROWS = 200
@@ -149,41 +138,29 @@ def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.Dat
 def compare_methods(
     step: Step, frame: pd.DataFrame, target: str, task: str | None = None, kinds: Any = None
 ) -> list[dict[str, object]]:
-    """Compare a few methods by five-fold cross-validation, the best first.
+    """Compare a few quick methods by five-fold cross-validation, the best first.
 
     Returns
     -------
     list of dict
         ``method``, ``measure``, ``score``, ``spread`` (its standard error) and ``seconds``.
     """
-    step(0.05, "reading the columns")
-    table = split_target(frame, target, task).shuffled()
-    encoder = TableEncoder(kinds=dict(kinds or {}), limits=True)
-    rows = encoder.fit_transform(table.features)
-    data = Dataset.of_rows(
-        rows,
-        table.target,
-        tuple(encoder.get_feature_names_out()),
-        name="table",
-        task=table.task,
+    found = compare(
+        frame,
+        target,
+        task=task,
+        kinds=kinds,
+        methods=_COMPARED,
+        max_rows=_COMPARED_ROWS,
+        step=lambda share, text: step(share, f"{text}: five folds"),
     )
-    if len(data.y) > _COMPARED_ROWS:
-        data = data.sample(_COMPARED_ROWS)
-    with tempfile.TemporaryDirectory() as folder:
-        found: list[dict[str, Any]] = []
-        for k, method in enumerate(_COMPARED):
-            step(0.05 + 0.95 * k / len(_COMPARED), f"{method}: five folds")
-            outcome = compare_table(
-                data, methods=[method], folder=Path(folder) / str(k), progress=False
-            )
-            name, row = next(iter(outcome.table.iterrows()))
-            found.append(
-                {
-                    "method": str(name),
-                    "measure": str(outcome.table.columns[0]),
-                    "score": float(row.iloc[0]),
-                    "spread": float(row["±"]),
-                    "seconds": float(row["seconds"]),
-                }
-            )
-    return sorted(found, key=lambda entry: -entry["score"])
+    return [
+        {
+            "method": name,
+            "measure": found.measure,
+            "score": found.mean(name),
+            "spread": found.standard_error(name),
+            "seconds": found.mean(name, "seconds"),
+        }
+        for name in found.methods
+    ]

@@ -10,15 +10,15 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
-from absentia.beliefs.priors.prior import FARTHEST
+from absentia.beliefs.prior import FARTHEST
 from absentia.decisions import measure_next
-from absentia.decisions.model_answers import find_density
-from absentia.decisions.ranking import rank_source_columns
+from absentia.decisions.measurements import rank_source_columns
 from absentia.densities.fit_density import believe
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.uncertainty.parts import entropy
+from absentia.machines.uncertainty import entropy
 from absentia.parameters import POSITIVE
 from absentia.predictions import predict_uncertainty
+from absentia.predictions.answers import find_density
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import cells_as_written, read_delimited

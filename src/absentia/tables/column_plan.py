@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from absentia.parameters import IntVector
 from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
 from absentia.tables.columns.number_guesses import number_notes
@@ -478,6 +479,9 @@ def fill_columns(
 
 class ShowsColumns(BaseEstimator):
     """Base of estimators that take data frames: their page shows how the columns are used."""
+
+    plan_: ColumnPlan
+    columns_: ColumnPlan | IntVector | list[str]
 
     def _html_repr(self) -> str:
         page: str = super()._html_repr()

@@ -20,6 +20,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.hidden_warnings import hidden_warnings
+from absentia.parameters import FloatMatrix
 from absentia.tables.column_plan import ColumnPlan, ShowsColumns, fill_columns, plan_readings
 from absentia.tables.columns.column_readings import ColumnReading
 from absentia.tables.plan_notes import (
@@ -125,6 +126,15 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
            [2.0000e+00,        nan, 0.0000e+00],
            [       nan, 1.9723e+04,        nan]])
     """
+
+    columns_: list[str]
+    kinds_: list[str]
+    categories_: dict[str, list[str]]
+    date_formats_: dict[str, list[str]]
+    ids_: list[str]
+    ranges_: FloatMatrix
+    notes_: list[str]
+    n_features_out_: int
 
     def __init__(
         self,

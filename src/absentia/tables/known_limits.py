@@ -142,6 +142,8 @@ class KeepsLimits(TransformerMixin, TakesMissing):
     array([inf, inf,  0.])
     """
 
+    transformer_: BaseEstimator
+
     def __init__(self, transformer: BaseEstimator):
         self.transformer = transformer
 

@@ -5,7 +5,7 @@ import pytest
 
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.kernels.gram.sides import FREQUENT, Ordering
 
 

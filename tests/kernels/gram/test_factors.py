@@ -7,7 +7,7 @@ import pytest
 
 from absentia import SVC, ExpectedRBF, GaussianProcessRegressor, GenRBF, LowRankDensity
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
 from absentia.kernels.gram import expected

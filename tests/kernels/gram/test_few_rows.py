@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import SVC, ExpectedRBF, GenRBF
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
 from absentia.kernels.gram import dispatch, lane_pairs

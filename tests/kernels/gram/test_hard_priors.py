@@ -5,7 +5,7 @@ import pytest
 
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.engine import principal, sums
 from absentia.engine.gram import explicit, output, pair_tiles, products
 from absentia.kernels.gram import dispatch, lane_pairs
@@ -89,7 +89,10 @@ def test_columns_that_nearly_repeat_others(share, tolerance, rate):
     np.testing.assert_allclose(ExpectedRBF(0.1)(P[:20], P), expected[:20], rtol=tolerance)
     K = GenRBF(0.1)(P)
     eigenvalues = np.linalg.eigvalsh(K)
-    assert eigenvalues[0] >= -50 * len(K) * np.finfo(float).eps * eigenvalues[-1]
+    # Rounding of the entries moves eigenvalues too: by 7e-12 of the largest at a share of 1e-6 on
+    # one processor, and by less than 1e-12 on another.
+    rounding = max(50 * len(K) * np.finfo(float).eps, tolerance / 100)
+    assert eigenvalues[0] >= -rounding * eigenvalues[-1]
 
 
 def test_covariances_by_blocks_give_the_same_matrix(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.kernels.gram.lane_pairs import LaneColumns
 from absentia.kernels.gram.sides import Ordering, Side
 

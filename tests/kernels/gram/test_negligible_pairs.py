@@ -7,7 +7,7 @@ import pytest
 
 from absentia import ExpectedRBF, GenRBF
 from absentia.beliefs import LowRankPrior, Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
 from absentia.kernels.gram import sides
 from kernels.examples import rows_of

@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from absentia import Beliefs, ExpectedRBF, GenRBF, LowRankDensity
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.kernels import gram_blocks
 from absentia.kernels.metric import Smoothing
 from kernels.gram.paths import chosen

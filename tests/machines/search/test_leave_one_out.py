@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from absentia import SVR, ConjugateGradientRidge, GaussianDensity, GenRBF, KernelRidge, NuSVR
-from absentia.machines.search import leave_one_out
-from absentia.machines.search.leave_one_out import choose_gamma, leave_one_out_error
+from absentia.machines.search import widths
+from absentia.machines.search.widths import choose_gamma, leave_one_out_error
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
 from machines.contract import table, targets_of
 
@@ -103,7 +103,7 @@ def test_few_gram_matrices_are_computed_and_of_few_rows():
 
 
 def test_many_rows_are_sampled_always_the_same(monkeypatch):
-    monkeypatch.setattr(leave_one_out, "MOST_ROWS", 40)
+    monkeypatch.setattr(widths, "MOST_ROWS", 40)
     X, y = table(60), targets_of("numbers", 60)
     sizes = set()
 
@@ -144,7 +144,7 @@ def test_codes_are_centred_and_weigh_alike():
 @pytest.mark.parametrize("lowest", [-4.0, -1.0, 0.0, 4.0])
 def test_the_walk_finds_the_lowest_place_from_any_start(start, lowest):
     """From the upper edge too, where the first direction has nowhere to go."""
-    seen = leave_one_out.walk_downhill(lambda place: (place - lowest) ** 2, start, 4.0)
+    seen = widths._walk_downhill(lambda place: (place - lowest) ** 2, start, 4.0)
     assert min(seen, key=seen.get) == lowest
     assert all(abs(place) <= 4.0 for place in seen)
 

@@ -18,9 +18,9 @@ from absentia import (
     MixedDensity,
     NuSVR,
 )
-from absentia.machines.search.leave_one_out import leave_one_out_error
-from absentia.machines.search.leave_one_out_widths import (
+from absentia.machines.search.widths import (
     kernel_with_widths,
+    leave_one_out_error,
     leave_one_out_gradient,
 )
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
-from absentia.beliefs.conditioning.grouping import GroupedRows, group_rows
-from absentia.beliefs.conditioning.rows_given import RowsGiven
-from absentia.beliefs.priors.categories import indicators, split_categories
+from absentia.beliefs.conditioning import GroupedRows, RowsGiven, group_rows, log_normalised
+from absentia.beliefs.prior import indicators, split_categories
 from absentia.engine.compiling import is_small
 from absentia.engine.expected_moments import add_principal, moments_of_patterns
 from absentia.engine.threads import bounded_slices, map_on_threads, n_threads

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning.conditioned_table import log_normalised
-from absentia.beliefs.conditioning.factor_rows import (
+from absentia.beliefs.conditioning import log_normalised
+from absentia.beliefs.low_rank_prior import (
     FactorKnowledge,
     FactorRows,
     packed_products,

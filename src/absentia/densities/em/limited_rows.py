@@ -10,20 +10,19 @@ from operator import add
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.conditioning.conditioned_table import condition, log_normalised
-from absentia.beliefs.limits.bounds import truncated_to
-from absentia.beliefs.limits.truncated_normal import truncated_moments
-from absentia.beliefs.priors.categories import indicators, split_categories
+from absentia.beliefs.conditioning import condition, log_normalised
+from absentia.beliefs.limits import truncated_to
+from absentia.beliefs.prior import indicators, split_categories
+from absentia.beliefs.truncated_normal import truncated_moments
 from absentia.densities.em.ascent import TakesExpectations
-from absentia.densities.em.expectation import Expectation, ExpectedMoments
+from absentia.densities.em.expectation import ExpectedMoments
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray
 
 __all__ = [
     "JoinedExpectation",
     "LimitedExpectation",
-    "expectation_of",
     "narrow_intervals_filled",
 ]
 
@@ -39,55 +38,6 @@ def narrow_intervals_filled(Z: FloatArray, lower: FloatArray, upper: FloatArray)
     narrow = variances < _NARROW
     filled[row[narrow], column[narrow]] = means[narrow]
     return filled
-
-
-def expectation_of(
-    Z: FloatArray,
-    weights: FloatArray | None,
-    patterns: Patterns,
-    limits: tuple[FloatArray, FloatArray] | None,
-    *,
-    sum_patterns: bool,
-    n_jobs: int | None,
-    codes: IntArray | None = None,
-    n_categories: tuple[int, ...] = (),
-) -> TakesExpectations:
-    """Return rows arranged for E-steps, those with limits apart from the others.
-
-    ``limits`` are the lower and the upper limit of each value, infinite where there is none; the
-    rest is as in :class:`Expectation`.
-    """
-    limited: BoolArray = np.zeros(len(Z), dtype=bool)
-    if limits is not None:
-        limited |= (np.isfinite(limits[0]) | np.isfinite(limits[1])).any(axis=1)
-    parts: list[TakesExpectations] = []
-    for chosen in (~limited, limited):
-        if not chosen.any():
-            continue
-        rows = slice(None) if chosen.all() else chosen
-        some = (
-            Z[rows],
-            None if weights is None else weights[rows],
-            patterns if isinstance(rows, slice) else patterns[np.flatnonzero(rows)],
-            None if codes is None else codes[rows],
-        )
-        if chosen is limited and limits is not None:
-            ends = limits[0][rows], limits[1][rows]
-            parts.append(LimitedExpectation(*some, ends, n_categories))
-        else:
-            X, row_weights, own, words = some
-            parts.append(
-                Expectation(
-                    X,
-                    row_weights,
-                    sum_patterns=sum_patterns,
-                    n_jobs=n_jobs,
-                    patterns=own,
-                    codes=words,
-                    n_categories=n_categories,
-                )
-            )
-    return parts[0] if len(parts) == 1 else JoinedExpectation(parts)
 
 
 class JoinedExpectation:
@@ -114,7 +64,7 @@ class LimitedExpectation:
     mass multiplies the likelihood. One limit per row is exact, so that EM never lowers the
     likelihood; several are approximated by expectation propagation, whose log-mass has exactly
     these moments as its derivatives, so that EM has its fixed points where the approximate
-    likelihood is stationary. See :func:`absentia.beliefs.limits.bounds.truncated_to`.
+    likelihood is stationary. See :func:`absentia.beliefs.limits.truncated_to`.
 
     Attributes
     ----------

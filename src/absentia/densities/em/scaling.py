@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.beliefs.limits.truncated_normal import truncated_moments
+from absentia.beliefs.truncated_normal import truncated_moments
 from absentia.tables import FloatArray
 
 __all__ = ["Scaling", "automatic_shrinkage", "pair_sums", "shrinkage_from_sums"]

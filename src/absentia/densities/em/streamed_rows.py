@@ -11,37 +11,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.beliefs.conditioning.conditioned_table import condition
+from absentia.beliefs.conditioning import condition
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
-    TrainingRows,
     nothing_to_learn_from,
     warn_of_lost_columns,
 )
 from absentia.parameters import require
-from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.category_columns import CategoryColumns
 from absentia.tables.rows import check_largest_weight
 from absentia.tables.streams import Chunk, Stream, sample_rows
 
-__all__ = ["CategoryCounts", "StreamedRows", "training_rows"]
+__all__ = ["CategoryCounts", "StreamedRows"]
 
 # Rows that the starts of a mixture are looked for in.
 _ROWS_FOR_STARTS = 20_000
-
-
-def training_rows(
-    rows: Table | Stream, sample_weight: ArrayLike | None
-) -> TrainingRows | StreamedRows:
-    """Return the rows that a density learns from, in memory or elsewhere."""
-    if isinstance(rows, Stream):
-        return StreamedRows.of(rows)
-    return TrainingRows.of(rows, sample_weight)
 
 
 @dataclass(frozen=True, eq=False)

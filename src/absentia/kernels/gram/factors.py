@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from absentia.beliefs import Beliefs, LowRankPrior
-from absentia.beliefs.conditioning.factor_rows import FactorKnowledge, packed_products, unpacked
+from absentia.beliefs.low_rank_prior import FactorKnowledge, packed_products, unpacked
 from absentia.engine.gram.factor_tiles import factor_tile
 from absentia.engine.gram.products import in_lanes
 from absentia.engine.lanes import LANES

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
+from absentia.machines.averaging import machine_uncertainty
+from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.class_coupling import (
     coupled_probabilities,
@@ -24,12 +26,19 @@ from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
 from absentia.machines.gaussian_process.latent_entropy import expected_entropy
 from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
-from absentia.machines.one_vs_rest import class_signs
-from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import ClassifierTargets, MostProbableClass
-from absentia.machines.uncertainty.machine_draws import machine_uncertainty
-from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import COUNT, Rule, declared
+from absentia.machines.search.kernel_family import KernelFamily
+from absentia.machines.search.widths import is_free
+from absentia.machines.targets import ClassifierTargets, class_signs
+from absentia.machines.uncertainty import Uncertainty
+from absentia.parameters import (
+    COUNT,
+    BoolMatrix,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    Rule,
+    declared,
+)
 from absentia.tables import BoolArray, FloatArray, TableLike
 
 __all__ = ["GaussianProcessClassifier"]
@@ -37,9 +46,7 @@ __all__ = ["GaussianProcessClassifier"]
 
 @documented
 @declared
-class GaussianProcessClassifier(
-    MostProbableClass, ClassifierTargets, ClassifierMixin, GaussianProcess
-):
+class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     """Gaussian process classification for rows with missing values.
 
     The log-odds of a class are a Gaussian process ``f`` of covariance ``scale * k(P, Q)`` between
@@ -129,31 +136,21 @@ class GaussianProcessClassifier(
     _rules: ClassVar[dict[str, Rule]] = {"max_iter_predict": COUNT}
 
     classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    root_curvatures_: FloatArray = field(init=False)
-    L_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    root_curvatures_: FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
     rest_exponent_: float = field(init=False)
+    _positive: BoolMatrix = field(init=False)
 
     scale_bounds: Bounds = (1e-2, 1e4)
     max_iter_predict: int = 100
 
-    def fit(self, X: TableLike, y: ArrayLike) -> GaussianProcessClassifier:
-        """Fit density, kernel and process to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-            Class labels, of any type.
-
-        Returns
-        -------
-        self
-        """
-        rows, y, _ = self._open_training(X, y)
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        rows, y, _, _ = data
         classes, signs = class_signs(y)
-        training = self._prepare(rows, y)
+        training = self._prepare(data, believed)
         family = self._family(training)
         deviation = self._resolved_width_prior(rows, y)
         problems = _Problems(
@@ -193,7 +190,7 @@ class GaussianProcessClassifier(
                 f"max_iter_predict={self.max_iter_predict} sweeps of expectation propagation. "
                 "Raise it, or lower the upper bound in scale_bounds.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
         solution = {
             "classes_": classes,
@@ -209,8 +206,7 @@ class GaussianProcessClassifier(
             "width_prior_": deviation,
         }
         kernel = family.at(logarithms)
-        self._keep(rows, replace(training, kernel=kernel), solution)
-        return self
+        return self._keep(rows, replace(training, kernel=kernel), solution)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class, in the order of ``classes_``.
@@ -252,7 +248,7 @@ class GaussianProcessClassifier(
         check_is_fitted(self)
         return machine_uncertainty(self, X, by_column=by_column)
 
-    def _proba_and_noise(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
+    def _with_own_doubt(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return probabilities, and the entropy that is left once the process is known."""
         means, variances = self._latents(X)
         exponent = self.rest_exponent_ if means.shape[1] > 1 else 0.0

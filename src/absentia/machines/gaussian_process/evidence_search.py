@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import field
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,8 @@ from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.search.kernel_family import KernelFamily, is_by_column, is_free, maximise
-from absentia.machines.search.width_prior import WIDTH_PRIOR, choose_width_prior
+from absentia.machines.search.kernel_family import KernelFamily, is_by_column, maximise
+from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior, is_free
 from absentia.parameters import (
     BOUNDS,
     CATEGORY_WEIGHT,
@@ -25,6 +25,7 @@ from absentia.parameters import (
     GAMMA,
     GAMMAS,
     PENALTY,
+    FloatVector,
     RandomState,
     Rule,
     bounds_of,
@@ -33,7 +34,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.progress import report
-from absentia.tables import FloatArray, MemoryRows
+from absentia.tables import FloatArray, MemoryRows, TableLike
 
 __all__ = ["GaussianProcess"]
 
@@ -57,7 +58,7 @@ class GaussianProcess(KernelMachine):
     category_weight: CategoryWeight = "optimize"
 
     hyperparameter_names_: list[str] = field(init=False)
-    theta_: FloatArray = field(init=False)
+    theta_: FloatVector = field(init=False)
     width_prior_: float = field(init=False)
     log_marginal_likelihood_value_: float = field(init=False)
     scale_: float = field(init=False)
@@ -72,14 +73,30 @@ class GaussianProcess(KernelMachine):
         "scale_bounds": BOUNDS,
     }
 
-    def _make_kernel(self, gamma: Widths) -> Kernel:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:  # type: ignore[override]
+        """Fit density, kernel and process to incomplete training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,) or, for numbers, (n_samples, n_targets)
+            Class labels or numbers. Several targets share the kernel, the scale and the noise.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y)
+
+    def _make_kernel(self, gamma: Widths, density: Any = None) -> Kernel:
         """Return the kernel with, for what is free, the value that a search starts from.
 
         By the name ``"expected-rbf"`` the diagonal is that of one draw: the covariance of the
         process at the true, unknown rows, whose variance does not shrink by not knowing them.
         """
         gamma = "scale" if is_free(gamma) or is_by_column(gamma) else gamma
-        kernel = super()._make_kernel(gamma)
+        kernel = super()._make_kernel(gamma, density)
         if not isinstance(self.kernel, str) or self.kernel.replace("_", "-") != "expected-rbf":
             return kernel
         inner = "left__diagonal" if isinstance(kernel, Product) else "diagonal"

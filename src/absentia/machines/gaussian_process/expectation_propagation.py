@@ -19,7 +19,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from absentia.engine.solver_status import SolverStatus
 from absentia.machines.gaussian_process.sigmoid_moments import sigmoid_moments
-from absentia.machines.logistic.newton import factor_identity_plus
+from absentia.machines.newton import factor_identity_plus
 from absentia.tables import BoolArray, FloatArray
 
 __all__ = ["Propagation", "Sites", "latent"]

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
-from absentia.beliefs.draws.quasi_random import DrawPoints
+from absentia.beliefs.draws import DrawPoints
 from absentia.engine.threads import bounded_slices
 from absentia.machines.gaussian_process.class_coupling import coupled_when_known
-from absentia.machines.uncertainty.parts import entropy
+from absentia.machines.uncertainty import entropy
 from absentia.tables import FloatArray
 
 __all__ = ["expected_entropy"]

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.beliefs import Beliefs
+from absentia.machines.averaging import machine_uncertainty
+from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.evidence_search import GaussianProcess
 from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
-from absentia.machines.gaussian_process.process_uncertainty import process_uncertainty
 from absentia.machines.gaussian_process.regression_search import RegressionSearch
-from absentia.machines.search.kernel_family import KernelFamily, is_free
-from absentia.machines.targets import SeveralTargets, centre_of_targets, spread_of_targets
-from absentia.machines.uncertainty.parts import Uncertainty
-from absentia.parameters import BOUNDS, POSITIVE, RandomState, Rule, bounds_of, declared, words
+from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
+from absentia.machines.search.kernel_family import KernelFamily
+from absentia.machines.search.widths import is_free
+from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
+from absentia.machines.uncertainty import Uncertainty
+from absentia.parameters import (
+    BOUNDS,
+    POSITIVE,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
+    RandomState,
+    Rule,
+    bounds_of,
+    declared,
+    words,
+)
 from absentia.tables import FloatArray, TableLike
 
 __all__ = ["GaussianProcessRegressor"]
@@ -29,7 +44,7 @@ __all__ = ["GaussianProcessRegressor"]
 
 @documented
 @declared
-class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
+class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     """Gaussian process regression for rows with missing values.
 
     Targets are ``y = f(x) + noise`` with ``f`` a Gaussian process of covariance
@@ -118,34 +133,27 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
         "noise_bounds": BOUNDS,
     }
 
+    _multi_output = True
+
     noise_: float = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    L_: FloatArray = field(init=False)
-    targets_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
+    targets_: FloatMatrix = field(init=False)
+    _centre: float | FloatArray = field(init=False)
+    _spread: float | FloatArray = field(init=False)
 
     noise: float | str = "optimize"
     normalize_y: bool = True
     noise_bounds: Bounds = (1e-6, 10.0)
 
-    def fit(self, X: TableLike, y: ArrayLike) -> GaussianProcessRegressor:
-        """Fit density, kernel and process to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Several targets share the kernel, the scale and the noise.
-
-        Returns
-        -------
-        self
-        """
-        rows, y, _ = self._open_training(X, y)
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        rows, y, _, _ = data
         n_samples = len(rows)
         centre, spread = _normalisation(y, self.normalize_y)
         targets = ((y - centre) / spread).reshape(n_samples, -1)
-        training = self._prepare(rows, y)
+        training = self._prepare(data, believed)
         family = self._family(training)
         deviation = self._resolved_width_prior(rows, y)
         search = RegressionSearch(
@@ -174,8 +182,7 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
             "width_prior_": deviation,
         }
         kernel = best.family.at(best.logarithms)
-        self._keep(rows, replace(training, kernel=kernel), solution)
-        return self
+        return self._keep(rows, replace(training, kernel=kernel), solution)
 
     def predict(
         self,
@@ -229,8 +236,8 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return predictions with their variance split into model, noise and missing values.
 
-        The variance is about the learned function at the true row; see
-        :func:`~absentia.machines.gaussian_process.process_uncertainty.process_uncertainty`.
+        The variance is about the learned function at the true row. For the expected RBF kernel it
+        has a closed form; other kernels, and tables with categories, are averaged over draws.
 
         Parameters
         ----------
@@ -243,7 +250,42 @@ class GaussianProcessRegressor(SeveralTargets, RegressorMixin, GaussianProcess):
         Uncertainty
         """
         check_is_fitted(self)
-        return process_uncertainty(self, X, by_column=by_column)
+        return machine_uncertainty(self, X, by_column=by_column)
+
+    def _belief_moments(self, beliefs: Beliefs) -> tuple[FloatArray, ...] | None:
+        """Return prediction, model variance, noise and variance due to missing values, if known.
+
+        With ``s`` the scale, ``Q`` the second moments of the kernel with the training rows over
+        the belief, ``S`` their covariance and ``alpha = inv(S) y``::
+
+            missing = s^2 alpha' Q alpha - mean^2,   model = s - s^2 tr(inv(S) Q)
+        """
+        if not has_closed_form(self.kernel_) or self.beliefs_.codes is not None:
+            return None
+        spread = np.atleast_1d(self._spread)
+        explained, squares = squared_function(
+            self.kernel_, self.beliefs_, beliefs, self.L_, self.dual_coef_, self.n_jobs
+        )
+        certain = beliefs.covariances.is_zero()[beliefs.group_of_row]
+        means, predictions = np.empty_like(squares), []
+        for rows, K in self._gram_tiles(beliefs):
+            means[rows] = self.scale_ * K @ self.dual_coef_
+            predictions.append(self._mean(K).reshape(len(K), -1))
+        missing = np.where(certain[:, None], 0.0, self.scale_**2 * squares - means**2) * spread**2
+        model = np.maximum(self.scale_ - self.scale_**2 * explained, 0.0)[:, None] * spread**2
+        noise = np.broadcast_to(self._noise_variance, model.shape)
+        return np.concatenate(predictions), model, noise, missing
+
+    def _with_own_doubt(self, beliefs: Beliefs) -> tuple[FloatArray, FloatArray]:
+        """Return predictions and the variances of the process, each (n, n_targets)."""
+        mean, std = self.predict(beliefs, return_std=True, include_noise=False)
+        return mean.reshape(len(beliefs), -1), std.reshape(len(beliefs), -1) ** 2
+
+    @property
+    def _noise_variance(self) -> FloatArray | float:
+        """The variance of the noise in the units of the targets."""
+        variance: FloatArray | float = self.noise_ * self._spread**2
+        return variance
 
     def sample_y(
         self,
@@ -334,9 +376,10 @@ def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]
     return centre_of_targets(y), spread_of_targets(y)
 
 
-def _per_target(array: FloatArray, factors: FloatArray) -> FloatArray:
+def _per_target(array: FloatArray, factors: float | FloatArray) -> FloatArray:
     """Return ``array`` in the units of each target, along a last axis where there are several."""
-    return np.multiply.outer(array, factors)
+    scaled: FloatArray = np.multiply.outer(array, factors)
+    return scaled
 
 
 def _draws(

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.draws.random_rows import covariance_roots
-from absentia.beliefs.priors.prior import inverse_and_log_determinant
+from absentia.beliefs.draws import covariance_roots
+from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.sums import second_moments
 from absentia.engine.threads import bounded_slices, n_threads, row_tiles, run_tiles
 from absentia.kernels.base import Kernel, Product

@@ -25,11 +25,14 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
     sum_curvature,
 )
-from absentia.machines.targets import warn_of_other_order
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,
     THREADS,
+    FloatMatrix,
+    FloatStack,
+    FloatVector,
     RandomState,
     Rule,
     check_parameters,
@@ -92,9 +95,9 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
     max_iter: int
 
     features_: BaseEstimator
-    _curvature: FloatArray | None
-    coef_: FloatArray
-    intercept_: FloatArray
+    _curvature: FloatStack | None
+    coef_: FloatMatrix
+    intercept_: FloatVector
     n_features_in_: int
     n_iter_: int
 

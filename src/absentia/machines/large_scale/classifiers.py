@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.documentation import documented
@@ -28,8 +27,8 @@ from absentia.machines.large_scale.target_codes import (
     log_probabilities_of,
     probabilities_of,
 )
-from absentia.machines.one_vs_rest import ClassCodes, decided_classes
-from absentia.machines.targets import checked_labels
+from absentia.machines.targets import ClassCodes, ClassifierTargets, decided_classes
+from absentia.machines.validation import checked_labels
 from absentia.parameters import PENALTY, Rule, declared, words
 from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
@@ -38,7 +37,7 @@ __all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
 
 
 @declared
-class _LargeScaleClassifier(ClassifierMixin, LargeScaleMachine):
+class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
     """What the large-scale classifiers share: class labels, and streams of them."""
 
     _rules: ClassVar[dict[str, Rule]] = {"C": PENALTY}

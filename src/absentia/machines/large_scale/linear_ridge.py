@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.documentation import documented
@@ -18,7 +18,7 @@ from absentia.machines.large_scale.target_codes import (
     first_column,
     widths_of,
 )
-from absentia.machines.targets import SeveralTargets
+from absentia.machines.targets import RegressorTargets
 from absentia.parameters import PENALTY, Rule, declared
 from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
@@ -28,7 +28,7 @@ __all__ = ["LargeScaleRidge"]
 
 @documented
 @declared
-class LargeScaleRidge(SeveralTargets, RegressorMixin, LargeScaleMachine):
+class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
     """Ridge regression on features of beliefs: kernel ridge for any number of rows.
 
     ``min_b sum_i weight_i (y_i - z_i'b - b_0)^2 + alpha |b|^2`` with ``z`` the expected Fourier or
@@ -72,7 +72,10 @@ class LargeScaleRidge(SeveralTargets, RegressorMixin, LargeScaleMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"alpha": PENALTY}
 
+    _multi_output = True
+
     alpha: float = 1.0
+    _flat: bool = field(init=False)
 
     # One pass solves it; the base asks every machine for these.
     tol = 1e-6

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from absentia.machines.targets import check_numbers
+from absentia.machines.validation import check_numbers
 from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
@@ -20,15 +19,22 @@ from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.named_kernels import KernelLike
 from absentia.kernels.variance import kernel_variance
-from absentia.machines.base import KernelMachine, Training
-from absentia.machines.class_scores import ClassScores
+from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.documentation import documented
-from absentia.machines.one_vs_rest import class_signs, decided_classes
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.search.gram_grid import GramGrid, checked_splits, prepared_folds
-from absentia.machines.shared_parameters import WidthParameters
-from absentia.machines.targets import ClassifierTargets
-from absentia.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Rule, declared, require, words
+from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    FloatMatrix,
+    FloatVector,
+    Rule,
+    declared,
+    require,
+    words,
+)
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 __all__ = ["RobustSVC"]
@@ -46,7 +52,7 @@ _INACCURATE = (
 
 @documented
 @declared
-class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin, KernelMachine):
+class RobustSVC(ScoringClassifier, KernelMachine):
     """Support vector classifier that keeps uncertain rows further from the boundary.
 
     The machine of Eq. (5) of [Anderson2011]_, a second-order cone program:
@@ -164,12 +170,12 @@ class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin
     }
 
     classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    intercept_: FloatArray = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    intercept_: FloatVector = field(init=False)
     tau_: float = field(init=False)
-    tau_scores_: FloatArray | None = field(init=False)
-    objective_: FloatArray = field(init=False)
-    relative_gap_: FloatArray = field(init=False)
+    tau_scores_: FloatVector | FloatMatrix | None = field(init=False)
+    objective_: FloatVector = field(init=False)
+    relative_gap_: FloatVector = field(init=False)
     n_iter_: np.ndarray = field(init=False)
     n_cones_: np.ndarray = field(init=False)
 
@@ -184,27 +190,14 @@ class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin
     verbose: bool = False
     kernel: KernelLike = "expected-rbf"
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RobustSVC:
-        """Fit density, kernel and machine to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-            Class labels, at least two different ones.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the penalty of each row; a row of weight zero counts as left out.
-
-        Returns
-        -------
-        self
-        """
-        rows, y, weights = self._open_training(X, y, sample_weight)
-        training = self._prepare(rows, y, weights)
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        rows, y, weights, _ = data
+        training = self._prepare(data, believed)
         problem = self._pose(training)
         if isinstance(self.tau, str):
-            scores = self._cross_validated(rows, y, weights)
+            scores = self._cross_validated(data)
             tau = float(self.taus[int(np.argmax(scores))])
         else:
             scores, tau = None, float(self.tau)
@@ -221,8 +214,7 @@ class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin
             "n_iter_": np.array([one.n_iter for one in solutions]),
             "n_cones_": np.array([one.n_cones for one in solutions]),
         }
-        self._keep(rows, training, fitted)
-        return self
+        return self._keep(rows, training, fitted)
 
     # ------------------------------------------------------------------ beliefs, or their means
 
@@ -286,15 +278,14 @@ class RobustSVC(WidthParameters, ClassScores, ClassifierTargets, ClassifierMixin
             solutions.append(replace(solution, coefficients=coefficients))
         return solutions
 
-    def _cross_validated(
-        self, rows: MemoryRows, y: np.ndarray, weights: FloatArray | None
-    ) -> FloatArray:
+    def _cross_validated(self, data: TrainingData) -> FloatArray:
         """Return the mean accuracy of each of ``taus``; a fold is prepared once for all of them."""
+        rows, y, weights, kernel = data
         splits = checked_splits(self.cv, y, classifier=True)
 
         def prepare(train: IntArray, test: IntArray) -> _Fold:
             of_rows = None if weights is None else weights[train]
-            training = self._prepare(rows[train], y[train], of_rows)
+            training = self._prepare(TrainingData(rows[train], y[train], of_rows, kernel))
             held_out = self._as_modelled(believe(training.density, rows[test]))
             K_test = training.kernel(held_out, training.beliefs, n_jobs=self.n_jobs)
             return _Fold(self._pose(training), *class_signs(y[train], of_rows), of_rows, K_test)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from absentia.machines.documentation import documented
-from absentia.machines.logistic.logistic_regression import LogisticRegression, LogisticSolver
-from absentia.machines.ridge.kernel_ridge import KernelRidge, KernelRidgeSolver
+from absentia.machines.logistic import LogisticRegression, LogisticSolver
+from absentia.machines.ridge import KernelRidge, KernelRidgeSolver
 from absentia.machines.search.gram_search import GramSearch
-from absentia.machines.svm.machines import SVC, SVR
-from absentia.machines.svm.support_vectors import SupportVectorClassifier, SupportVectorRegressor
+from absentia.machines.support_vectors import SupportVectorClassifier, SupportVectorRegressor
+from absentia.machines.svm import SVC, SVR
 from absentia.parameters import declared
 
 __all__ = ["SVCCV", "SVRCV", "KernelRidgeCV", "LogisticRegressionCV"]
@@ -69,6 +70,8 @@ class SVCCV(GramSearch, SupportVectorClassifier):
 
     Cs: ArrayLike = _PENALTIES
     class_weight: dict[Hashable, float] | str | None = None
+    degree: ClassVar[int] = 3  # type: ignore[misc]
+    coef0: ClassVar[float] = 0.0  # type: ignore[misc]
 
 
 @documented
@@ -113,6 +116,8 @@ class SVRCV(GramSearch, SupportVectorRegressor):
 
     Cs: ArrayLike = _PENALTIES
     epsilons: ArrayLike = (0.1,)
+    degree: ClassVar[int] = 3  # type: ignore[misc]
+    coef0: ClassVar[float] = 0.0  # type: ignore[misc]
 
 
 @documented

@@ -12,11 +12,12 @@ boundary to that precision.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from dataclasses import field
 from inspect import signature
 from itertools import product
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,11 +33,15 @@ from absentia.engine.threads import n_threads
 from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
-from absentia.kernels.metric import resolve_gamma, warn_of_gross_values
-from absentia.kernels.named_kernels import make_mask_kernel, make_unmasked_kernel
-from absentia.machines.base import KernelMachine
-from absentia.machines.matrix_size import check_matrix_size
-from absentia.machines.prediction_tiles import GramRows
+from absentia.kernels.metric import Widths, resolve_gamma, warn_of_gross_values
+from absentia.kernels.named_kernels import (
+    CategoryWeight,
+    MaskWeight,
+    make_mask_kernel,
+    make_unmasked_kernel,
+)
+from absentia.machines.base import KernelMachine, TrainingData
+from absentia.machines.gram_matrices import GramRows
 from absentia.machines.search.gram_grid import (
     BelievedFold,
     GramGrid,
@@ -45,9 +50,8 @@ from absentia.machines.search.gram_grid import (
     checked_splits,
     prepared_folds,
 )
-from absentia.machines.shared_parameters import SearchParameters
-from absentia.machines.targets import warn_of_other_order
-from absentia.parameters import check_parameters, count_from, shown
+from absentia.machines.validation import check_matrix_size, warn_of_other_order
+from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
 from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
@@ -72,7 +76,8 @@ Candidate = dict[str, Any]
 Grid = dict[str, list[Any]]
 
 
-class GramSearch(SearchParameters, KernelMachine):
+@declared
+class GramSearch(KernelMachine):
     """A machine whose hyperparameters are chosen by cross-validation over a plain machine.
 
     A leaf names its plain machine (``_plain_class``) and which of its own parameters are lists of
@@ -80,11 +85,29 @@ class GramSearch(SearchParameters, KernelMachine):
     ``category_weights`` are common to all. It inherits the plain machine's predictions.
     """
 
-    _plain_class: type[KernelMachine]
-    _grids: tuple[tuple[str, str], ...]
+    gammas: int | ArrayLike | None = 7
+    mask_weights: Sequence[MaskWeight] | None = None
+    category_weights: int | Sequence[CategoryWeight] | None = None
+    cv: Any = 5
+    scoring: str | Callable[..., float] | None = None
+    refit: bool = True
+    progress: bool = False
 
-    cv_results_: Learned
-    best_params_: Candidate
+    # Searched for, hence no parameters.
+    gamma: ClassVar[Widths] = "scale"  # type: ignore[misc]
+    mask_weight: ClassVar[MaskWeight] = None  # type: ignore[misc]
+    category_weight: ClassVar[CategoryWeight] = "scale"  # type: ignore[misc]
+
+    _replaces_scikit_learn = False
+    _plain_class: ClassVar[type[KernelMachine]]
+    _grids: ClassVar[tuple[tuple[str, str], ...]]
+
+    cv_results_: SearchResults = field(init=False)
+    best_params_: Candidate = field(init=False)
+    best_estimator_: BaseEstimator = field(init=False)
+    best_index_: int = field(init=False)
+    best_score_: float = field(init=False)
+    n_splits_: int = field(init=False)
 
     def fit(
         self,
@@ -111,11 +134,11 @@ class GramSearch(SearchParameters, KernelMachine):
         """
         check_parameters(self)
         check_matrix_size(X, type(self).__name__)
-        rows = open_memory(X, words=self._plain()._words())
         plain = self._plain()
+        rows = open_memory(X, words=plain._words(plain._validated_kernel()))
         grid = self._grid(plain)
         for candidate in ParameterGrid(grid):
-            clone(plain).set_params(**candidate)._check_parameters()
+            clone(plain).set_params(**candidate)._validated_kernel()
         scorer = self._scorer(plain)
         warn_of_other_order(X, y)
         targets = self._check_targets(y, len(rows))
@@ -157,7 +180,8 @@ class GramSearch(SearchParameters, KernelMachine):
         }
         if self.refit:
             machine = plain.set_params(**candidates[best])
-            machine._fit_checked(rows, targets, weights, believed)
+            data = TrainingData(rows, targets, weights, machine._validated_kernel())
+            machine._fit_data(data, believed)
             found |= {name: value for name, value in vars(machine).items() if name[-1] == "_"}
             found["best_estimator_"] = machine
         set_fitted(self, rows, found)

@@ -16,7 +16,7 @@ from absentia.kernels.metric import resolve_gamma
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray
 
-__all__ = ["KernelFamily", "is_by_column", "is_free", "maximise"]
+__all__ = ["KernelFamily", "is_by_column", "maximise"]
 
 #: Weights of the mask kernel that are looked at: from no effect to patterns that never meet.
 _WEIGHT_BOUNDS = (1e-3, 30.0)
@@ -248,11 +248,6 @@ def _place(name: str) -> tuple[str, int | None]:
 def is_by_column(gamma: object) -> bool:
     """Return whether ``gamma`` asks for widths of columns by the evidence."""
     return isinstance(gamma, str) and gamma == "ard"
-
-
-def is_free(parameter: object) -> bool:
-    """Return whether a parameter is to be chosen by the evidence."""
-    return isinstance(parameter, str) and parameter == "optimize"
 
 
 def maximise(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from lab.experiments.running import database
 from lab.experiments.running import store as store_module
@@ -337,7 +338,7 @@ def test_reading_changes_nothing(tmp_path):
     with Results(path, read_only=True) as results:
         assert len(results.cells("toy", "smoke", 0)) == 24
         with pytest.raises(ValueError, match="cannot be written: the file or its folder is read"):
-            results.forget("toy")
+            results.start_run("toy", CONTEXT)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match="There is no file"):
@@ -405,3 +406,24 @@ def test_whatever_is_damaged_a_sentence_says_so(tmp_path, damage, read):
     connection.close()
     with Results(path) as results, pytest.raises(ValueError, match=r"r\.sqlite is damaged \("):
         read(results)
+
+
+def test_learners_in_this_process_have_one_thread(results, monkeypatch):
+    """As those in processes of their own have; a run that was stopped continues."""
+    done, threads, stopped = [], set(), []
+
+    def run_cell(work, cell, context):
+        if len(done) == 4 and not stopped:
+            stopped.append(True)
+            raise KeyboardInterrupt
+        done.append(cell.key)
+        threads.update(pool["num_threads"] for pool in threadpool_info())
+        return CellResult(cell, 0.1, (Score("accuracy", 0.8, 0.0),))
+
+    monkeypatch.setattr("lab.experiments.running.runner.attempt", run_cell)
+    with pytest.raises(KeyboardInterrupt):
+        run(TOY, results, CONTEXT, progress=False)
+    assert len(done) == 4
+    assert run(TOY, results, CONTEXT, progress=False).skipped == 4
+    assert len(done) == len(set(done)) == 24
+    assert threads == {1}

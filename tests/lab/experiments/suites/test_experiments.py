@@ -8,7 +8,7 @@ from absentia import amputation
 from lab.data.datasets import Dataset
 from lab.experiments.methods import METHODS
 from lab.experiments.running.cells import SIZES, Cell, Context
-from lab.experiments.suites import COMPARE, PROTOCOLS, protocol_named
+from lab.experiments.suites import PROTOCOLS, protocol_named
 from lab.experiments.suites.maintenance import (
     _bootstrap,
     _successive_parts,
@@ -141,7 +141,6 @@ def test_telling_columns_are_found_without_the_holes():
 
 
 def test_protocols_by_name():
-    assert protocol_named("compare") is COMPARE
     with pytest.raises(ValueError, match="There is no protocol 'x'"):
         protocol_named("x")
     for protocol in PROTOCOLS.values():

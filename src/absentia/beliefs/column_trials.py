@@ -1,0 +1,286 @@
+"""The user's own columns, as a table behind the door and the beliefs about its rows hold them.
+
+A column of words is several indicator columns of a table, or one column of codes; beliefs keep
+codes apart from numbers. :class:`BeliefColumn` says where one column of the user is in either, and
+what its categories are, so that answers can be about the column that the user knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
+
+from absentia.beliefs.beliefs import Beliefs
+from absentia.beliefs.completion import truncated_quantiles
+from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables.stored import frozen
+
+__all__ = [
+    "BeliefColumn",
+    "ColumnTrials",
+    "column_trials",
+    "missing_cells",
+    "number_columns",
+    "option_probabilities",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefColumn:
+    """Where one column of the user is.
+
+    Attributes
+    ----------
+    name : str
+    places : tuple of int
+        Its columns in the table; none for a column that is left out.
+    numbers : tuple of int
+        The same columns among the numbers of a belief; none for codes, and for a column that the
+        density does not know.
+    category : int or None
+        Which column of categories of a belief it is, for codes.
+    options : ndarray of shape (n_options, len(places)), or None
+        What the table holds for each of its categories; None for a number.
+    """
+
+    name: str
+    places: tuple[int, ...]
+    numbers: tuple[int, ...] = ()
+    category: int | None = None
+    options: FloatArray | None = None
+
+    @property
+    def believed(self) -> bool:
+        """Whether beliefs say what its missing values could be."""
+        return self.category is not None or bool(self.numbers)
+
+
+def number_columns(names: Sequence[str]) -> tuple[BeliefColumn, ...]:
+    """Return the columns of a table of numbers, all of which the beliefs are about.
+
+    Examples
+    --------
+    >>> [column.places for column in number_columns(["a", "b"])]
+    [(0,), (1,)]
+    """
+    return tuple(BeliefColumn(str(name), (j,), (j,)) for j, name in enumerate(names))
+
+
+def missing_cells(table: FloatArray, columns: Sequence[BeliefColumn]) -> BoolArray:
+    """Return which of the user's cells are missing and believed something about, (n, n_columns)."""
+    mask = np.isnan(table)
+    missing = np.zeros((len(table), len(columns)), dtype=np.bool_)
+    for at, column in enumerate(columns):
+        if column.believed:
+            missing[:, at] = mask[:, list(column.places)].any(axis=1)
+    return missing
+
+
+def option_probabilities(beliefs: Beliefs, column: BeliefColumn) -> FloatArray:
+    """Return how probable each category of a column is in each row, (n_samples, n_options).
+
+    Codes have the probabilities of the belief. The mean of an indicator is a linear prediction of
+    its probability, which may leave the interval from 0 to 1: it is cut off there, and the
+    probabilities of a column are divided by their sum.
+    """
+    assert column.options is not None
+    if column.category is not None:
+        return beliefs.probabilities(column.category)
+    means = beliefs.to_table_units(beliefs.mean())[:, list(column.numbers)]
+    if len(column.numbers) == 1:  # one indicator for two categories
+        low, high = column.options[:, 0]
+        second = np.clip((means[:, 0] - low) / (high - low), 0.0, 1.0)
+        return np.column_stack([1.0 - second, second])
+    places = np.arange(len(column.options))
+    high = column.options[places, places]
+    low = column.options[places - 1, places]
+    shares = np.maximum((means - low) / (high - low), 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    even = np.full_like(shares, 1.0 / shares.shape[1])
+    return np.divide(shares, total, out=even, where=total > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTrials:
+    """Rows of a table, each with one of the user's missing cells filled in by each of its points.
+
+    Attributes
+    ----------
+    row, column : ndarray of int, shape (n_cells,)
+        The cells that are tried: which row, which column of the user.
+    counts : ndarray of int, shape (n_cells,)
+        How many points each cell has.
+    weights : ndarray of shape (n_trials,)
+        Of the points; those of a cell sum to one.
+    table : Table of n_trials rows
+        The trial rows, NaN where values are still missing; those of a cell one after the other.
+    """
+
+    row: IntArray
+    column: IntArray
+    counts: IntArray
+    weights: FloatArray
+    table: Table
+
+    @property
+    def starts(self) -> IntArray:
+        """The first trial row of each cell."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def origin(self) -> IntArray:
+        """Which row of the table each trial row was made from."""
+        return np.repeat(self.row, self.counts)
+
+    def expected(self, values: FloatArray) -> FloatArray:
+        """Return the mean over the points of each cell, of one value (or array) per trial row."""
+        weighted = values * self.weights.reshape((-1,) + (1,) * (values.ndim - 1))
+        mean: FloatArray = np.add.reduceat(weighted, self.starts, axis=0)
+        return mean
+
+
+def column_trials(
+    beliefs: Beliefs,
+    table: Table,
+    columns: Sequence[BeliefColumn],
+    cells: BoolArray,
+    n_nodes: int = 5,
+    unlimited: Beliefs | None = None,
+) -> ColumnTrials:
+    """Return the trial rows of some missing cells.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+        About the rows of the table.
+    table : Table of shape (n_samples, n_features)
+        NaN where a value is missing. Points keep within the limits of a value; the trial rows have
+        the point instead of the limits.
+    columns : sequence of BeliefColumn
+        The user's columns.
+    cells : ndarray of bool, shape (n_samples, len(columns))
+        What to try: missing cells of columns that the beliefs are about.
+    n_nodes : int, default=5
+        Nodes per component; of a number without limits polynomials of degree ``2 n_nodes - 1``
+        are exact.
+    unlimited : Beliefs, optional
+        What was believed before the limits of the table, for numbers that are the only ones with
+        limits in their row. Other limited numbers have the Gaussians with the moments that are
+        left.
+
+    Returns
+    -------
+    ColumnTrials
+    """
+    row, column = np.nonzero(cells)
+    of_number = beliefs.n_components * n_nodes
+    sizes = np.array([of_number if c.options is None else len(c.options) for c in columns])
+    counts = sizes[column]
+    starts = np.cumsum(counts) - counts
+    origin = np.repeat(row, counts)
+    values, weights = table.array[origin], np.empty(len(origin))
+    lower, upper = (None if ends is None else ends[origin] for ends in (table.lower, table.upper))
+
+    is_number = np.array([c.options is None for c in columns])[column]
+    if is_number.any():
+        rows, of = row[is_number], column[is_number]
+        lines = starts[is_number][:, None] + np.arange(of_number)
+        place = np.array([c.places[0] if c.options is None and c.places else -1 for c in columns])
+        number = np.array([c.numbers[0] if c.numbers else -1 for c in columns])[of]
+        points, shares = _nodes(beliefs, rows, number, n_nodes)
+        at = np.broadcast_to(place[of][:, None], points.shape)
+        if lower is not None and upper is not None:
+            if unlimited is not None:
+                alone = _only_limited(table, rows, place[of])
+                ends = lower[lines[alone, 0], at[alone, 0]], upper[lines[alone, 0], at[alone, 0]]
+                points[alone], shares[alone] = _truncated_nodes(
+                    beliefs, unlimited, rows[alone], number[alone], ends, n_nodes
+                )
+            points = np.clip(points, lower[lines, at], upper[lines, at])
+        values[lines, at], weights[lines] = points, shares
+    for c in np.unique(column[~is_number]):
+        chosen = np.flatnonzero(column == c)
+        lines = starts[chosen][:, None] + np.arange(sizes[c])
+        places = np.array(columns[c].places)
+        values[lines[:, :, None], places] = columns[c].options
+        weights[lines] = option_probabilities(beliefs, columns[c])[row[chosen]]
+    if lower is not None and upper is not None:
+        known = ~np.isnan(values)
+        lower, upper = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
+    tried = replace(table, array=values, lower=lower, upper=upper, _whole=None, _known={})
+    return ColumnTrials(row, column, counts, weights, tried)
+
+
+@lru_cache(maxsize=8)
+def _rule(n_nodes: int) -> tuple[FloatArray, FloatArray]:
+    """Return nodes and weights for a standard normal number; finding them takes a millisecond."""
+    standard, share = hermegauss(n_nodes)
+    return frozen(standard), frozen(share / share.sum())
+
+
+def _nodes(
+    beliefs: Beliefs, row: IntArray, number: IntArray, n_nodes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights for the belief about a number of each of some rows.
+
+    The belief is ``sum_c w_c N(m_c, s_c)`` with ``w``, ``m`` and ``s`` of the row's belief; each
+    component gets ``n_nodes`` nodes. Points are in the units of the table.
+    """
+    standard, share = _rule(n_nodes)
+    centres, deviations = _moments(beliefs, row, number)
+    points = _of_table(beliefs, number, centres[:, :, None] + deviations[:, :, None] * standard)
+    weights = beliefs.weights()[row][:, :, None] * share
+    return points.reshape(len(row), -1), weights.reshape(len(row), -1)
+
+
+def _moments(beliefs: Beliefs, row: IntArray, number: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return means and deviations of a number of each of some rows, (n_rows, n_components)."""
+    component = np.arange(beliefs.n_components)
+    variances = beliefs.covariances.diagonals()
+    spread = variances[beliefs.group_of_row[row, None], component, number[:, None]]
+    centres = beliefs.means[row[:, None], component, number[:, None]]
+    return centres, np.sqrt(np.maximum(spread, 0.0))
+
+
+def _of_table(beliefs: Beliefs, number: IntArray, points: FloatArray) -> FloatArray:
+    """Return points in the units of the table."""
+    if beliefs.margins is not None:
+        for j in np.unique(number):
+            points[number == j] = beliefs.margins.curves[j].backward(points[number == j])
+    return points
+
+
+def _only_limited(table: Table, row: IntArray, place: IntArray) -> IntArray:
+    """Return which of some cells are the only ones of their row that have limits."""
+    if table.lower is None or table.upper is None:
+        return np.empty(0, dtype=np.intp)
+    limited = (np.isfinite(table.lower) | np.isfinite(table.upper)) & np.isnan(table.array)
+    return np.flatnonzero(limited[row, place] & (limited.sum(axis=1)[row] == 1))
+
+
+def _truncated_nodes(
+    beliefs: Beliefs,
+    unlimited: Beliefs,
+    row: IntArray,
+    number: IntArray,
+    limits: tuple[FloatArray, FloatArray],
+    n_nodes: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights like :func:`_nodes`, of Gaussians between limits of the table."""
+    standard, share = leggauss(n_nodes)
+    lower, upper = limits
+    if beliefs.margins is not None:
+        lower, upper = lower.copy(), upper.copy()
+        for j in np.unique(number):
+            curve, of = beliefs.margins.curves[j], number == j
+            lower[of], upper[of] = curve.forward(lower[of]), curve.forward(upper[of])
+    centres, deviations = _moments(unlimited, row, number)
+    points = truncated_quantiles(centres, deviations, (standard + 1) / 2, lower, upper)
+    points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
+    weights = beliefs.weights()[row][:, :, None] * (share / 2)
+    return points.reshape(len(row), -1), weights.reshape(len(row), -1)

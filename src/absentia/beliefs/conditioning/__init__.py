@@ -1,1 +1,0 @@
-"""From a prior and incomplete rows to beliefs about them."""

@@ -1,1 +1,0 @@
-"""Points that rows could be: quasi-random, random, and a few for one column."""

@@ -1,0 +1,279 @@
+"""Covariances of rows of which some have limits: conditioned groups, and explicit ones after them.
+
+Limits narrow the covariance of their own row alone. The other rows keep the table of the
+conditioned prior, which kernels compare several times faster than explicit matrices in wide tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from absentia.beliefs.covariances import (
+    ConditionalCovariances,
+    CovarianceTable,
+    ExplicitCovariances,
+)
+from absentia.beliefs.prior import FARTHEST, Prior
+from absentia.beliefs.truncated_normal import propagated
+from absentia.engine.threads import bounded_slices
+from absentia.missingness import Patterns
+from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.known_limits import broadcast_limits
+from absentia.tables.stored import assume_valid, frozen
+
+if TYPE_CHECKING:
+    from absentia.beliefs.beliefs import Beliefs
+
+__all__ = [
+    "LimitedCovariances",
+    "limited",
+    "limited_rows",
+    "log_masses",
+    "raise_too_far",
+    "truncated_to",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedCovariances(CovarianceTable):
+    """The groups of a conditioned prior, one per pattern, and after them groups of their own.
+
+    Attributes
+    ----------
+    conditioned : ConditionalCovariances
+        Of all patterns, whether or not a row without limits has them.
+    limited : ndarray of shape (n_limited, n_components, n_features, n_features)
+        Explicit matrices of rows with limits.
+    """
+
+    conditioned: ConditionalCovariances
+    limited: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless both parts are about the same components and columns."""
+        self._require_type("conditioned", ConditionalCovariances)
+        self.conditioned.ensure_valid()
+        k, d = self.n_components, self.n_features
+        self._require_array("limited", np.float64, (None, k, d, d))
+        self._require_finite("limited")
+
+    def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
+        """Raise ValueError unless rows without limits are in the group of their pattern."""
+        plain = group_of_row < self.conditioned.n_groups
+        groups = np.where(plain, group_of_row, patterns.pattern_of_row)
+        self.conditioned.validate_groups(patterns, groups)
+
+    @property
+    def n_groups(self) -> int:
+        """The number of patterns and of rows with limits."""
+        return self.conditioned.n_groups + len(self.limited)
+
+    @property
+    def n_components(self) -> int:
+        """The number of components of the prior."""
+        return self.conditioned.n_components
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.conditioned.n_features
+
+    def dense(
+        self, groups: IntArray | slice = slice(None), n_together: int | None = None
+    ) -> FloatArray:
+        """Return the matrices of some groups."""
+        asked = np.arange(self.n_groups)[groups]
+        explicit = asked >= self.conditioned.n_groups
+        if not explicit.any():
+            return self.conditioned.dense(asked, n_together)
+        out = np.empty((len(asked), *self.limited.shape[1:]))
+        out[explicit] = self.limited[asked[explicit] - self.conditioned.n_groups]
+        if not explicit.all():
+            out[~explicit] = self.conditioned.dense(asked[~explicit], n_together)
+        return out
+
+    def is_zero(self) -> BoolArray:
+        """Return which groups are certain."""
+        explicit = ExplicitCovariances(self.limited)
+        return np.concatenate([self.conditioned.is_zero(), explicit.is_zero()])
+
+    def explicit_groups(self) -> BoolArray:
+        """Return which groups are those of rows with limits."""
+        return np.arange(self.n_groups) >= self.conditioned.n_groups
+
+    def of_rows(
+        self, group_of_row: IntArray, patterns: Patterns
+    ) -> tuple[CovarianceTable, IntArray]:
+        """Return the table that some rows need; conditioned where none of them has limits."""
+        explicit = group_of_row >= self.conditioned.n_groups
+        conditioned = ConditionalCovariances(self.conditioned.prior, patterns.masks)
+        if not explicit.any():
+            return conditioned, patterns.pattern_of_row
+        kept, among = np.unique(
+            group_of_row[explicit] - self.conditioned.n_groups, return_inverse=True
+        )
+        if explicit.all():
+            return ExplicitCovariances(self.limited[kept]), among
+        groups = np.array(patterns.pattern_of_row)
+        groups[explicit] = conditioned.n_groups + among
+        return LimitedCovariances(conditioned, self.limited[kept]), groups
+
+    def select(self, groups: IntArray) -> ExplicitCovariances:
+        """Return the matrices of some groups."""
+        return ExplicitCovariances(self.dense(groups))
+
+    def in_units(self, units: FloatArray, prior: Prior) -> CovarianceTable:
+        """Return the table of ``x / units``."""
+        conditioned = self.conditioned.in_units(units, prior)
+        limited = self.limited / units / units[:, None]
+        if isinstance(conditioned, ConditionalCovariances):
+            return LimitedCovariances(conditioned, limited)
+        return ExplicitCovariances(np.concatenate([conditioned.dense(), limited]))
+
+
+def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
+    """Return the beliefs with missing numbers between limits; see :meth:`Beliefs.within`."""
+    low, high = broadcast_limits(lower, upper, beliefs.shape)
+    if not (low < high).all():
+        row, column = np.argwhere(~(low < high))[0]
+        raise ValueError(
+            f"Every lower limit must be below its upper limit, but row {row} has "
+            f"{low[row, column]:g} and {high[row, column]:g} in column {column}."
+        )
+    rows, low, high = limited_rows(beliefs, low, high)
+    if not len(rows):
+        return beliefs
+    spread = beliefs.covariances.dense(beliefs.group_of_row[rows])
+    log_masses, moved, narrowed = truncated_to(beliefs.means[rows], spread, low, high)
+    log_weights, means = np.array(beliefs.log_weights), np.array(beliefs.means)
+    groups = np.array(beliefs.group_of_row)
+    log_joint = log_weights[rows] + log_masses
+    log_weights[rows] = log_joint - logsumexp(log_joint, axis=1, keepdims=True)
+    means[rows] = moved
+    groups[rows] = beliefs.covariances.n_groups + np.arange(len(rows))
+    table: CovarianceTable
+    if isinstance(beliefs.covariances, ConditionalCovariances):
+        # The rows without limits stay conditioned: kernels compare those faster.
+        table = LimitedCovariances(beliefs.covariances, frozen(narrowed))
+    else:
+        table = ExplicitCovariances(frozen(np.concatenate([beliefs.covariances.dense(), narrowed])))
+    found = replace(
+        beliefs, log_weights=log_weights, means=means, covariances=table, group_of_row=groups
+    )
+    return assume_valid(found, beliefs).labelled(beliefs.__dict__.get("_labels"))
+
+
+def limited_rows(
+    beliefs: Beliefs, lower: FloatArray, upper: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return which rows miss a number that has a limit, and the limits of these rows."""
+    has_limit = (np.isfinite(lower) | np.isfinite(upper)) & beliefs.mask
+    rows = np.flatnonzero(has_limit.any(axis=1))
+    _check_reach(beliefs, lower, upper, has_limit)
+    kept = has_limit[rows]
+    return rows, np.where(kept, lower[rows], -np.inf), np.where(kept, upper[rows], np.inf)
+
+
+def _check_reach(
+    beliefs: Beliefs, lower: FloatArray, upper: FloatArray, has_limit: BoolArray
+) -> None:
+    """Refuse limits so far from a component that the log-probability of them would overflow."""
+    prior = beliefs.prior
+    for mean, deviation in zip(prior.means, np.sqrt(prior.variances), strict=True):
+        nearest = np.clip(mean, lower, upper)
+        far = has_limit & (np.abs(nearest / FARTHEST - mean / FARTHEST) > deviation)
+        if far.any():
+            row, column = np.argwhere(far)[0]
+            names = beliefs.__dict__.get("_labels")
+            name = f"x{column}" if names is None else names[column]
+            raise_too_far(int(row), float(nearest[row, column]), name)
+
+
+def raise_too_far(row: int, limit: float, name: str) -> NoReturn:
+    """Say which limit is too far from everything else."""
+    raise ValueError(
+        f"Row {row} has a limit of {limit:.3g} in column {name}, more than {FARTHEST:g} standard "
+        "deviations from what is known of it, which is too far for double precision. Correct the "
+        "limit, or leave it out."
+    )
+
+
+def log_masses(beliefs: Beliefs, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return the log-probability that each component of each row keeps to the limits, (n, k)."""
+    rows, low, high = limited_rows(beliefs, lower, upper)
+    out = np.zeros(beliefs.log_weights.shape)
+    for part in bounded_slices(len(rows), beliefs.n_components * beliefs.n_features**2):
+        some = rows[part]
+        spread = beliefs.covariances.dense(beliefs.group_of_row[some])
+        out[some] = truncated_to(beliefs.means[some], spread, low[part], high[part])[0]
+    return out
+
+
+def truncated_to(
+    means: FloatArray, covariances: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the moments of Gaussians of which some columns lie within limits.
+
+    One limited column is exact: it gets the moments of the truncated normal, and the others follow
+    by regression on it. Several are approximated by expectation propagation (Minka, 2001;
+    Cunningham, Hennig and Lacoste-Julien, 2011): each limit is replaced by a Gaussian factor of its
+    column, chosen so that the column has the moments of the truncated normal given the factors of
+    the others.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n, k, d)
+    covariances : ndarray of shape (n, k, d, d)
+    lower, upper : ndarray of shape (n, d)
+        Infinite where there is no limit; at least one limit per row.
+
+    Returns
+    -------
+    log_masses : ndarray of shape (n, k)
+        Log-probabilities of the limits.
+    means, covariances
+        Of the shapes given.
+    """
+    # A column without any variance left cannot move.
+    uncertain = (np.diagonal(covariances, axis1=2, axis2=3) > 0).all(axis=1)
+    lower, upper = np.where(uncertain, lower, -np.inf), np.where(uncertain, upper, np.inf)
+    # The limited columns of each row, gathered; rows with fewer are filled up with columns that
+    # have nothing to do with the others.
+    has_limit = np.isfinite(lower) | np.isfinite(upper)
+    q = max(1, int(has_limit.sum(axis=1).max()))
+    columns = np.argsort(~has_limit, axis=1, kind="stable")[:, :q]
+    filled = ~np.take_along_axis(has_limit, columns, axis=1)[:, None]
+    cross = np.take_along_axis(covariances, columns[:, None, None, :], axis=3)
+    cross[np.broadcast_to(filled[:, :, None], cross.shape)] = 0.0
+    S = np.take_along_axis(cross, columns[:, None, :, None], axis=2)
+    S[np.broadcast_to(filled[..., None], S.shape)] = 0.0
+    S += filled[..., None] * np.eye(q)
+    # In standard deviations from the mean, so that columns far from zero lose no digits, and those
+    # of any unit are alike.
+    deviations = np.sqrt(np.diagonal(S, axis1=2, axis2=3))
+    cross /= deviations[:, :, None]
+    R = S / (deviations[..., :, None] * deviations[..., None, :])
+    centres = np.take_along_axis(means, columns[:, None, :], axis=2)
+    low = (np.take_along_axis(lower, columns, axis=1)[:, None] - centres) / deviations
+    high = (np.take_along_axis(upper, columns, axis=1)[:, None] - centres) / deviations
+    factored = propagated(R, low, high)
+    shifts = (cross @ factored.pulls[..., None])[..., 0]
+    narrowed = covariances - cross @ factored.losses @ cross.swapaxes(-1, -2)
+    # Of the limited columns themselves what is left can be far less than what was lost.
+    at = np.broadcast_to(columns[:, None], filled.shape[:1] + shifts.shape[1:2] + (q,))
+    left = cross @ factored.gains.swapaxes(-1, -2) * deviations[:, :, None]
+    left = np.where(filled[:, :, None], np.take_along_axis(narrowed, at[:, :, None], 3), left)
+    np.put_along_axis(narrowed, at[:, :, None], left, axis=3)
+    np.put_along_axis(narrowed, at[..., None], left.swapaxes(-1, -2), axis=2)
+    here = np.where(filled, np.take_along_axis(shifts, at, axis=2), factored.means * deviations)
+    np.put_along_axis(shifts, at, here, axis=2)
+    lost = np.diagonal(narrowed, axis1=2, axis2=3) < 0
+    if lost.any():  # an interval so narrow that nothing but rounding is left of its variance
+        narrowed[lost[..., :, None] | lost[..., None, :]] = 0.0
+    moved = np.clip(means + shifts, lower[:, None], upper[:, None])
+    return factored.log_masses, moved, (narrowed + narrowed.swapaxes(-1, -2)) / 2

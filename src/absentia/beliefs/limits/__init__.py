@@ -1,1 +1,0 @@
-"""Values of which only limits are known."""

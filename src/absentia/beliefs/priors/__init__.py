@@ -1,1 +1,0 @@
-"""The density before anything is observed: weights, means, covariances, categories."""

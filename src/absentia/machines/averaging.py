@@ -1,0 +1,304 @@
+"""Averages over draws of missing values, and the uncertainty that they leave.
+
+Every model of the library averages over missing values through :func:`over_draws`, and every
+uncertainty comes from :func:`uncertainty_over_draws` or, for kernel machines with closed forms,
+from :func:`machine_uncertainty`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+
+from absentia.beliefs import Beliefs
+from absentia.beliefs.column_trials import column_trials, missing_cells
+from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
+from absentia.densities.missing_values import Unknowns
+from absentia.engine.threads import bounded_slices
+from absentia.machines.uncertainty import Uncertainty, Unit, entropy
+from absentia.tables import FloatArray, IntArray, Table, TableLike, open_known, plan_of
+
+if TYPE_CHECKING:
+    from absentia.machines.base import KernelMachine
+
+__all__ = [
+    "Answer",
+    "machine_uncertainty",
+    "mean_over_draws",
+    "over_draws",
+    "uncertainty_over_draws",
+]
+
+#: From complete rows, and the row of the table that each was made from, to predictions
+#: (n, n_outputs) and the model's own uncertainty, None where unknown: variances of numbers, or
+#: the entropies (n, 1) that remain when the model is known exactly.
+Answer = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray | None]]
+
+_NODES = 5
+
+
+def over_draws(
+    function: Callable[[FloatArray, IntArray], tuple[FloatArray, ...]],
+    unknowns: Unknowns,
+    table: Table,
+    points: DrawPoints,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, ...]:
+    """Apply a function to draws of the rows of a table, in bounded memory.
+
+    Parameters
+    ----------
+    function : callable
+        From complete rows, shape (n_some, n_draws, n_features), and the rows of the table that
+        they are draws of, shape (n_some,), to arrays with one entry per row. Rows that miss
+        nothing come with a single draw, themselves.
+    unknowns : Unknowns
+        What the missing values could be.
+    table : Table of at least one row
+    points : DrawPoints of ``unknowns.n_drawn`` columns
+    n_jobs : int, optional
+        Threads over chunks of draws; None is one, because the function may use threads itself.
+
+    Returns
+    -------
+    tuple of ndarray
+        The arrays of the function, in the order of the rows of the table.
+    """
+    incomplete = unknowns.incomplete(table.array)
+    whole, drawn = np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
+    parts = []
+    if len(whole):
+        parts.append(function(table.array[whole][:, None], whole))
+    if len(drawn):
+        drawn = drawn[rows_by_pattern(table[drawn])]
+        some = table[drawn]
+
+        def of_chunk(draws: FloatArray, rows: slice) -> tuple[FloatArray, ...]:
+            return function(unknowns.completed(some[rows], draws), drawn[rows])
+
+        parts += map_draws(of_chunk, unknowns.believe, some, points, n_jobs)
+    order = np.argsort(np.concatenate([whole, drawn]))
+    return tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True))
+
+
+def mean_over_draws(
+    predict: Callable[[FloatArray, IntArray], FloatArray],
+    unknowns: Unknowns,
+    table: Table,
+    points: DrawPoints,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return ``E[f(x) | observed values]`` of each row, shape (n_samples, n_outputs).
+
+    ``predict`` takes complete rows and the row of the table that each is a draw of; the other
+    parameters are those of :func:`over_draws`.
+    """
+
+    def mean(complete: FloatArray, rows: IntArray) -> tuple[FloatArray]:
+        n, m, d = complete.shape
+        values = predict(complete.reshape(n * m, d), np.repeat(rows, m))
+        return (values.reshape(n, m, -1).mean(axis=1),)
+
+    return over_draws(mean, unknowns, table, points, n_jobs)[0]
+
+
+def uncertainty_over_draws(
+    answer: Answer,
+    unknowns: Unknowns,
+    table: Table,
+    points: DrawPoints,
+    model: BaseEstimator,
+    *,
+    noise: FloatArray | float = 0.0,
+    by_column: bool = True,
+    n_jobs: int | None = None,
+    one_output: bool = False,
+) -> Uncertainty:
+    """Return the parts of the uncertainty of any model's predictions.
+
+    Parameters
+    ----------
+    answer : callable
+        The model, for complete rows.
+    unknowns, table, points, n_jobs
+        As in :func:`over_draws`.
+    model : fitted estimator
+        Entropies for a classifier, with the names of its classes; variances for others.
+    noise : float or array of shape (n_outputs,), default=0
+        Variance of the target about the model, where known.
+    by_column : bool, default=True
+        Whether to compute the parts of single columns, which takes about as many predictions
+        for each missing value as the rest.
+    one_output : bool, default=False
+        Whether numbers have no axis for outputs.
+    """
+    unit: Unit = "entropy" if is_classifier(model) else "variance"
+
+    def parts(complete: FloatArray, rows: IntArray) -> tuple[FloatArray, ...]:
+        n, m, d = complete.shape
+        values, spread = answer(complete.reshape(n * m, d), np.repeat(rows, m))
+        values = values.reshape(n, m, -1)
+        own = None if spread is None else spread.reshape(n, m, -1).mean(axis=1)
+        mean = values.mean(axis=1)
+        if unit == "entropy":
+            expected = entropy(values).mean(axis=1)[:, None]
+            left = expected if own is None else np.minimum(own, expected)
+            return mean, expected - left, left, entropy(mean)[:, None] - expected
+        own = np.zeros_like(mean) if own is None else own
+        return mean, own, np.zeros_like(mean) + noise, values.var(axis=1)
+
+    def average(rows: Table, origin: IntArray) -> FloatArray:
+        few = points.first(max(2, len(points) // 4))
+        return mean_over_draws(
+            lambda complete, at: answer(complete, origin[at])[0], unknowns, rows, few, n_jobs
+        )
+
+    found = over_draws(parts, unknowns, table, points, n_jobs)
+    return _added_up(found, average if by_column else None, unknowns, table, model, one_output)
+
+
+def machine_uncertainty(
+    machine: KernelMachine,
+    X: TableLike,
+    *,
+    n_draws: int = 64,
+    by_column: bool = True,
+    random_state: int = 0,
+) -> Uncertainty:
+    """Return the parts of the uncertainty of a fitted kernel machine.
+
+    A machine may offer
+
+    - ``_belief_moments(beliefs)``: prediction, model variance, noise and variance due to missing
+      values in closed form, or None where there is none;
+    - ``_with_own_doubt(beliefs)``: its predictions and its own uncertainty, as in
+      :data:`Answer`, and ``_noise_variance``.
+
+    All others are averaged over draws of ``predict_proba`` or ``predict``.
+    """
+    table, unknowns = _rows_of(machine, X)
+    method = "predict_proba" if is_classifier(machine) else "predict"
+    if not hasattr(machine, method):
+        raise ValueError(
+            f"{type(machine).__name__} has no {method}, from which an uncertainty could be "
+            "computed. Use LogisticRegression, or wrap the machine in "
+            "sklearn.calibration.CalibratedClassifierCV and that in MarginalClassifier."
+        )
+    predict: Any = getattr(machine, method)
+    one_output = method == "predict" and np.ndim(predict(unknowns.believe(table[:1]))) == 1
+
+    def predicted(rows: Table) -> FloatArray:
+        return np.reshape(predict(unknowns.believe(rows)), (len(rows), -1))
+
+    if hasattr(machine, "_belief_moments"):
+        moments = machine._belief_moments(X if isinstance(X, Beliefs) else unknowns.believe(table))
+        if moments is not None:
+            # The prediction is the average of the learned function, without draws.
+            average = (lambda rows, _: predicted(rows)) if by_column else None
+            return _added_up(moments, average, unknowns, table, machine, one_output)
+
+    def answer(rows: FloatArray, _: IntArray) -> tuple[FloatArray, FloatArray | None]:
+        complete = Table(rows, columns_checked=True)
+        if hasattr(machine, "_with_own_doubt"):
+            both: tuple[FloatArray, FloatArray] = machine._with_own_doubt(
+                unknowns.believe(complete)
+            )
+            return both
+        return predicted(complete), None
+
+    points = DrawPoints.sobol(n_draws, unknowns.n_drawn, random_state)
+    noise = getattr(machine, "_noise_variance", 0.0)
+    return uncertainty_over_draws(
+        answer, unknowns, table, points, machine,
+        noise=noise, by_column=by_column, one_output=one_output,
+    )  # fmt: skip
+
+
+def _rows_of(machine: KernelMachine, X: TableLike) -> tuple[Table, Unknowns]:
+    """Return rows as a table, and what a machine believes about their missing values."""
+    density = machine.density_
+    if density is None or isinstance(X, Beliefs):
+        beliefs = machine._believe(X)
+        beliefs.require_numbers("An uncertainty of beliefs")
+        names = [f"x{j}" for j in range(beliefs.n_features)]
+        rows = np.where(beliefs.patterns.mask, np.nan, beliefs.mean())
+        return Table(rows, columns_checked=True), Unknowns.of_prior(beliefs.prior, names)
+    table = open_known(X, machine)
+    assert isinstance(table, Table)
+    return table, Unknowns.of(density, table.labels, table.n_features, plan_of(machine))
+
+
+def _added_up(
+    parts: tuple[FloatArray, ...],
+    average: Callable[[Table, IntArray], FloatArray] | None,
+    unknowns: Unknowns,
+    table: Table,
+    model: BaseEstimator,
+    one_output: bool,
+) -> Uncertainty:
+    """Return an uncertainty from prediction, model, noise and missing part, each (n, n_outputs).
+
+    ``average`` returns averaged predictions of rows with NaN, and of which row each was made;
+    without it the parts of single columns are NaN.
+    """
+    unit: Unit = "entropy" if is_classifier(model) else "variance"
+    columns = unknowns.believed()
+    # Rounding may leave something below zero.
+    own, noise, missing = (np.maximum(part, 0.0) for part in parts[1:])
+    if average is None:
+        cells = missing_cells(table.array, columns)[:, :, None]
+        shares = np.where(cells, np.nan, np.zeros(missing.shape[1]))
+    else:
+        shares = _first_order_parts(average, unknowns, table, missing, unit)
+        # First-order parts cannot exceed the whole: the excess is error of the quadrature.
+        shares = np.minimum(np.maximum(shares, 0.0), missing[:, None])
+    prediction = parts[0]
+    if one_output or unit == "entropy":
+        own, noise, missing, shares = own[:, 0], noise[:, 0], missing[:, 0], shares[:, :, 0]
+    if one_output:
+        prediction = prediction[:, 0]
+    names = tuple(column.name for column in columns)
+    total = own + noise + missing
+    doubt = Uncertainty(prediction, total, own, noise, missing, shares, names, unit)
+    if unit == "variance" or not hasattr(model, "classes_"):
+        return doubt
+    return replace(doubt, classes=tuple(str(label) for label in model.classes_))
+
+
+def _first_order_parts(
+    average: Callable[[Table, IntArray], FloatArray],
+    unknowns: Unknowns,
+    table: Table,
+    missing: FloatArray,
+    unit: Unit,
+) -> FloatArray:
+    """Return the part that each missing value alone would remove, (n, n_columns, n_outputs).
+
+    ``var(E[f | o, x_j])`` over ``x_j`` given what was observed, or the mutual information of class
+    and ``x_j``; the outer average is over the points of the belief about ``x_j``. ``missing`` is
+    the part of all missing values together, and that of a value that is missing alone.
+    """
+    columns = unknowns.believed()
+    mask = missing_cells(table.array, columns)
+    shares = np.zeros((*mask.shape, missing.shape[1]))
+    alone = mask.sum(axis=1) == 1
+    shares[alone] = mask[alone][:, :, None] * missing[alone][:, None, :]
+    several = np.flatnonzero(mask.sum(axis=1) > 1)
+    for rows in bounded_slices(len(several), _NODES * table.n_features**2):
+        chosen = several[rows]
+        some = table[chosen]
+        before = unknowns.before_limits(some)
+        trials = column_trials(unknowns.believe(some), some, columns, mask[chosen], _NODES, before)
+        answers = average(trials.table, chosen[trials.origin])
+        mean = trials.expected(answers)
+        if unit == "variance":
+            deviations = answers - np.repeat(mean, trials.counts, axis=0)
+            part = trials.expected(deviations**2)
+        else:
+            part = (entropy(mean) - trials.expected(entropy(answers)))[:, None]
+        shares[chosen[trials.row], trials.column] = part
+    return shares

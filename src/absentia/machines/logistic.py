@@ -1,0 +1,232 @@
+"""Kernel logistic regression for incomplete rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_sample_weight
+
+from absentia.engine.solver_status import SolverStatus
+from absentia.machines.base import KernelMachine
+from absentia.machines.documentation import documented
+from absentia.machines.gram_matrices import CentredGram
+from absentia.machines.newton import LogisticSolution, fit_gram
+from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
+from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
+from absentia.tables import BoolArray, FloatArray, Learned, TableLike
+
+__all__ = ["LogisticRegression", "LogisticSolver"]
+
+# With less the answer is the intercept alone, as with this, but sums are no normal numbers.
+_SMALLEST_C = 1e-290
+
+
+class LogisticSolver(ScoringClassifier, KernelMachine):
+    """Base class of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": POSITIVE,
+        "class_weight": CLASS_WEIGHT,
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+    }
+
+    C: float
+    fit_intercept: bool
+    class_weight: dict[Hashable, float] | str | None
+    tol: float
+    max_iter: int
+    warm_start: bool = False
+
+    n_iter_: np.ndarray
+
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Return the probability of each class, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        probabilities: FloatArray = softmax(scores, axis=1)
+        return probabilities
+
+    def predict_log_proba(self, X: TableLike) -> FloatArray:
+        """Return the logarithm of :meth:`predict_proba`, exact where a probability underflows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        logarithms: FloatArray = log_softmax(scores, axis=1)
+        return logarithms
+
+    def _solve(
+        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
+    ) -> Learned:
+        if sample_weight is not None and not (sample_weight > 0).all():
+            known = np.isin(y, np.unique(y[sample_weight > 0]))
+            if not known.all():
+                return self._solve_without(~known, K, y, sample_weight)
+        classes, codes = np.unique(y, return_inverse=True)
+        weights = self._loss_weights(y, sample_weight)
+        centred = CentredGram.of(K) if self.fit_intercept else CentredGram(K)
+        start, taken_off = self._start(len(K), classes), centred.taken_off
+        if start is not None and taken_off is not None:
+            start = start.moved(start.coefficients @ taken_off)
+        solution = fit_gram(
+            centred.values,
+            codes,
+            len(classes),
+            weights,
+            fit_intercept=self.fit_intercept,
+            max_iter=int(self.max_iter),
+            tol=self.tol,
+            start=start,
+        )
+        if taken_off is not None:
+            # Where the solver stops they sum to nearly zero: what is left is of no account on the
+            # centred matrix, but would be multiplied by the kernel of new rows.
+            solution = solution.centred()
+            solution = solution.moved(-solution.coefficients @ taken_off)
+        if not solution.ending.converged:
+            warnings.warn(
+                f"LogisticRegression did not converge in max_iter={self.max_iter} Newton steps. "
+                "Lower C, raise max_iter, or accept a larger tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return {
+            "classes_": classes,
+            "dual_coef_": solution.coefficients,
+            "intercept_": solution.intercept,
+            "n_iter_": np.array([solution.n_iter]),
+        }
+
+    def _solve_without(
+        self, weightless: BoolArray, K: FloatArray, y: np.ndarray, sample_weight: FloatArray
+    ) -> Learned:
+        """Return the solution without the rows of classes that have no weight at all."""
+        rows = np.flatnonzero(~weightless)
+        solution = self._solve(K[np.ix_(rows, rows)], y[rows], sample_weight[rows])
+        coefficients = np.zeros((len(solution["dual_coef_"]), len(y)))
+        coefficients[:, rows] = solution["dual_coef_"]
+        return solution | {"dual_coef_": coefficients}
+
+    def _ignores_offsets(self) -> bool:
+        return bool(self.fit_intercept)
+
+    def _loss_weights(self, y: np.ndarray, sample_weight: FloatArray | None) -> FloatArray:
+        of_class: FloatArray = compute_sample_weight(weights_of_present(self.class_weight, y), y)
+        C = max(float(self.C), _SMALLEST_C)
+        if sample_weight is None:
+            return C * of_class
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            of_class = balanced_weights(y, sample_weight)
+        return C * of_class * sample_weight
+
+    def _start(self, n_samples: int, classes: np.ndarray) -> LogisticSolution | None:
+        if not (self.warm_start and hasattr(self, "dual_coef_")):
+            return None
+        same = self.dual_coef_.shape[1] == n_samples and np.array_equal(self.classes_, classes)
+        if not same:
+            return None
+        return LogisticSolution(self.dual_coef_, self.intercept_, 0, SolverStatus.EXHAUSTED)
+
+
+@documented
+@declared
+class LogisticRegression(LogisticSolver):
+    """Kernel logistic regression for rows with missing values.
+
+    The classifier of [Williams2005]_, with a penalty that keeps it from fitting noise. Two classes
+    have one function ``f(x) = sum_i dual_coef[i] k(x, x_i) + intercept``, the log-odds of the
+    second class, that minimises
+
+        ``1/2 dual_coef' K dual_coef + C sum_i weight_i log(1 + exp(-y_i f(x_i)))``;
+
+    more classes have one function each, and probabilities by the softmax. A row with little
+    observed is similar to many others, so its probabilities are less certain.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the data against the penalty; the smaller, the smoother.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
+    tol : float, default=1e-6
+        Stop when the fitted function is this close to the best one, in the norm of the kernel's
+        space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
+    max_iter : int, default=100
+        Maximum number of Newton steps.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the last fit, if it had as many rows.
+    {common_parameters}
+    {width_prior}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+        The coefficients of the training rows, one function for two classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : ndarray of int, shape (1,)
+        Newton steps taken.
+    {common_attributes}
+
+    See Also
+    --------
+    LogisticRegressionCV : chooses ``C``, ``gamma`` and ``mask_weight`` by cross-validation.
+    GaussianProcessClassifier : the same loss, averaged over what the function could be.
+
+    Notes
+    -----
+    [Williams2005]_ maximises the likelihood of ``w'[1, k(x, x_1), ..., k(x, x_n)]`` without a
+    penalty; on as many parameters as rows that has no finite solution when the kernel matrix is
+    invertible, so the norm of the kernel's space is added here, as is usual; ``C`` large comes
+    close to it. Newton's method, O(n^3 / 3) per step for two classes and O(n^2 k) per conjugate
+    gradient step for more; about ten steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = np.where(X.sum(axis=1) > 0, "right", "left")
+    >>> X[::2, 1] = np.nan
+    >>> machine = LogisticRegression(C=10.0).fit(X, y)
+    >>> machine.predict([[-1.0, np.nan], [1.0, 1.0]])
+    array(['left', 'right'], dtype='<U5')
+    >>> machine.predict_proba([[-1.0, -1.0], [-1.0, np.nan]]).round(1)
+    array([[1. , 0. ],
+           [0.8, 0.2]])
+    """
+
+    C: float = 1.0
+    fit_intercept: bool = True
+    class_weight: dict[Hashable, float] | str | None = None
+    tol: float = 1e-6
+    max_iter: int = 100
+    warm_start: bool = False
+    width_prior: float | str = 0.3

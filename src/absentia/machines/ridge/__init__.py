@@ -1,1 +1,0 @@
-"""Kernel ridge regression, by a factorisation or by conjugate gradients."""

@@ -1,1 +1,0 @@
-"""How uncertain predictions for incomplete rows are, and where that comes from."""

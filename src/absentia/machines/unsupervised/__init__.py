@@ -1,1 +1,0 @@
-"""Clusters, components, spread labels, and the kernel as a transformer."""

@@ -1,0 +1,207 @@
+"""Predictions of any model for incomplete rows, with their uncertainty and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.frozen import FrozenEstimator
+
+from absentia.densities.fit_density import DensityEstimator
+from absentia.machines.averaging import machine_uncertainty
+from absentia.machines.base import KernelMachine
+from absentia.machines.uncertainty import Uncertainty
+from absentia.parameters import DRAWS
+from absentia.predictions.calibration import PredictionIntervals, PredictionSets
+from absentia.predictions.conformal_base import ConformalPredictor
+from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
+from absentia.tables import FloatArray, TableLike
+
+__all__ = ["Answers", "answer_rows", "find_density", "layers", "predict_uncertainty"]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Everything that a model says about rows.
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Labels of classes, or numbers.
+    uncertainty : Uncertainty
+        The parts of the variance or entropy; ``uncertainty.by_column`` where it was requested.
+    region : PredictionIntervals, PredictionSets or None
+        With the requested coverage, from a conformal predictor.
+    """
+
+    prediction: np.ndarray
+    uncertainty: Uncertainty
+    region: PredictionIntervals | PredictionSets | None
+
+    @property
+    def probabilities(self) -> FloatArray | None:
+        """The probabilities of the classes, shape (n_samples, n_classes); None for numbers."""
+        return self.uncertainty.prediction if self.uncertainty.unit == "entropy" else None
+
+    @property
+    def doubt(self) -> FloatArray:
+        """The standard deviation of a number, or the entropy of the class in nats."""
+        total = self.uncertainty.total
+        return np.sqrt(total) if self.uncertainty.unit == "variance" else total
+
+
+def answer_rows(
+    model: BaseEstimator,
+    X: TableLike,
+    *,
+    coverage: float | None = None,
+    by_column: bool = False,
+    density: DensityEstimator | None = None,
+) -> Answers:
+    """Return prediction, probabilities, uncertainty and region of each row.
+
+    Applications format the result; they compute no averages and no uncertainties themselves.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As for :func:`predict_uncertainty`; a conformal predictor adds its regions.
+    X : array-like of shape (n_samples, n_features)
+    coverage : float, optional
+        Of the regions; that of the conformal predictor by default.
+    by_column : bool, default=False
+        Whether to compute what each missing column alone would remove.
+    density : fitted density, optional
+
+    Returns
+    -------
+    Answers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression
+    >>> from absentia.predictions.answers import answer_rows
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> machine = LogisticRegression(C=100.0).fit(X, np.where(X[:, 0] > 0, "up", "down"))
+    >>> answers = answer_rows(machine, [[2.0, np.nan], [np.nan, 2.0]])
+    >>> str(answers.prediction[0]), answers.doubt.round(1).tolist()
+    ('up', [0.0, 0.7])
+    """
+    doubt = predict_uncertainty(model, X, density=density, by_column=by_column)
+    prediction = doubt.prediction
+    if doubt.unit == "entropy":
+        prediction = np.asarray(model.classes_)[prediction.argmax(axis=1)]
+    region = None
+    if isinstance(model, ConformalPredictor):
+        predict: Any = model.predict_set if is_classifier(model) else model.predict_interval
+        region = predict(X, coverage=coverage)
+    return Answers(prediction, doubt, region)
+
+
+def predict_uncertainty(
+    model: BaseEstimator,
+    X: TableLike,
+    *,
+    density: DensityEstimator | None = None,
+    n_draws: int = 64,
+    by_column: bool = True,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Uncertainty:
+    """Predict incomplete rows, with a decomposition of their uncertainty.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A machine of absentia, a :class:`~absentia.MarginalClassifier` or
+        :class:`~absentia.MarginalRegressor`, a search over machines (its ``best_estimator_`` is
+        taken), a conformal predictor (the model inside), or any other model together with
+        ``density``.
+    X : array-like of shape (n_samples, n_features)
+    density : fitted density, optional
+        What the missing values could be; needed for models that have none of their own.
+    n_draws : int, default=64
+        Draws per row, where there is no closed form.
+    by_column : bool, default=True
+        Whether to compute what each missing column alone would remove.
+    random_state : int, default=0
+        Scrambles the quasi-random points.
+    n_jobs : int, optional
+        Threads over chunks of draws, for models that need ``density``.
+
+    Returns
+    -------
+    Uncertainty
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LogisticRegression, predict_uncertainty
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> machine = LogisticRegression(C=100.0).fit(X, X[:, 0] > 0)
+    >>> doubt = predict_uncertainty(machine, [[2.0, np.nan], [np.nan, 2.0]])
+    >>> bool(doubt.missing[0] < 0.1 * doubt.missing[1])  # only the first column matters
+    True
+    """
+    DRAWS.check("n_draws", n_draws)
+    if isinstance(model, ConformalPredictor):
+        model = model.estimator_
+        model = model.estimator if isinstance(model, FrozenEstimator) else model
+    if hasattr(model, "predict_uncertainty"):
+        doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
+        return doubt
+    model = getattr(model, "best_estimator_", model)
+    if isinstance(model, KernelMachine) and density is None:
+        return machine_uncertainty(
+            model, X, n_draws=n_draws, by_column=by_column, random_state=random_state
+        )
+    wrapper = (MarginalClassifier if is_classifier(model) else MarginalRegressor)(
+        FrozenEstimator(model),
+        density=FrozenEstimator(find_density(model) if density is None else density),
+        n_draws=n_draws,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    return wrapper.fit(X).predict_uncertainty(X, by_column=by_column)
+
+
+def layers(model: BaseEstimator) -> Iterator[Any]:
+    """Yield a model, the model that it wraps, the one that that wraps..."""
+    for _ in range(10):
+        yield model
+        calibrated = getattr(model, "calibrated_classifiers_", None)
+        inner = calibrated[0] if calibrated else None
+        for name in ("best_estimator_", "estimator_", "estimator", "features_"):
+            if inner is None:
+                inner = getattr(model, name, None)
+        if inner is None:
+            return
+        model = inner
+
+
+def find_density(model: BaseEstimator) -> BaseEstimator:
+    """Return the fitted density inside a model: its own, or that of the model that it wraps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from absentia import KernelRidge
+    >>> machine = KernelRidge().fit(np.eye(4), np.arange(4))
+    >>> find_density(FrozenEstimator(machine)) is machine.density_
+    True
+    """
+    for layer in layers(model):
+        density = getattr(layer, "density_", None)
+        if density is not None:
+            return getattr(density, "estimator", density)  # a FrozenEstimator holds it
+    raise ValueError(
+        f"{type(model).__name__} has no density of the missing values. "
+        "Give density=GaussianDensity().fit(training rows), or wrap the model in "
+        "MarginalClassifier or MarginalRegressor."
+    )

@@ -1,0 +1,303 @@
+"""Calibration rows made comparable with a test row, by hiding values in both.
+
+A conformal region compares a test row with calibration rows. With missing values the comparison is
+fair only between rows that miss the same columns, and under values missing completely at random any
+row can be made to miss more. For a test row that misses ``m`` and calibration rows that miss
+``M_k``, the methods of Zaffran et al. (2023, 2024) are
+
+- *exact*: rows with ``M_k`` contained in ``m``; ``m`` is hidden in them;
+- *nested*: all rows; the union of ``M_k`` and ``m`` is hidden in row ``k``, and in the test row
+  when it is compared with row ``k``;
+- *nested\\**: as nested, with those rows only whose ``M_k`` hides little more than ``m`` does.
+
+Nothing is hidden for plain split and cross conformal prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from absentia.missingness import Patterns
+from absentia.predictions.hiding_table import HidingTable, KeptTable
+from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.stored import Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Calibration",
+    "Comparison",
+    "Fitted",
+    "PredictionIntervals",
+    "PredictionSets",
+    "rank_of_quantile",
+]
+
+#: A fitted model: a tuple of one estimator or, for quantiles, of a lower and an upper one.
+Fitted = tuple[Any, ...]
+#: From a fitted model and rows to what scores are computed from, (n_samples, width).
+Answer = Callable[[Fitted, Any], FloatArray]
+
+#: At most this many rows go through a model at once.
+_BATCH = 20_000
+
+
+def rank_of_quantile(coverage: float, n: int) -> int:
+    """Return ``ceil(coverage (n + 1))``: which of n ordered scores bounds a region.
+
+    Beyond ``n`` there are too few rows for the coverage asked for.
+
+    Examples
+    --------
+    >>> rank_of_quantile(0.9, 9), rank_of_quantile(0.9, 8)
+    (9, 9)
+    """
+    # The room for rounding leaves nothing of a coverage near zero.
+    return max(1, int(np.ceil(coverage * (n + 1) - 1e-9)))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Test rows beside the calibration rows that they are compared with.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Which test rows.
+    kept : ndarray of int
+        Which calibration rows.
+    calibration : ndarray of shape (n_kept, width)
+        The model's answers for them, with what was to be hidden hidden.
+    distinct : ndarray of shape (n_rows, n_distinct, width)
+        Its answers for the test rows, once for each distinct model and mask.
+    which : ndarray of int, shape (n_kept,)
+        ``distinct[:, which]`` are the answers beside each calibration row.
+    """
+
+    rows: IntArray
+    kept: IntArray
+    calibration: FloatArray
+    distinct: FloatArray
+    which: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(Stored):
+    """Rows that a model did not learn from, and how to compare new rows with them.
+
+    Attributes
+    ----------
+    table : HidingTable or KeptTable
+    models : tuple of Fitted
+        One model, or one per fold.
+    model_of_row : ndarray of int
+        Which model did not learn from each row.
+    """
+
+    table: HidingTable | KeptTable
+    models: tuple[Fitted, ...]
+    model_of_row: IntArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless every row of the table has one of the models."""
+        if not isinstance(self.table, HidingTable | KeptTable):
+            raise ValueError(f"Calibration with a {type(self.table).__name__} for rows.")
+        self._require_array("model_of_row", np.intp, (len(self.table),))
+        self._require_indices("model_of_row", len(self.models))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def compare(
+        self, new: HidingTable, method: str, subsample: int, answer: Answer
+    ) -> Iterator[Comparison]:
+        """Yield comparisons that together have every new row once."""
+        everything, known = np.arange(len(self)), self.table.opened()
+        if method in ("split", "cross"):
+            calibration = self._answers(known, everything, self.model_of_row, None, answer)
+            models, which = np.unique(self.model_of_row, return_inverse=True)
+            for start in range(0, len(new), _BATCH):
+                rows = np.arange(start, min(start + _BATCH, len(new)))
+                found = [answer(self.models[model], new.take(rows)) for model in models]
+                yield Comparison(rows, everything, calibration, np.stack(found, axis=1), which)
+            return
+        patterns = Patterns.of_mask(new.mask)
+        for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):
+            kept = self._comparable(mask, method, subsample)
+            if not len(kept):
+                nothing = np.empty((len(rows), 0, 0))
+                yield Comparison(rows, kept, nothing[0], nothing, kept)
+                continue
+            hidden = known.mask[kept] | mask
+            models = self.model_of_row[kept]
+            calibration = self._answers(known, kept, models, hidden, answer)
+            keys = np.column_stack([models, hidden])
+            distinct, which = np.unique(keys, axis=0, return_inverse=True)
+            which, n_distinct = which.reshape(-1), len(distinct)
+            for part in np.array_split(rows, -(-len(rows) * n_distinct // _BATCH)):
+                answers = self._answers(
+                    new,
+                    np.repeat(part, n_distinct),
+                    np.tile(distinct[:, 0], len(part)),
+                    np.tile(distinct[:, 1:].astype(bool), (len(part), 1)),
+                    answer,
+                )
+                shaped = answers.reshape(len(part), n_distinct, -1)
+                yield Comparison(part, kept, calibration, shaped, which)
+
+    def _comparable(self, mask: BoolArray, method: str, subsample: int) -> IntArray:
+        """Return the calibration rows that a test row of this mask is compared with."""
+        # How many values of the test row would have to be hidden besides.
+        excess = (self.table.mask & ~mask).sum(axis=1)
+        most = 0 if method == "exact" else mask.size
+        if method == "nested*" and subsample < len(excess):
+            most = int(np.partition(excess, subsample - 1)[subsample - 1])
+        return np.flatnonzero(excess <= most)
+
+    def _answers(
+        self,
+        table: HidingTable,
+        rows: IntArray,
+        models: IntArray,
+        hidden: BoolArray | None,
+        answer: Answer,
+    ) -> FloatArray:
+        """Return the answer of each row's model, in batches."""
+        parts, order = [], []
+        for model in np.unique(models):
+            mine = np.flatnonzero(models == model)
+            for start in range(0, len(mine), _BATCH):
+                batch = mine[start : start + _BATCH]
+                masks = None if hidden is None else hidden[batch]
+                parts.append(answer(self.models[model], table.take(rows[batch], masks)))
+                order.append(batch)
+        answers: FloatArray = np.concatenate(parts)[np.argsort(np.concatenate(order))]
+        return answers
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionIntervals:
+    """One interval per row; unpacks as ``lower, upper = intervals``.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_samples,)
+        Infinite where too few calibration rows remain for the requested coverage.
+    coverage : float
+    n_calibration : ndarray of int, shape (n_samples,)
+        How many calibration rows each row was compared with.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    coverage: float
+    n_calibration: IntArray
+
+    @property
+    def without_guarantee(self) -> BoolArray:
+        """Which rows have an infinite interval, because too few calibration rows remain."""
+        infinite: BoolArray = np.isinf(self.lower) | np.isinf(self.upper)
+        return infinite
+
+    @property
+    def n_without_guarantee(self) -> int:
+        """How many rows have an infinite interval."""
+        return int(self.without_guarantee.sum())
+
+    @property
+    def width(self) -> FloatArray:
+        """The length of each interval."""
+        return self.upper - self.lower
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter((self.lower, self.upper))
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def __repr__(self) -> str:
+        return (
+            f"PredictionIntervals of {len(self)} row{'s' * (len(self) != 1)}, coverage "
+            f"{self.coverage:g}, {self.n_without_guarantee} infinite"
+        )
+
+    def covers(self, y: ArrayLike) -> BoolArray:
+        """Return which targets lie in their interval."""
+        targets = np.asarray(y, dtype=np.float64)
+        inside: BoolArray = (self.lower <= targets) & (targets <= self.upper)
+        return inside
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame with ``lower``, ``upper`` and ``n_calibration``."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"lower": self.lower, "upper": self.upper, "n_calibration": self.n_calibration}
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSets:
+    """One set of classes per row.
+
+    Attributes
+    ----------
+    members : ndarray of bool, shape (n_samples, n_classes)
+        Which classes are in the set of each row.
+    classes : ndarray of shape (n_classes,)
+    coverage : float
+    n_calibration : ndarray of int, shape (n_samples,)
+        How many calibration rows each row was compared with.
+    without_guarantee : ndarray of bool, shape (n_samples,)
+        Which rows have all classes, because too few calibration rows remain.
+    """
+
+    members: BoolArray
+    classes: np.ndarray
+    coverage: float
+    n_calibration: IntArray
+    without_guarantee: BoolArray
+
+    @property
+    def n_without_guarantee(self) -> int:
+        """How many rows have all classes because too few calibration rows remain."""
+        return int(self.without_guarantee.sum())
+
+    @property
+    def size(self) -> IntArray:
+        """The number of classes in each set."""
+        size: IntArray = self.members.sum(axis=1)
+        return size
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        """Return the classes in the set of one row."""
+        return self.classes[self.members[row]]
+
+    def __repr__(self) -> str:
+        return (
+            f"PredictionSets of {len(self)} row{'s' * (len(self) != 1)}, coverage "
+            f"{self.coverage:g}, {self.size.mean():.3g} of {len(self.classes)} classes on average, "
+            f"{self.n_without_guarantee} without guarantee"
+        )
+
+    def covers(self, y: ArrayLike) -> BoolArray:
+        """Return which labels are in their set."""
+        labels = np.asarray(y)
+        inside: BoolArray = (self.members & (self.classes == labels[:, None])).any(axis=1)
+        return inside
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame with one column of booleans per class, and ``n_calibration``."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.members, columns=list(self.classes))
+        return frame.assign(n_calibration=self.n_calibration)

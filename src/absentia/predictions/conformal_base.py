@@ -1,0 +1,309 @@
+"""Base class of the conformal predictors, and their conformity scores.
+
+Regression scores are about a band ``(lower, upper, unit)``, and the score of a target ``y`` is
+``max(lower - y, y - upper) / unit``: negative inside the band, zero on its edge. Scores of classes
+are one number per class, the larger the less the class conforms.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.parameters import (
+    COUNT,
+    ESTIMATOR,
+    FRACTION,
+    RandomState,
+    Rule,
+    count_from,
+    declared,
+    words,
+)
+from absentia.predictions.calibration import Calibration, Fitted
+from absentia.predictions.hiding_table import HidingTable
+from absentia.predictions.wrapped_model import rows_learned_from
+from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables.stored import InconsistentError
+
+__all__ = [
+    "BANDS",
+    "LABEL_SCORES",
+    "ConformalPredictor",
+    "band_scores",
+    "class_probabilities",
+    "quantile_pair",
+    "reports_spread",
+]
+
+_FOLDS = 5
+
+
+@declared
+class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
+    """What both conformal predictors share: which rows train, which calibrate, and the checks."""
+
+    estimator: BaseEstimator | Sequence[BaseEstimator] = field(kw_only=False)
+    method: str = "nested*"
+    coverage: float = 0.9
+    calibration_size: float = 0.3
+    cv: int | None = None
+    subsample: int = 100
+    random_state: RandomState = None
+
+    estimator_: BaseEstimator | tuple[BaseEstimator, ...] = field(init=False)
+    calibration_: Calibration = field(init=False)
+    calibration_targets_: np.ndarray = field(init=False)
+    _splitters: ClassVar[tuple[Any, Any]]
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "estimator": ESTIMATOR,
+        "method": words("nested*", "nested", "exact", "split", "cross"),
+        "coverage": FRACTION,
+        "calibration_size": FRACTION,
+        "cv": count_from(2) | words(None),
+        "subsample": COUNT,
+    }
+
+    def _fit(self, table: HidingTable, y: np.ndarray) -> dict[str, object]:
+        """Return the fitted attributes: models, calibration rows and their targets."""
+        templates = self._templates()
+        if all(isinstance(template, FrozenEstimator) for template in templates):
+            if self.cv is not None or self.method == "cross":
+                raise ValueError(
+                    "A FrozenEstimator cannot be fitted again in folds. Use method='split', "
+                    "'exact', 'nested' or 'nested*' with cv=None; all rows then calibrate it."
+                )
+            _warn_of_seen_rows(templates, table)
+            return self._attributes(templates, table, [templates], np.zeros(len(y), int), y)
+        if self.cv is None and self.method != "cross":
+            train, calibrate = self._held_out(y)
+            model = _fitted(templates, table, y, train)
+            rows = HidingTable.of(table.take(calibrate))
+            which = np.zeros(len(calibrate), dtype=np.intp)
+            return self._attributes(model, rows, [model], which, y[calibrate])
+        folds = self._splitters[1](self.cv or _FOLDS, shuffle=True, random_state=self.random_state)
+        models, which = [], np.empty(len(y), dtype=np.intp)
+        for fold, (train, test) in enumerate(folds.split(np.zeros((len(y), 1)), y)):
+            models.append(_fitted(templates, table, y, train))
+            which[test] = fold
+        whole = _fitted(templates, table, y, np.arange(len(y)))
+        return self._attributes(whole, table, models, which, y)
+
+    def _attributes(
+        self,
+        model: Fitted,
+        table: HidingTable,
+        models: list[Fitted],
+        which: IntArray,
+        y: np.ndarray,
+    ) -> dict[str, object]:
+        return {
+            "estimator_": model[0] if len(model) == 1 else model,
+            "calibration_": Calibration(table.kept(), tuple(models), which),
+            "calibration_targets_": y,
+        }
+
+    def _templates(self) -> Fitted:
+        return (self.estimator,)
+
+    def _held_out(self, y: np.ndarray) -> tuple[IntArray, IntArray]:
+        """Return the rows to train on and the rows to calibrate with."""
+        n = len(y)
+        n_calibration = round(self.calibration_size * n)
+        if not 0 < n_calibration < n:
+            raise ValueError(
+                f"calibration_size={self.calibration_size:g} of n_samples={n} leaves "
+                f"{n_calibration} rows to calibrate with and {n - n_calibration} to train on; both "
+                "need at least one. Give more rows, or another share."
+            )
+        splitter, _ = self._splitters
+        if splitter is StratifiedShuffleSplit:
+            counts = np.unique(y, return_counts=True)[1]
+            if counts.min() < 2 or min(n_calibration, n - n_calibration) < len(counts):
+                splitter = ShuffleSplit
+        split = splitter(1, test_size=n_calibration, random_state=self.random_state)
+        train, calibrate = next(split.split(np.zeros((n, 1)), y))
+        return train, np.sort(calibrate)
+
+    def _new_rows(self, X: TableLike, coverage: float | None) -> tuple[HidingTable, float]:
+        check_is_fitted(self)
+        if len(self.calibration_targets_) != len(self.calibration_):
+            raise InconsistentError(
+                f"{len(self.calibration_)} calibration rows with "
+                f"{len(self.calibration_targets_)} targets."
+            )
+        table = HidingTable.of(X).checked(self)
+        if coverage is None:
+            coverage = self.coverage
+        FRACTION.check("coverage", coverage)
+        return table, float(coverage)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator[0] if isinstance(self.estimator, tuple | list) else self.estimator
+        tags.input_tags.allow_nan = get_tags(inner).input_tags.allow_nan
+        return tags
+
+
+def _fitted(templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray) -> Fitted:
+    if is_classifier(templates[0]) and len(np.unique(y[rows])) < 2 <= len(np.unique(y)):
+        raise ValueError(
+            f"The {len(rows)} training rows are all of one class: the other classes are so rare "
+            "that the split put all of their rows among the calibration rows. Give more rows of "
+            "the rare classes, another random_state, or a model that is fitted already "
+            "(FrozenEstimator)."
+        )
+    some = table.take(rows)
+    return tuple(clone(template).fit(some, y[rows]) for template in templates)
+
+
+def _warn_of_seen_rows(models: Fitted, table: HidingTable) -> None:
+    if hasattr(table.values, "iloc"):
+        numeric = table.values.select_dtypes("number")
+        if numeric.shape != table.values.shape:
+            return
+        values = numeric.to_numpy(dtype=np.float64)
+    else:
+        values = table.values
+    for model in models:
+        seen = int(rows_learned_from(model.estimator, values).sum())
+        if seen:
+            warnings.warn(
+                f"{seen} of the {len(values)} calibration rows were used to train the model: it "
+                "knows their targets, and its intervals will be too narrow. Calibrate with rows "
+                "that it has not seen.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def band_scores(bands: FloatArray, y: FloatArray) -> FloatArray:
+    """Return ``max(lower - y, y - upper) / unit`` of each row."""
+    lower, upper, unit = bands.T
+    scores: FloatArray = np.maximum(lower - y, y - upper) / unit
+    return scores
+
+
+def _absolute(fitted: Fitted, X: TableLike) -> FloatArray:
+    """The prediction itself; scores are absolute residuals."""
+    mean = _numbers(fitted[0].predict(X))
+    return np.column_stack([mean, mean, np.ones(len(mean))])
+
+
+def _normalised(fitted: Fitted, X: TableLike) -> FloatArray:
+    """The prediction, in units of the standard deviation that the model predicts."""
+    (model,) = fitted
+    if _predict_takes_std(model):
+        mean, spread = model.predict(X, return_std=True)
+    else:
+        uncertainty = model.predict_uncertainty(X, by_column=False)
+        mean, spread = uncertainty.prediction, np.sqrt(uncertainty.total)
+    mean, spread = _numbers(mean), _numbers(spread)
+    # A model that is sure of itself is taken at its word only as far as numbers go.
+    floor = max(float(spread.max(initial=0.0)), 1.0) * 1e-12
+    return np.column_stack([mean, mean, np.maximum(spread, floor)])
+
+
+def _quantile(fitted: Fitted, X: TableLike) -> FloatArray:
+    """Two predicted quantiles: conformalised quantile regression. Where they cross, their order."""
+    pair = np.column_stack([_numbers(model.predict(X)) for model in fitted])
+    return np.column_stack([pair.min(axis=1), pair.max(axis=1), np.ones(len(pair))])
+
+
+#: From the name of a score to the band that a fitted model draws around each row.
+BANDS: dict[str, Callable[[Fitted, Any], FloatArray]] = {
+    "absolute": _absolute,
+    "normalised": _normalised,
+    "quantile": _quantile,
+}
+
+
+def _least_ambiguous(probabilities: FloatArray) -> FloatArray:
+    """One minus the probability of the class (LAC)."""
+    return 1.0 - probabilities
+
+
+def _adaptive(probabilities: FloatArray) -> FloatArray:
+    """The probability of all classes that are at least as likely (APS)."""
+    # One minus the rest, so that the least likely class has exactly one, in every row.
+    rest = [
+        np.where(probabilities < p[:, None], probabilities, 0.0).sum(axis=1)
+        for p in probabilities.T
+    ]
+    return 1.0 - np.column_stack(rest)
+
+
+#: From the name of a score to the scores of all classes, given their probabilities.
+LABEL_SCORES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "lac": _least_ambiguous,
+    "aps": _adaptive,
+}
+
+
+def class_probabilities(model: BaseEstimator, X: TableLike, classes: np.ndarray) -> FloatArray:
+    """Return probabilities of ``classes``, zero for one that the model never saw."""
+    found = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if len(model.classes_) == len(classes):
+        return found
+    probabilities = np.zeros((len(found), len(classes)))
+    probabilities[:, np.searchsorted(classes, model.classes_)] = found
+    return probabilities
+
+
+def reports_spread(model: BaseEstimator) -> bool:
+    """Return whether a regressor reports the spread of its predictions."""
+    return _predict_takes_std(model) or hasattr(model, "predict_uncertainty")
+
+
+def quantile_pair(estimator: BaseEstimator, coverage: float) -> Sequence[Any]:
+    """Return estimators of the quantiles ``(1 - coverage) / 2`` and ``(1 + coverage) / 2``.
+
+    A pair is taken as it is; one estimator must have a parameter ``quantile``, its own or that of
+    an estimator inside it, and is copied twice.
+    """
+    if isinstance(estimator, tuple | list):
+        if len(estimator) != 2:
+            raise ValueError(
+                f"score='quantile' needs two estimators, (lower, upper), found {len(estimator)}."
+            )
+        return estimator
+    inner = not isinstance(estimator, FrozenEstimator)
+    names = [name for name in estimator.get_params() if name.split("__")[-1] == "quantile"]
+    if not (names and inner):
+        raise ValueError(
+            f"score='quantile' needs an unfitted estimator with a parameter 'quantile', such as "
+            "HistGradientBoostingRegressor(loss='quantile'), or a pair of estimators (lower, "
+            f"upper), found {type(estimator).__name__}."
+        )
+    name = min(names, key=len)
+    levels = ((1 - coverage) / 2, (1 + coverage) / 2)
+    return [clone(estimator).set_params(**{name: level}) for level in levels]
+
+
+def _predict_takes_std(model: BaseEstimator) -> bool:
+    if hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    return "return_std" in inspect.signature(model.predict).parameters
+
+
+def _numbers(prediction: object) -> FloatArray:
+    numbers = np.asarray(prediction, dtype=np.float64)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    if numbers.ndim != 1:
+        raise ValueError(
+            f"Intervals are for one target, but the model predicts {numbers.shape[1]}; fit one "
+            "ConformalRegressor per target."
+        )
+    return numbers

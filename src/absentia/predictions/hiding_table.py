@@ -1,0 +1,199 @@
+"""A user's table whose rows can be taken with more values missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
+from absentia.tables.kept_frames import KeptFrame
+from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
+from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
+from absentia.tables.stored import Stored
+from absentia.tables.table import Table
+
+__all__ = ["HidingTable", "KeptTable", "LimitedHidingTable"]
+
+
+@dataclass(frozen=True, eq=False)
+class HidingTable(Stored, Rows):
+    """A user's table whose rows can be had with more values missing.
+
+    Attributes
+    ----------
+    kind : frame or None
+        The frame that the user passed, whose kind every table of hidden rows has.
+    values : ndarray of shape (n_samples, n_features), or a pandas frame
+    mask : ndarray of bool, shape (n_samples, n_features)
+    """
+
+    kind: Any
+    values: Any
+    mask: BoolArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless the mask is about the values."""
+        self._require_array("mask", bool, self.values.shape)
+
+    @classmethod
+    def of(cls, X: Any) -> HidingTable:
+        """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
+        if isinstance(X, Table) and X.lower is not None and X.upper is not None:
+            return LimitedHidingTable(None, X.array, X.unknown, X.lower, X.upper)
+        X = X.as_given() if isinstance(X, Table) else X
+        check_collected(X, any_dask=True)
+        if hasattr(X, "iloc"):
+            if not len(X):
+                raise ValueError(
+                    "Found 0 sample(s) while a minimum of 1 is required: to calibrate a model, "
+                    "give rows with known targets that it was not trained on."
+                )
+            return cls(X, X, X.isna().to_numpy())
+        if is_frame(X) and has_columns_of_words(X):
+            raise ValueError(
+                "A conformal predictor accepts frames with columns of words only from pandas: pass "
+                "X.to_pandas(), or put absentia.TableEncoder before the model."
+            )
+        values = as_table(X)
+        return cls(X if is_frame(X) else None, values, np.isnan(values))
+
+    def kept(self) -> HidingTable | KeptTable:
+        """Return the same rows in a form that a fitted model can keep, and write to a file."""
+        if self.kind is None:
+            return self
+        names = tuple(self.kind.columns)
+        if hasattr(self.values, "iloc"):
+            return KeptTable("pandas", names, KeptFrame.of(self.values), self.mask)
+        return KeptTable("polars", names, self.values, self.mask)
+
+    def opened(self) -> HidingTable:
+        """Return the table itself."""
+        return self
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.mask.shape[1])
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns of a frame."""
+        names = [] if self.kind is None else list(self.kind.columns)
+        return names if names and all(isinstance(name, str) for name in names) else None
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether this is a frame with columns of anything but numbers."""
+        return hasattr(self.values, "iloc") and any(
+            getattr(dtype, "kind", "O") not in "biuf" for dtype in self.values.dtypes
+        )
+
+    def checked(self, estimator: BaseEstimator) -> HidingTable:
+        """Return the table after checking its columns against those of training.
+
+        A pandas frame that lacks some of them has them missing in every row, with a warning. In a
+        frame with columns of words columns are found by name, in any order, as machines do.
+        """
+        known = getattr(estimator, "feature_names_in_", None)
+        names = None if known is None else [str(name) for name in known]
+        if names and self._has_words and self.column_names not in (None, names):
+            found = [name for name in names if name in self.values.columns]
+            if found and found != self.column_names:
+                return HidingTable.of(self.values[found]).checked(estimator)
+        absent = absent_names(self.column_names, names)
+        if absent and hasattr(self.values, "iloc"):
+            warn_of_absent_columns(absent)
+            return HidingTable.of(self.values.reindex(columns=names)).checked(estimator)
+        named = self.values if self.kind is None else self.kind
+        _check_feature_names(estimator, named, reset=False)
+        _check_n_features(estimator, self.mask, reset=False)
+        return self
+
+    def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Any:
+        """Return some rows with ``hidden`` (one mask per row) missing as well."""
+        if hasattr(self.values, "iloc"):
+            frame = self.values.iloc[rows]
+            return frame if hidden is None else frame.mask(hidden)
+        taken = self.values[rows]
+        if hidden is not None:
+            taken = np.where(hidden, np.nan, taken)
+        return table_as(self.kind, taken)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptTable(Stored):
+    """A frame with rows to hide in, kept as arrays.
+
+    Attributes
+    ----------
+    library : {"pandas", "polars"}
+    names : tuple
+        The names of the columns.
+    values : KeptFrame, or ndarray of shape (n_samples, n_features) for polars
+    mask : ndarray of bool, shape (n_samples, n_features)
+    """
+
+    library: str
+    names: tuple[Any, ...]
+    values: KeptFrame | FloatArray
+    mask: BoolArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless names, values and mask are about the same columns."""
+        self._require_type("names", tuple)
+        if self.library == "pandas":
+            self._require_type("values", KeptFrame)
+            self.values.validate()  # type: ignore[union-attr]
+            n_rows = {len(column) for column in self.values.columns}  # type: ignore[union-attr]
+            self._require_array("mask", bool, (*n_rows, len(self.names)))
+        elif self.library == "polars":
+            self._require_array("values", np.float64, (None, len(self.names)))
+            self._require_array("mask", bool, self.values.shape)  # type: ignore[union-attr]
+        else:
+            raise ValueError(f"KeptTable of {self.library!r}.")
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def opened(self) -> HidingTable:
+        """Return the table as it was when the model was fitted, the index of a frame apart."""
+        if isinstance(self.values, KeptFrame):
+            frame = self.values.frame()
+            return HidingTable(frame, frame, self.mask)
+        polars = import_module("polars")
+        return HidingTable(polars.DataFrame(schema=list(self.names)), self.values, self.mask)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedHidingTable(HidingTable):
+    """A table in which limits of some values are known, see :func:`absentia.bounded`.
+
+    A value with limits is no missing one: ``mask`` is False there. Where it is hidden, its limits
+    are hidden too.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_samples, n_features)
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def validate(self) -> None:
+        """Raise ValueError unless mask and limits are about the values."""
+        super().validate()
+        self._require_array("lower", np.float64, self.values.shape)
+        self._require_array("upper", np.float64, self.values.shape)
+
+    def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Table:
+        """Return some rows with ``hidden`` (one mask per row) missing as well."""
+        taken = Table(self.values[rows], lower=self.lower[rows], upper=self.upper[rows])
+        return taken if hidden is None else taken.hiding(hidden)

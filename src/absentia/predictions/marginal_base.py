@@ -1,0 +1,335 @@
+"""Base class of the models that average any model's predictions over missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.beliefs.draws import DrawPoints
+from absentia.densities.fit_density import (
+    DensityEstimator,
+    DensityLike,
+    fit_density,
+    make_density,
+    words_for,
+)
+from absentia.densities.missing_values import Unknowns
+from absentia.machines.averaging import mean_over_draws, uncertainty_over_draws
+from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import warn_of_other_order
+from absentia.missingness import Patterns
+from absentia.parameters import (
+    DRAWS,
+    THREADS,
+    BoolMatrix,
+    IntVector,
+    RandomState,
+    Rule,
+    check_parameters,
+    declared,
+    words,
+)
+from absentia.predictions.row_formats import FrameRows, PlannedFormat, RowFormat
+from absentia.predictions.wrapped_model import (
+    TrainingTable,
+    WrappedModel,
+    fit_on_draws,
+    fit_weighted,
+)
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Table,
+    TableLike,
+    open_known,
+    open_memory,
+    plan_of,
+    set_fitted,
+)
+from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.reading import has_columns_of_words, is_frame
+from absentia.tables.rows import TakesMissing, row_weights
+
+__all__ = ["MarginalModel", "tags_of"]
+
+
+@declared
+class MarginalModel(TakesMissing, ShowsColumns):
+    """Base class of the marginal models: fit a density, predict draws with a model, average."""
+
+    estimator_: BaseEstimator = field(init=False)
+    density_: DensityEstimator = field(init=False)
+    patterns_: BoolMatrix = field(init=False)
+    n_features_in_: int = field(init=False)
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_draws": DRAWS,
+        "known": words("average", "model"),
+        "n_jobs": THREADS,
+    }
+
+    _method: str = field(init=False)
+    _wrapped: WrappedModel = field(init=False)
+    _columns: IntVector = field(init=False)
+    _points: DrawPoints = field(init=False)
+    _noise: FloatArray | float = field(init=False)
+
+    estimator: BaseEstimator = field(kw_only=False)
+    density: DensityLike = "auto"
+    n_draws: int = 64
+    known: Literal["average", "model"] = "average"
+    random_state: RandomState = None
+    n_jobs: int | None = None
+
+    def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the density and, where the estimator is not fitted already, the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with or without NaN, in the kind of table that the model takes.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Targets, for an estimator that is to be trained (again, where it is fitted already);
+            ignored where it comes as :class:`~sklearn.frozen.FrozenEstimator`.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two rows, in the density and in the estimator.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                "estimator must be an estimator, or FrozenEstimator(model) for a model that is "
+                f"fitted already, found {self.estimator!r}."
+            )
+        density = self._unfitted_density(X)
+        plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None
+        # Numbers are passed to the model as they are; only words need a plan.
+        words = words_for(density) if _has_words(X) else None
+        rows = self._rows(open_memory(X, words=words) if plan is None else plan.read(X))
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if y is None and not frozen:
+            name = type(self).__name__
+            # scikit-learn's own words first, which its checks of estimators look for.
+            raise ValueError(
+                f"{name} requires y to be passed, but the target y is None: fit needs y to train "
+                "the model. For a model that is fitted already write "
+                f"{name}(FrozenEstimator(model)).fit(X), with FrozenEstimator from sklearn.frozen."
+            )
+        if not frozen:
+            warn_of_other_order(X, y)
+        targets = None if frozen else self._check_targets(y, len(rows))
+        weights = row_weights(sample_weight, len(rows))
+        density = fit_density(density, rows, weights)
+        unknowns = Unknowns.of(density, rows.labels, rows.n_features, rows.plan)
+        lost = [column for column in unknowns.columns if column.places and not column.believed]
+        if frozen and lost:
+            n = len(unknowns.columns)
+            raise ValueError(
+                f"The model expects {n} columns, but only {n - len(lost)} of them have a "
+                "value in the rows given to fit, so nothing is known about the others. Fit "
+                "on rows in which every column has a value at least once, such as those that the "
+                "model was trained on."
+            )
+        kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
+        columns = kept.astype(np.intp)
+        given = None if rows.plan is None else FrameRows.of(X, rows.plan, new=False)
+        row_format: RowFormat | PlannedFormat
+        if rows.plan is None:
+            row_format = RowFormat.of(rows.as_given(), columns)
+        else:
+            row_format, columns = PlannedFormat.of(X, rows.plan), np.arange(rows.n_features)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if targets is None:  # trained already
+            model = self.estimator
+        elif self.known == "model":
+            own = row_format.rows(rows.array[:, columns], given, np.arange(len(rows)))
+            model = fit_weighted(clone(self.estimator), own, targets, weights)
+        else:
+            training = TrainingTable(rows, unknowns, columns, row_format, given)
+            model = fit_on_draws(clone(self.estimator), training, targets, weights, seed)
+        wrapped = WrappedModel.of(model, self._method, row_format)
+        typical = _typical_row(rows[:1], unknowns)[columns]
+        prediction = wrapped.check(typical, given, len(unknowns.columns))
+        learned = {
+            "estimator_": model,
+            "density_": density,
+            "patterns_": Patterns.of(rows).masks,
+            "_wrapped": wrapped,
+            "_columns": columns,
+            "_points": DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed),
+            "_noise": 0.0 if given is not None else wrapped.noise(typical),
+        }
+        set_fitted(self, rows, learned | self._describe_output(wrapped, prediction))
+        return self
+
+    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
+        """Return predictions with a decomposition of their uncertainty.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        by_column : bool, default=True
+            Whether to compute what each missing column alone would remove, which takes about as
+            many predictions for each missing value as the rest.
+
+        Returns
+        -------
+        Uncertainty
+            Entropies of classes or variances of numbers, for the columns of the frame as they are
+            (a column of words is one column). The model part is zero, except for
+            regressors whose ``predict`` takes ``return_std``; so is the noise of a regressor,
+            except for those whose ``predict`` takes ``include_noise`` as well (Gaussian processes
+            of absentia). Every incomplete row is averaged, whatever ``known`` says.
+        """
+        table, given = self._opened(X)
+
+        def answer(rows: FloatArray, origin: IntArray) -> tuple[FloatArray, FloatArray | None]:
+            return self._wrapped.predict_with_variance(rows[:, self._columns], given, origin)
+
+        return uncertainty_over_draws(
+            answer,
+            self._unknowns(),
+            table,
+            self._points,
+            self,
+            noise=self._noise,
+            by_column=by_column,
+            n_jobs=self.n_jobs,
+            one_output=getattr(self, "_single", False),
+        )
+
+    def _unfitted_density(self, X: TableLike) -> BaseEstimator:
+        """Return the density to fit; "auto" has categories where a frame has words."""
+        if not isinstance(self.density, str) or self.density != "auto":
+            return make_density(self.density)
+        return make_density("mixed" if _has_words(X) else "gaussian")
+
+    def _unknowns(self) -> Unknowns:
+        plan = plan_of(self)
+        names = getattr(self, "feature_names_in_", None)
+        width = self.n_features_in_ if plan is None else len(plan.labels)
+        labels = [f"x{j}" for j in range(width)] if names is None else list(names)
+        return Unknowns.of(self.density_, labels, width, plan)
+
+    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} does not define its targets.")
+
+    def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:
+        """Return the fitted attributes that follow from the model's prediction of one row."""
+        return {}
+
+    def _averaged(
+        self,
+        X: TableLike,
+        plain: Callable[[Any], np.ndarray] | None = None,
+        averaged: Callable[[FloatArray], np.ndarray] = lambda means: means,
+    ) -> np.ndarray:
+        """Return predictions, by default those of the wrapped model, averaged where needed.
+
+        ``plain`` predicts complete rows as the user gave them, ``averaged`` turns the means over
+        draws into predictions of the others.
+        """
+        check_is_fitted(self)
+        table, given, incomplete = self._read(X)
+        parts = []
+        whole, drawn = np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
+        if len(whole):
+            rows = self._own_rows(X, table, given, whole)
+            parts.append((plain or self._wrapped.predict)(rows))
+        if len(drawn):
+            every = len(self._columns) == table.n_features
+
+            def predict(rows: FloatArray, at: IntArray) -> FloatArray:
+                values = rows if every else rows[:, self._columns]
+                return self._wrapped.predict_rows(values, given, drawn[at])
+
+            means = mean_over_draws(
+                predict, self._unknowns(), table[drawn], self._points, self.n_jobs
+            )
+            parts.append(averaged(means))
+        joined: np.ndarray = np.concatenate(parts)[np.argsort(np.concatenate([whole, drawn]))]
+        return joined
+
+    def _opened(self, X: TableLike) -> tuple[Table, FrameRows | None]:
+        """Return new rows as a table and, where there is a plan, as the frame that they were."""
+        check_is_fitted(self)
+        plan = plan_of(self)
+        if plan is not None:
+            given = FrameRows.of(X, plan)
+            return given.table, given
+        return self._rows(open_known(X, self)), None
+
+    def _rows(self, opened: Any) -> Table:
+        if not isinstance(opened, Table):
+            raise TypeError(
+                f"{type(self).__name__} passes rows to its model, but X holds "
+                f"{type(opened).__name__.lower()}: pass the rows themselves, with NaN where a "
+                "value is missing."
+            )
+        return opened
+
+    def _read(self, X: TableLike) -> tuple[Table, FrameRows | None, BoolArray]:
+        """Return the rows, and which of them are to be averaged over draws."""
+        table, given = self._opened(X)
+        incomplete: BoolArray = np.atleast_1d(table.mask[:, self._columns].any(axis=1))
+        if self.known == "model" and incomplete.any():
+            seen = np.concatenate([self.patterns_, table.mask])
+            pattern = Patterns.of_mask(seen).pattern_of_row
+            n_known = len(self.patterns_)
+            incomplete &= ~np.isin(pattern[n_known:], pattern[:n_known])
+        return table, given, incomplete
+
+    def _own_rows(self, X: Any, table: Table, given: FrameRows | None, rows: IntArray) -> Any:
+        """Return rows for the model as the user gave them."""
+        row_format = self._wrapped.format
+        if hasattr(X, "columns") and row_format.kind != "array":
+            chosen = X[rows] if type(X).__module__.startswith("polars") else X.iloc[rows]
+            if given is None and len(self._columns) < table.n_features:
+                return chosen[list(row_format.names)]  # type: ignore[union-attr]
+            return chosen
+        return row_format.rows(table.array[np.ix_(rows, self._columns)], given, rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = tags_of(self.estimator)
+        if inner is not None:
+            tags.target_tags = inner.target_tags
+            tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
+            tags.regressor_tags = inner.regressor_tags or tags.regressor_tags
+        return tags
+
+
+def tags_of(estimator: BaseEstimator) -> Tags | None:
+    """Return the tags of an estimator, None for one that is not of scikit-learn's kind."""
+    try:
+        return get_tags(estimator)
+    except AttributeError:
+        return None
+
+
+def _has_words(X: TableLike) -> bool:
+    return is_frame(X) and has_columns_of_words(X)
+
+
+def _typical_row(rows: Table, unknowns: Unknowns) -> FloatArray:
+    """Return one complete row: the mean of what is believed when nothing is known."""
+    nothing = Table(np.full((1, rows.n_features), np.nan), columns_checked=True)
+    beliefs = unknowns.believe(nothing)
+    likeliest = [
+        beliefs.probabilities(at).argmax(axis=1)[:, None] for at in range(len(unknowns.categories))
+    ]
+    draw = np.concatenate([beliefs.to_table_units(beliefs.mean()), *likeliest], axis=1)[:, None]
+    typical: FloatArray = unknowns.completed(nothing, draw)[0, 0]
+    return typical
