@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.tables.columns.number_words import limits_of_word, mark_of, number_of, shown_sign
+from absentia.tables.columns.numerals import limits_of, mark_of, number_of, shown_sign
 
 NAN, INF = np.nan, np.inf
 
@@ -27,21 +27,17 @@ NAN, INF = np.nan, np.inf
         ("1'200.50 CHF", 1200.5, NAN),
         ("-$5", -5, -5),
         ("$-5", -5, -5),
-        ("($5.00)", -5, -5),
+        ("($5.00)", NAN, NAN),
         ("(5.00)", NAN, NAN),
         ("-($5)", NAN, NAN),
         ("12 %", 12, 12),
         ("12,5%", 12.5, 12.5),
         ("1e5", 1e5, 1e5),
-        ("2,5e3", 2500, 2500),
-        ("-2,50E+03", -2500, -2500),
+        ("2,5e3", NAN, NAN),
         ("2.5e3", 2500, 2500),
-        ("500,0-", -500, -500),
-        ("1.200,50-", NAN, -1200.5),
-        ("1,200.50-", -1200.5, NAN),
+        ("500,0-", NAN, NAN),
         ("12-", NAN, NAN),
         ("5,-", NAN, NAN),
-        ("-500,0-", NAN, NAN),
         ("1e400", NAN, NAN),
         (".5", 0.5, 0.5),
         ("true", 1, 1),
@@ -71,8 +67,6 @@ def test_numbers_with_points_and_commas(word, point, comma):
         (["1'234.567", "0,5"], "."),
         (["1,234,567", "0,5"], "."),
         (["0,415", "1,234"], ","),
-        (["2,50E+03", "1,234"], ","),
-        (["500,0-", "1,234"], ","),
         (["1", "2", "x"], ""),
     ],
 )
@@ -106,7 +100,7 @@ def test_a_column_decides_what_its_commas_mean(words, sign):
     ],
 )
 def test_limits(word, limits):
-    assert limits_of_word(word) == limits
+    assert limits_of(word) == limits
 
 
 def test_signs_of_money():

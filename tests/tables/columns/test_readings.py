@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.tables.columns.column_guesses import read_column
-from absentia.tables.columns.column_readings import CellCounts, ColumnReading
+from absentia.tables.columns.guesses import read_column
+from absentia.tables.columns.readings import CellCounts, ColumnReading
 from absentia.tables.encoder import TableEncoder
 
 RNG = np.random.default_rng(0)

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.tables.columns import words as words_module
-from absentia.tables.columns.words import Words, days_since_1970, first_two_words
+from absentia.tables.columns import column as column_module
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.dates import days_by_text, days_since_1970
 from absentia.tables.encoder import TableEncoder
 
 TEXT_DTYPES = [object, "str", "string", pd.StringDtype("python"), "category"]
@@ -28,7 +29,7 @@ def row_by_row(column: pd.Series) -> list[str | None]:
     ]
 
 
-def as_rows(words: Words) -> list[str | None]:
+def as_rows(words: Column) -> list[str | None]:
     return [None if code < 0 else words.distinct[code] for code in words.codes]
 
 
@@ -36,7 +37,7 @@ def as_rows(words: Words) -> list[str | None]:
 def test_rows_get_the_word_they_hold(dtype):
     cells = ["b", " a", None, "a", "a ", "", "  ", "NA", "nan", "a\0b", "a\0c", "b"]
     column = pd.Series(cells, dtype=dtype)
-    words = Words(column)
+    words = Column(column)
     assert as_rows(words) == row_by_row(column)
     assert words.distinct == ["b", "a", "NA", "nan", "a\0b", "a\0c"]
     assert words.counts.tolist() == [2, 3, 1, 1, 1, 1]
@@ -57,7 +58,7 @@ def test_rows_get_the_word_they_hold(dtype):
 )
 def test_objects_that_are_equal_but_written_differently_stay_apart(cells):
     column = pd.Series(cells * 2, dtype=object)
-    words = Words(column)
+    words = Column(column)
     assert as_rows(words) == row_by_row(column)
     assert len(words.distinct) == len({str(cell) for cell in cells if cell is not None})
 
@@ -70,13 +71,13 @@ def test_categories_are_written_the_same_beside_a_missing_value(categories, gone
     # The last category is in no row.
     codes = [*range(len(categories) - 1), *gone, 0]
     column = pd.Series(pd.Categorical.from_codes(codes, categories=categories))
-    assert as_rows(Words(column)) == row_by_row(column)
+    assert as_rows(Column(column)) == row_by_row(column)
 
 
 @pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
 def test_all_kinds_of_missing_are_missing(dtype):
     cells = [None, np.nan, pd.NA, pd.NaT, float("nan"), "a", "b", "a"]
-    words = Words(pd.Series(cells, dtype=object).astype(dtype))
+    words = Column(pd.Series(cells, dtype=object).astype(dtype))
     assert words.codes.tolist() == [-1] * 5 + [0, 1, 0]
     table = pd.DataFrame({"x": pd.Series(cells, dtype=object).astype(dtype)})
     np.testing.assert_array_equal(
@@ -88,9 +89,11 @@ def test_all_kinds_of_missing_are_missing(dtype):
 @pytest.mark.parametrize("date_format", ["", "%d.%m.%Y"])
 def test_a_word_is_read_once_and_means_the_same_in_all_its_rows(dtype, date_format, monkeypatch):
     asked = []
-    number = words_module.number_of
+    number = column_module.number_of
     monkeypatch.setattr(
-        words_module, "number_of", lambda word, decimal: asked.append(word) or number(word, decimal)
+        column_module,
+        "number_of",
+        lambda word, decimal: asked.append(word) or number(word, decimal),
     )
     rng = np.random.default_rng(0)
     spellings = ["1,5", " 2 ", "1,234", "x", None]
@@ -98,9 +101,9 @@ def test_a_word_is_read_once_and_means_the_same_in_all_its_rows(dtype, date_form
         spellings = ["01.02.2024", " 13.02.2024 ", "29.02.2023", None]
     rows = rng.integers(len(spellings), size=300)
     column = pd.Series([spellings[k] for k in rows], dtype=dtype)
-    words = Words(column)
+    words = Column(column)
     if date_format:
-        of_rows = words.by_row(words.days([date_format]))
+        of_rows = words.by_row(days_by_text(words, [date_format]))
         expected = np.array([19754.0, 19766.0, np.nan, np.nan])
     else:
         of_rows = words.by_row(words.numbers())
@@ -164,7 +167,7 @@ def test_of_two_values_the_rarer_one_gets_the_indicator():
     ids=str,
 )
 def test_constant_columns_of_numbers_and_dates_are_found(column, words):
-    assert first_two_words(column) == words
+    assert Column(column).first_two() == words
 
 
 def test_the_result_is_one_block_in_the_order_of_rows():

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from absentia import TableEncoder, describe_missingness
-from absentia.tables.columns.column_guesses import read_as, read_column
-from absentia.tables.columns.date_formats import DATE_FORMATS, possible_formats
+from absentia.tables.columns.dates import _FORMATS, possible_formats
+from absentia.tables.columns.guesses import read_as, read_column
 
 DAYS = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(0, 1000, 5), "D")
 
@@ -95,7 +95,7 @@ def test_what_is_no_date(words):
 
 def test_words_are_not_tried_with_every_format():
     assert possible_formats(["red", "green", "blue/white"]) == []
-    assert len(possible_formats(["1/5/2021"])) < len(DATE_FORMATS) / 2
+    assert len(possible_formats(["1/5/2021"])) < len(_FORMATS) / 2
 
 
 def test_codes_in_capitals_are_no_months():

@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import KernelRidge, TableEncoder, describe_missingness, load, save
+from absentia import KernelRidge, TableEncoder, describe_missingness
 from absentia.recipe.learning_table import split_target
-from absentia.tables.columns.column_guesses import read_column
-from absentia.tables.columns.column_readings import ColumnReading
-from absentia.tables.columns.table_columns import read_columns
+from absentia.tables.columns.guesses import read_column, read_columns
 from absentia.tables.files.delimited import read_delimited
 
 RNG = np.random.default_rng(0)
@@ -186,17 +184,6 @@ def test_points_in_a_file_are_said_too():
     ]
     assert encoder.other_signs(read_delimited(b"x,n\n2,1\n1,2\n", "my.csv")) == []
     assert encoder.other_signs(pd.DataFrame({"x": [2.5, 1.25]})) == []  # typed, not written
-
-
-def test_a_reading_of_before_is_read(tmp_path):
-    encoder = TableEncoder().fit(pd.DataFrame({"x": ONE}))
-    save(encoder, tmp_path / "e.abs")
-    assert load(tmp_path / "e.abs").plan_.readings[0].shown == ","
-    state = encoder.plan_.readings[0].__getstate__()
-    old = ColumnReading.__new__(ColumnReading)
-    old.__setstate__({k: v for k, v in state.items() if k not in ("shown", "grouped")})
-    old.validate()
-    assert old.grouped  # not known, so that nothing is said
 
 
 @pytest.mark.parametrize("around", ["{}", "{} €", "€ {}", "-{}", "+{}", "{} %", "{} kg"])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
+from absentia.tables.columns.quantities import find_sentinels
+from absentia.tables.columns.readings import without_sentinels
 
 REST = np.linspace(0.0, 8.0, 30)
 
