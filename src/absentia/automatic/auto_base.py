@@ -46,7 +46,7 @@ from absentia.tables import (
 )
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan_notes import warn_of_codes
+from absentia.tables.plan_notes import warn_of_sentinels
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
@@ -261,7 +261,7 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
         encoder = TableEncoder(limits=True)
         numbers = encoder.fit_transform(X)
         # The encoder has it in its notes, which nobody reads after fitting a machine.
-        warn_of_codes(encoder.plan_.by_name)
+        warn_of_sentinels(encoder.plan_.by_name)
         return encoder, numbers
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):

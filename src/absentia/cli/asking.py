@@ -23,9 +23,9 @@ from absentia.machines.uncertainty import Uncertainty, entropy
 from absentia.predictions import ConformalClassifier, ConformalRegressor, predict_uncertainty
 from absentia.predictions.answers import find_density
 from absentia.tables import FloatArray, Table
-from absentia.tables.columns.column_readings import numbers_of
-from absentia.tables.columns.number_words import number_of
-from absentia.tables.columns.words import Words
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.numerals import number_of
+from absentia.tables.columns.readings import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +156,7 @@ def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
         first = pd.DataFrame([frame.columns], columns=frame.columns)
         frame = pd.concat([first, frame.astype(object)], ignore_index=True)
     column = frame.iloc[:, 1]
-    numbers = numbers_of(column, Words(column).decimal_sign)
+    numbers = numbers_of(column, Column(column).decimal_sign)
     for name, cost, number in zip(frame.iloc[:, 0], column, numbers.tolist(), strict=True):
         try:
             costs[str(name)] = float(cost) if np.isnan(number) else number

@@ -248,13 +248,13 @@ def _model_and_rows(
     """
     from absentia.cli.files import read_table_and_cells
     from absentia.cli.learning import check_reach, load_model, pipeline_of
-    from absentia.tables.plan_notes import row_notes, with_words_as_written
+    from absentia.tables.plan_notes import as_written, row_notes
 
     fitted = load_model(model, say)
     frame, cells = read_table_and_cells(file, say, sheet=sheet)
     pipeline = pipeline_of(fitted)
     encoder = pipeline.named_steps["encode"]
-    frame = with_words_as_written(encoder, frame, cells)
+    frame = as_written(encoder, frame, cells)
     check_reach(pipeline, frame)
     for note in row_notes(encoder, frame, file):
         say(note)

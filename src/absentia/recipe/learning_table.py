@@ -12,8 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from absentia.machines.targets import Task
 from absentia.tables import BoolArray
-from absentia.tables.columns.column_guesses import case_note, read_column
-from absentia.tables.columns.table_columns import read_in_table
+from absentia.tables.columns.guesses import case_note, read_column, read_in_table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import counted
 

@@ -22,7 +22,7 @@ from absentia.predictions.answers import find_density
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import cells_as_written, read_delimited
-from absentia.tables.plan_notes import row_notes, with_words_as_written
+from absentia.tables.plan_notes import as_written, row_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,7 @@ class RowAnswers:
                 "probabilities nor intervals; open a model that the studio saved."
             )
         readings = self._encoder.plan_.by_name
-        self._widths = {name: r.width for name, r in readings.items() if r.width}
+        self._widths = {name: r.width() for name, r in readings.items() if r.width()}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
 
     @property
@@ -171,7 +171,7 @@ class RowAnswers:
         """Return a CSV file as a table, and add notes on what of it the model cannot use."""
         frame = read_delimited(content, name, notes.append)
         if len(frame):
-            frame = with_words_as_written(
+            frame = as_written(
                 self._encoder, frame, lambda: cells_as_written(content, name, list(frame.columns))
             )
             notes += row_notes(self._encoder, frame, name)

@@ -22,8 +22,8 @@ from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.studio.row_model import TrainedModel
 from absentia.tables.column_plan import id_note
-from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
-from absentia.tables.columns.table_columns import read_columns
+from absentia.tables.columns.guesses import read_columns
+from absentia.tables.columns.readings import LIMITS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ class Workspace:
             asked = kinds.get(name)
             is_id = reading.is_id and not asked
             left_out = reading.left_out or is_id
-            note = id_note(reading) if is_id else note_on_limits(reading, LIMITS)
+            note = id_note(reading) if is_id else reading.note_on_limits(LIMITS)
             columns.append(
                 {
                     "name": str(name),
