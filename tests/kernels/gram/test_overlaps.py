@@ -10,9 +10,10 @@ from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
-from absentia.kernels.gram import expected, overlap_gram
-from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram import overlaps as overlap_path
+from absentia.kernels.metric import Smoothing
 from kernels.examples import rows_of
+from kernels.gram.paths import chosen, force
 from kernels.gram.test_expected import _prior
 from oracles import kernels as oracle
 from oracles import overlaps
@@ -38,15 +39,8 @@ def _correlated(rng, d, share=0.1):
 
 @pytest.fixture
 def in_overlaps(monkeypatch):
-    """Take the way through the overlaps whatever the size, and count the calls."""
-    calls = []
-
-    def fill(*args, **kwargs):
-        calls.append(args)
-        return overlap_gram.fill_overlaps(*args, **kwargs)
-
-    monkeypatch.setattr(expected, "fill_overlaps", fill)
-    monkeypatch.setattr(expected, "works_in_overlaps", lambda P, Q, smoothing: True)
+    """Take the path of overlaps whatever the size, and count the calls."""
+    calls = force(monkeypatch, "overlaps")
     with always_compiled():
         yield calls
 
@@ -152,7 +146,7 @@ def test_blocks_of_matrices_change_no_bit(in_overlaps, monkeypatch):
     rng = np.random.default_rng(6)
     P = _beliefs(rng, _prior(rng, 20, 2), 120, 0.4)
     square, rectangle = GenRBF(0.05)(P), GenRBF(0.05)(P[::2], P)
-    monkeypatch.setattr(overlap_gram, "_BLOCK", 2000)
+    monkeypatch.setattr(overlap_path, "_BLOCK", 2000)
     assert np.array_equal(GenRBF(0.05)(P, n_jobs=2), square)
     assert np.array_equal(GenRBF(0.05)(P[::2], P), rectangle)
 
@@ -173,9 +167,8 @@ def test_the_height_of_tiles_changes_no_bit(make, k, in_overlaps):
 def test_it_is_used_where_columns_are_many_and_the_metric_is_euclidean():
     rng = np.random.default_rng(8)
     wide, narrow = (_beliefs(rng, _prior(rng, d, 1), 80, 0.3) for d in (100, 12))
-    takes = overlap_gram.works_in_overlaps
-    assert takes(wide, wide, Smoothing(0.01, None, 100))
-    assert takes(wide.tile(slice(0, 1)), wide, Smoothing(0.01, None, 100))
-    assert not takes(narrow, narrow, Smoothing(0.01, None, 12))
-    assert not takes(wide, wide, Smoothing(0.01, np.eye(100), 100))
-    assert not takes(wide, wide, Smoothing(1e7, None, 100))
+    assert chosen(wide, wide, Smoothing(0.01, None, 100)) == "overlaps"
+    assert chosen(wide.tile(slice(0, 1)), wide, Smoothing(0.01, None, 100)) == "overlaps"
+    assert chosen(narrow, narrow, Smoothing(0.01, None, 12)) == "lanes"
+    assert chosen(wide, wide, Smoothing(0.01, np.eye(100), 100)) == "lanes"
+    assert chosen(wide, wide, Smoothing(1e7, None, 100)) == "explicit covariances"

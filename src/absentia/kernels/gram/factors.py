@@ -15,42 +15,14 @@ import numpy as np
 from absentia.beliefs import Beliefs, LowRankPrior
 from absentia.beliefs.low_rank_prior import FactorKnowledge, packed_products, unpacked
 from absentia.engine.gram.factor_tiles import factor_tile
-from absentia.engine.gram.row_products import in_lanes
+from absentia.engine.gram.products import in_lanes
 from absentia.engine.lanes import LANES
 from absentia.engine.threads import bounded_slices, row_tiles, run_single_threaded_blas
-from absentia.kernels.gram.kept import kept_for
-from absentia.kernels.gram.region import Region
-from absentia.kernels.gram.side import Side
-from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram.sides import Bounds, Region, Side, cached
+from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["factor_log_self_similarities", "fill_factors", "works_in_factors"]
-
-# Largest variance of a column in units of the RBF's own: Woodbury's identity subtracts two squared
-# distances of that ratio, and loses as many digits.
-_LARGEST_SPREAD = 1e5
-
-
-def works_in_factors(beliefs: Beliefs, smoothing: Smoothing) -> bool:
-    """Return whether the factors of a density may be used, and are fewer than pay for it."""
-    prior = beliefs.prior.low_rank
-    if prior is None or not beliefs.covariances.is_conditioned:
-        return False
-    widths = smoothing.diagonal
-    if widths is None:
-        return False
-    variances = np.diagonal(prior.covariances, axis1=1, axis2=2)
-    if not (variances / widths).max() < _LARGEST_SPREAD:
-        return False
-    q, d = prior.n_factors, prior.n_features
-    missed = beliefs.whole.patterns.n_missing
-    missing = float(missed.mean()) if len(missed) else 0.0
-    side = min(missing, d - missing)
-    # Multiply-adds of a pair; those of small factorisations run at about half the speed.
-    in_factors = q * (q + 1) * missing + (2 * q + 3) * d + 2 * (2 * q) ** 3 / 6
-    in_columns = side**3 / 6 + 2 * side**2 + 0.7 * missing**2 + d
-    return in_factors < in_columns
-
+__all__ = ["factor_log_self_similarities", "fill_factors"]
 
 # A tile: what its columns need stays in the cache while its rows pass, and so do the sums of both.
 _TILE_ROWS = 8
@@ -81,7 +53,7 @@ class _FactorSide:
     def of(cls, beliefs: Beliefs, component: int, smoothing: Smoothing) -> _FactorSide:
         """Return those of the whole that beliefs are a tile of: the bits are the same in each."""
         what = "factors", component
-        return kept_for(
+        return cached(
             beliefs.whole, smoothing, what, lambda: cls._of(beliefs.whole, component, smoothing)
         )
 
@@ -146,34 +118,48 @@ class _Overlaps:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _ColumnTile:
-    """Some columns of a matrix as compiled code reads them: eight columns to a lane group."""
+class ColumnTile(NamedTuple):
+    """Some columns of a matrix, eight to a group of lanes: argument of compiled loops.
+
+    Attributes
+    ----------
+    left, n_columns : int
+    means, masks : ndarray of shape (n_groups, d * LANES), masks as ones and zeros
+    loadings : ndarray of shape (d, p)
+    precisions : ndarray of shape (n_groups, p (p + 1) / 2 * LANES), packed
+    """
 
     left: int
     n_columns: int
     means: FloatArray
     masks: FloatArray
+    loadings: FloatArray
     precisions: FloatArray
-    missing: FloatArray
 
     @classmethod
     def of(
         cls, side: Side, groups: IntArray, factors: _FactorSide, left: int, right: int
-    ) -> _ColumnTile:
-        masks = _in_lanes(factors.masks[groups])
+    ) -> ColumnTile:
+        """Return the columns from ``left`` to ``right``."""
         return cls(
             left,
             right - left,
             _in_lanes(side.means[left:right]),
-            masks,
+            _in_lanes(factors.masks[groups]),
+            factors.loadings,
             _in_lanes(factors.precisions[groups]),
-            masks.reshape(len(masks), -1, LANES).transpose(1, 0, 2).reshape(len(factors.noise), -1),
+        )
+
+    def missing(self) -> FloatArray:
+        """Return the masks as a matrix, (d, n_groups * LANES)."""
+        n_groups = len(self.masks)
+        return (
+            self.masks.reshape(n_groups, -1, LANES).transpose(1, 0, 2).reshape(-1, n_groups * LANES)
         )
 
 
-class _RowPanel(NamedTuple):
-    """Some rows of a matrix: arguments of ``absentia.engine.gram.factor_tiles.factor_tile``.
+class RowPanel(NamedTuple):
+    """Some rows of a matrix: argument of compiled loops.
 
     Attributes
     ----------
@@ -184,6 +170,7 @@ class _RowPanel(NamedTuple):
         ``inv(C0 + p)`` of a row by itself, and what is added where a column misses the value too.
     loadings : ndarray of shape (d, q)
     precisions : ndarray of shape (n, q, q)
+        ``G_i`` and the row's own part of ``U' inv(D) U``.
     """
 
     means: FloatArray
@@ -205,7 +192,8 @@ class _RowPanel(NamedTuple):
         groups: IntArray,
         precisions: FloatArray,
         widths: FloatArray,
-    ) -> _RowPanel:
+    ) -> RowPanel:
+        """Return rows of some groups."""
         masks = own.masks[groups]
         missed = np.zeros(masks.shape, dtype=np.intp)
         for place, mask in enumerate(masks):
@@ -226,20 +214,15 @@ class _RowPanel(NamedTuple):
 
 
 def fill_factors(
-    out: FloatArray,
-    rows: Side,
-    columns: Side,
-    smoothing: Smoothing,
-    region: Region,
+    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
 ) -> None:
     """Fill a region of ``out``."""
-    if region.is_empty:
-        return
     symmetric, widths = region.symmetric, _widths(smoothing)
     own = _FactorSide.of(rows.beliefs, rows.component, smoothing)
     other = _FactorSide.of(columns.beliefs, columns.component, smoothing)
     row_groups, column_groups = _groups_of_whole(rows), _groups_of_whole(columns)
     overlaps = _Overlaps.of(own, other, widths)
+    places = overlaps.own, overlaps.other, overlaps.cross
     precisions = unpacked(own.precisions, own.loadings.shape[1])
     row_constants, column_constants = rows.constants, columns.constants
     if region.scaled:
@@ -247,74 +230,56 @@ def fill_factors(
         log_ratios = np.where(own.masks.any(axis=1), own.log_ratios, 0.0)
         row_constants = row_constants - 0.5 * log_ratios[row_groups]
         column_constants = column_constants - 0.5 * other.log_ratios[column_groups]
-    row_bounds, column_bounds = rows.bounds, columns.bounds
-    negligible = rows.negligible(columns)
+    bounds = rows.bounds_against(columns)
 
-    def fill_tiles(tiles: list[_ColumnTile], begin: int, end: int) -> None:
+    def prepare() -> list[tuple[ColumnTile, FloatArray]]:
+        edges = range(region.first_column, region.n_columns, _TILE_COLUMNS)
+        tiles = [
+            ColumnTile.of(columns, column_groups[left:right], other, left, right)
+            for left in edges
+            for right in [min(left + _TILE_COLUMNS, region.n_columns)]
+        ]
+        return [(tile, tile.missing()) for tile in tiles]
+
+    if symmetric:
+        tiles = prepare()
+    else:
+        what = "factor tiles", columns.component, region.first_column
+        tiles = cached(columns.beliefs, smoothing, what, prepare)
+
+    def fill_panel(begin: int, end: int) -> None:
         here = slice(begin, end)
-        panel = _RowPanel.of(
+        panel = RowPanel.of(
             rows.means[here], row_constants[here], own, other, row_groups[here], precisions, widths
         )
         missed = [index[:n] for index, n in zip(panel.missed, panel.n_missing, strict=True)]
         terms = [overlaps.terms[index].T for index in missed]
         sums = np.empty((end - begin, overlaps.terms.shape[1], _TILE_COLUMNS))
-        for tile in tiles:
+        for tile, missing in tiles:
             if symmetric and tile.left >= end:
                 break
-            width = tile.missing.shape[1]
+            width = missing.shape[1]
             if symmetric:  # as far as the lanes reach
                 width = min(width, -(-(end - tile.left) // LANES) * LANES)
-            masked = tile.missing[:, :width]
+            masked = missing[:, :width]
             for place, index in enumerate(missed):
                 if len(index):
                     np.matmul(terms[place], masked[index], out=sums[place, :, :width])
+            constants = column_constants[tile.left : tile.left + tile.n_columns, None]
             factor_tile(
-                out,
+                region.target(out),
                 begin,
-                tile.left,
-                *region.flags,
-                *panel,
-                tile.means,
-                tile.masks,
-                _in_lanes(column_constants[tile.left : tile.left + tile.n_columns, None]),
-                other.loadings,
-                tile.precisions,
-                tile.n_columns,
+                panel,
+                tile,
+                _in_lanes(constants),
                 sums,
-                overlaps.own,
-                overlaps.other,
-                overlaps.cross,
-                row_bounds[here],
-                column_bounds[tile.left :],
-                negligible,
+                places,
+                Bounds(bounds.rows[here], bounds.columns[tile.left :], bounds.negligible),
             )
 
-    tiles = _column_tiles(columns, column_groups, other, smoothing, region)
     n_rows = region.last_row - region.first_row
     panels = row_tiles(region.first_row, region.last_row, -(-n_rows // _TILE_ROWS), 1)[::-1]
-    run_single_threaded_blas(fill_tiles, [(tiles, *panel) for panel in panels], region.threads)
-
-
-def _column_tiles(
-    columns: Side,
-    groups: IntArray,
-    factors: _FactorSide,
-    smoothing: Smoothing,
-    region: Region,
-) -> list[_ColumnTile]:
-    """Return the columns of a region in tiles; those of support vectors are kept."""
-
-    def prepare() -> list[_ColumnTile]:
-        return [
-            _ColumnTile.of(columns, groups[left:right], factors, left, right)
-            for left in range(region.first_column, region.n_columns, _TILE_COLUMNS)
-            for right in [min(left + _TILE_COLUMNS, region.n_columns)]
-        ]
-
-    if region.symmetric:
-        return prepare()
-    what = "factor tiles", columns.component, region.first_column
-    return kept_for(columns.beliefs, smoothing, what, prepare)
+    run_single_threaded_blas(fill_panel, panels, region.threads)
 
 
 def factor_log_self_similarities(

@@ -10,9 +10,10 @@ from absentia.beliefs import LowRankPrior
 from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
-from absentia.kernels.gram import expected, factor_gram
-from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram import expected
+from absentia.kernels.metric import Smoothing
 from kernels.examples import rows_of
+from kernels.gram.paths import chosen, force
 from oracles import kernels as oracle
 
 
@@ -35,18 +36,17 @@ def _beliefs(rng, prior, n, rate):
 
 @pytest.fixture
 def in_factors(monkeypatch):
-    """Take the way through the factors whatever the size, and count the calls."""
-    calls = []
+    """Take the path of factors whatever the size, and count the calls."""
 
-    def fill(*args, **kwargs):
-        calls.append(args)
-        return factor_gram.fill_factors(*args, **kwargs)
-
-    def works(beliefs, smoothing):
+    def has_factors(beliefs, smoothing):
         return beliefs.prior.low_rank is not None and smoothing.diagonal is not None
 
-    monkeypatch.setattr(expected, "fill_factors", fill)
-    monkeypatch.setattr(expected, "works_in_factors", works)
+    def applies(pairs):
+        sides = all(has_factors(side.beliefs, pairs.smoothing) for side in pairs.sides)
+        return sides and not pairs.frequent
+
+    calls = force(monkeypatch, "factors", applies)
+    monkeypatch.setattr(expected, "has_factors", has_factors)
     with always_compiled():
         yield calls
 
@@ -127,11 +127,11 @@ def test_it_is_used_where_columns_are_many_and_the_metric_is_diagonal():
     rng = np.random.default_rng(8)
     wide = _beliefs(rng, _prior(rng, 1, 120, 3), 6, 0.3)
     narrow = _beliefs(rng, _prior(rng, 1, 8, 3), 6, 0.3)
-    assert factor_gram.works_in_factors(wide, Smoothing(0.01, None, 120))
-    assert not factor_gram.works_in_factors(narrow, Smoothing(0.01, None, 8))
+    assert chosen(wide, None, Smoothing(0.01, None, 120)) == "factors"
+    assert chosen(narrow, None, Smoothing(0.01, None, 8)) == "lanes"
     full = np.eye(120) + 0.1
-    assert not factor_gram.works_in_factors(wide, Smoothing(0.01, full, 120))
-    assert not factor_gram.works_in_factors(wide, Smoothing(1e7, None, 120))
+    assert chosen(wide, None, Smoothing(0.01, full, 120)) == "lanes"
+    assert chosen(wide, None, Smoothing(1e7, None, 120)) == "explicit covariances"
 
 
 def test_machines_take_it_by_name():

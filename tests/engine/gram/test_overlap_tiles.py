@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia.engine.gram.overlap_parts import overlap_parts_in_lanes, overlap_parts_one_by_one
+from absentia.engine.gram.overlap_tiles import overlap_parts_in_lanes, overlap_parts_one_by_one
 
 ROADS = {"lanes": overlap_parts_in_lanes, "lapack": overlap_parts_one_by_one}
 

@@ -9,7 +9,7 @@ from absentia import SVC, ExpectedRBF, GenRBF
 from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
 from absentia.kernels import gram_blocks
-from absentia.kernels.gram import few_rows_gram
+from absentia.kernels.gram import dispatch, lane_pairs
 from kernels.gram.test_expected import KINDS, _formula, _prior, _table
 
 
@@ -17,10 +17,8 @@ from kernels.gram.test_expected import KINDS, _formula, _prior, _table
 def calls(monkeypatch):
     """Count the calls of the compiled loop, whatever the size of the matrix."""
     found = []
-    compiled = few_rows_gram.few_rows
-    monkeypatch.setattr(
-        few_rows_gram, "few_rows", lambda *args: (found.append(args), compiled(*args))
-    )
+    compiled = lane_pairs.few_rows
+    monkeypatch.setattr(lane_pairs, "few_rows", lambda *args: (found.append(args), compiled(*args)))
     with always_compiled():
         yield found
 
@@ -93,7 +91,7 @@ def test_rows_far_from_all_others_are_left_to_other_ways(calls):
 def test_rows_one_by_one_have_the_bits_of_all_of_them(k, calls):
     rng = np.random.default_rng(0)
     prior = _prior(rng, 7, k)
-    P = condition(prior, _table(rng, few_rows_gram.FEW_ROWS, 7, "scattered"))[0]
+    P = condition(prior, _table(rng, dispatch.FEW_ROWS, 7, "scattered"))[0]
     Q = condition(prior, _table(rng, 90, 7, "both"))[0]
     whole = GenRBF(0.1)(P, Q)
     for height in (1, 3):
@@ -102,7 +100,7 @@ def test_rows_one_by_one_have_the_bits_of_all_of_them(k, calls):
     assert len(calls) == k * k * (1 + 4 + 2)
 
 
-def test_a_tile_of_many_rows_takes_the_way_of_many(calls):
+def test_a_tile_of_many_rows_takes_the_path_of_many(calls):
     rng = np.random.default_rng(0)
     prior = _prior(rng, 7, 1)
     P, Q = (condition(prior, _table(rng, n, 7, "scattered"))[0] for n in (30, 90))
@@ -130,9 +128,9 @@ def test_what_belongs_to_support_vectors_is_prepared_once(monkeypatch):
     machine = SVC(n_jobs=1).fit(X, np.nansum(X, axis=1) + 0.1 * rng.normal(size=400) > 0)
     expected = machine.decision_function(X[:9])
     prepared = []
-    make = few_rows_gram.LaneColumns.of
+    make = lane_pairs.LaneColumns.of
     monkeypatch.setattr(
-        few_rows_gram.LaneColumns, "of", lambda *args: (prepared.append(args), make(*args))[1]
+        lane_pairs.LaneColumns, "of", lambda *args: (prepared.append(args), make(*args))[1]
     )
     for i in range(9):
         found = machine.decision_function(X[i : i + 1])

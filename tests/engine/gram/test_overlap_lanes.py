@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from absentia.engine.gram.overlap_elimination import eliminate, overlap_matrix
+from absentia.engine.gram.overlap_lanes import eliminate, overlap_matrix
 from absentia.engine.lanes import LANES, store8
 from oracles import overlaps as oracle
 

@@ -1,4 +1,4 @@
-"""Pairs of rows that lie far from the rest and close to each other: an expansion loses them.
+"""Cancellation in squared distances: pairs far from the rest and close to each other.
 
 Squared distances by one product of matrices, ``|a|^2 + |b|^2 - 2 a'b``, have an error of ``1e-16``
 times the squared lengths. Counted from where most rows are (:func:`centre_of`) these are moderate,
@@ -16,7 +16,7 @@ from absentia.tables import FloatArray, IntArray
 
 __all__ = [
     "centre_of",
-    "far_pairs",
+    "cancelled_pairs",
     "far_points",
     "in_parts",
     "origin_of",
@@ -68,11 +68,11 @@ def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:
 
 
 def far_points(squares: FloatArray) -> IntArray:
-    """Return which points lie so far from the centre that two of them may need a difference."""
+    """Return the points so far from the centre that two of them may need a difference."""
     return np.flatnonzero(squares > _FAR)
 
 
-def far_pairs(
+def cancelled_pairs(
     products: FloatArray,
     row_squares: FloatArray,
     column_squares: FloatArray,
@@ -112,7 +112,7 @@ def squared_distances(
     close: float = 1e-14,
 ) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
     """Overwrite ``a'b`` with ``|a - b|²``; return the pairs that must be recomputed."""
-    far = far_pairs(products, row_squares, column_squares, scale=scale, close=close)
+    far = cancelled_pairs(products, row_squares, column_squares, scale=scale, close=close)
     products *= -2
     # One rounding per entry after this, and none that could leave the sum below zero.
     products += row_squares[:, None]
