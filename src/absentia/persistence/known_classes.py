@@ -279,9 +279,9 @@ def trusted_types() -> list[type]:
     >>> SVC in trusted_types()
     True
     """
+    models = model_types()  # first: it imports the modules of the values
     values = [kind for kind in _subclasses(Stored) if not isabstract(kind)]
-    parts = [kind for kind in sklearn_attributes() if kind not in model_types()]
-    return [*model_types(), *values, *parts]
+    return [*models, *values, *(kind for kind in sklearn_attributes() if kind not in models)]
 
 
 @cache
