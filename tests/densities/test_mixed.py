@@ -251,7 +251,7 @@ def test_columns_that_a_plan_leaves_out_are_no_categories_until_it_keeps_them():
     ):
         MixedDensity(1, categories=["name"]).fit(frame)
     plan = ColumnPlan.of(frame, keep_ids=True, max_categories=10_000, codes=True)
-    density = MixedDensity(1).fit(plan.read(frame, new=False))
+    density = MixedDensity(1).fit(plan.read(frame))
     assert density.probabilities_[0].shape == (1, 80)
 
 

@@ -21,7 +21,7 @@ from absentia import (
     gram_blocks,
 )
 from absentia.kernels import KERNELS_BY_NAME, kernel_named
-from absentia.kernels.gram.symmetry import symmetrised
+from absentia.kernels.gram.tiles import symmetrised
 from kernels.contract import KernelContract
 from kernels.examples import beliefs_about, example, random_prior
 from oracles import kernels as oracles

@@ -20,7 +20,7 @@ from absentia import (
     save,
 )
 from absentia.kernels import category
-from absentia.kernels.category_similarities import ordered_similarity
+from absentia.kernels.category import ordered_similarity
 from densities.mixed_examples import fitted, mixed_table
 from oracles.mixed import expected_kernel, row_belief, similar_categories
 

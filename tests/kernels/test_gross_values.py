@@ -29,7 +29,7 @@ from absentia import (
     NormalScores,
     Nystroem,
 )
-from absentia.kernels.gross_values import gross_columns
+from absentia.kernels.metric import gross_columns
 
 
 def ruined(n=60, value=1e9):

@@ -15,8 +15,7 @@ from absentia.kernels import Kernel
 from absentia.parameters import FloatMatrix
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.kinds import known_kinds, parameter_names
-from absentia.persistence.sklearn_classes import EVERY_ESTIMATOR
-from absentia.persistence.trust import model_types
+from absentia.persistence.known_classes import EVERY_ESTIMATOR, model_types
 from absentia.tables.known_limits import KeepsLimits
 from machines.contract import table, targets_of
 

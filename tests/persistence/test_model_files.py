@@ -67,7 +67,7 @@ def save_unchecked(model, place):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_files, "refused_entries", lambda schema, archive, max_bytes: [])
         patch.setattr(model_files, "check_contents", lambda model: None)
-        patch.setattr(model_files, "check_answers", lambda model, inner: None)
+        patch.setattr(model_files, "check_predictions", lambda model, inner: None)
         save(model, place)
 
 

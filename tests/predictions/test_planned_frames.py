@@ -21,7 +21,7 @@ from absentia import (
     measure_next,
     save,
 )
-from absentia.predictions.row_formats import FrameRows, PlannedFormat
+from absentia.predictions.row_formats import PlannedFormat
 from absentia.tables.column_plan import ColumnPlan
 from predictions.patients import KINDS, patients, pipeline
 
@@ -111,7 +111,7 @@ def test_a_format_writes_back_what_a_plan_read():
     frame.loc[5, "ward"] = None
     for codes in (True, False):
         plan = ColumnPlan.of(frame, codes=codes)
-        given = FrameRows.of(frame, plan, new=False)
+        given = plan.read_frame(frame)
         written = PlannedFormat.of(frame, plan).rows(given.table.array, given, np.arange(40))
         pd.testing.assert_frame_equal(written, frame)
 

@@ -38,7 +38,7 @@ REPETITIONS = 5
 
 def _by_indicators(fill: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
     def method(frame: pd.DataFrame, plan: ColumnPlan) -> np.ndarray:
-        return fill(plan.read(frame, new=False).array)
+        return fill(plan.read(frame).array)
 
     return method
 
@@ -53,7 +53,7 @@ def _by_density(**params: object) -> Callable[..., np.ndarray]:
 
 def _by_forests(frame: pd.DataFrame, plan: ColumnPlan) -> np.ndarray:
     coded = ColumnPlan.of(frame, codes=True)
-    rows = coded.read(frame, new=False)
+    rows = coded.read(frame)
     forests = MissForestImputer(
         n_estimators=50, categorical_features=rows.category_columns, random_state=0
     )

@@ -18,9 +18,9 @@ from absentia.densities.missing_values import Unknowns
 from absentia.machines.uncertainty import entropy
 from absentia.predictions.answers import layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
-from absentia.predictions.row_formats import FrameRows, PlannedFormat
+from absentia.predictions.row_formats import PlannedFormat
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
-from absentia.tables.column_plan import ColumnPlan
+from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.reading import is_frame
 
@@ -73,7 +73,7 @@ class TrialModel:
 
     @classmethod
     def of(
-        cls, model: BaseEstimator, X: TableLike, rows: FrameRows | Table, region: Any = None
+        cls, model: BaseEstimator, X: TableLike, rows: ReadFrame | Table, region: Any = None
     ) -> TrialModel:
         """Check a model, and prepare it for rows that are trials of the user's rows."""
         inner = getattr(model, "estimator", model)
@@ -131,10 +131,10 @@ class TrialModel:
 
 
 def _writer(
-    model: BaseEstimator, X: Any, rows: FrameRows | Table
+    model: BaseEstimator, X: Any, rows: ReadFrame | Table
 ) -> Callable[[Table, IntArray], Any]:
     """Return the function from rows to what a model takes: a frame, a table or an array."""
-    if isinstance(rows, FrameRows):
+    if isinstance(rows, ReadFrame):
         assert rows.table.plan is not None
         planned = PlannedFormat.of(X, rows.table.plan)
         return lambda table, origin: planned.rows(table.array, rows, origin)
@@ -151,11 +151,11 @@ def _writer(
 
 def read_rows(
     model: BaseEstimator, X: TableLike, density: BaseEstimator
-) -> tuple[FrameRows | Table, Unknowns]:
+) -> tuple[ReadFrame | Table, Unknowns]:
     """Return a user's rows, and what a density says about their missing values."""
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
-        given = FrameRows.of(X, plan)
+        given = plan.read_frame(X)
         return given, Unknowns.of(density, plan.names, given.table.n_features, plan)
     table = Table.of(X)
     expected = getattr(density, "n_features_in_", table.n_features)
@@ -165,7 +165,7 @@ def read_rows(
             "columns of the training rows."
         )
     numbers = vars(density).get("plan_")
-    array = table.array if numbers is None else numbers.without_codes(table.array)
+    array = table.array if numbers is None else numbers.without_sentinels(table.array)
     table = replace(table, array=array, columns_checked=True, _known={}, _whole=None)
     return table, Unknowns.of(density, table.labels, table.n_features, table.plan)
 

@@ -112,8 +112,11 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open(X)
         if isinstance(rows, Stream):
             return rows.map_rows(_OfRows(self, "impute"), len(self.columns_))
-        filled = completed(self.condition(rows), self._known_columns(rows)[0])
-        return self._in_units([filled], X)[0]
+        return self._in_units([self._completed(rows)], X)[0]
+
+    def _completed(self, rows: Table) -> FloatArray:
+        """Return rows with their conditional means, in the order of ``columns_``."""
+        return completed(self.condition(rows), self._known_columns(rows)[0])
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw completed rows, in the units of the table.
@@ -134,14 +137,19 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             beyond a limit.
         """
         rows = self._open_in_memory(X)
+        filled = self._drawn(rows, size, random_state)
+        if size is None:
+            return self._in_units([filled], X)[0]
+        plain = plan_of(self) is None and not is_frame(X)
+        return filled if plain else self._in_units(filled, X)
+
+    def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
+        """Return completed rows at random, in the order of ``columns_``."""
         values = self._known_columns(rows)[0]
         drawn = self.condition(rows).sample(size, random_state)
         if self.margins_ is not None:
             drawn = self.margins_.backward(drawn)
-        filled = np.where(np.isnan(values), drawn, values)
-        if size is not None and plan_of(self) is None and not is_frame(X):
-            return filled
-        return self._in_units([filled], X)[0] if size is None else self._in_units(filled, X)
+        return np.where(np.isnan(values), drawn, values)
 
     def _in_units(
         self, tables: Sequence[FloatArray] | FloatArray, given: TableLike | None = None
@@ -224,7 +232,10 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """
         check_is_fitted(self)
         COUNT.check("n_samples", n_samples)
-        rng = check_random_state(random_state)
+        return self._in_units([self._sampled(n_samples, check_random_state(random_state))])[0]
+
+    def _sampled(self, n_samples: int, rng: np.random.RandomState) -> FloatArray:
+        """Return rows from the density, in the order of ``columns_``."""
         prior = self.prior_
         components = rng.choice(prior.n_components, size=n_samples, p=prior.weights)
         draws = rng.standard_normal((n_samples, prior.n_features))
@@ -232,9 +243,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             rows = components == c
             root = np.linalg.cholesky(prior.covariances[c])
             draws[rows] = prior.means[c] + draws[rows] @ root.T
-        return self._in_units([draws if self.margins_ is None else self.margins_.backward(draws)])[
-            0
-        ]
+        return draws if self.margins_ is None else self.margins_.backward(draws)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.base import Density
+from absentia.densities.base import Density, open_table_or_stream
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.training_rows import ScoredRows, TrainingRows, warn_not_converged
+from absentia.densities.training_rows import (
+    ScoredRows,
+    TrainingRows,
+    scored_rows,
+    warn_not_converged,
+)
+from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
     COUNT,
     FLAG,
@@ -19,13 +27,15 @@ from absentia.parameters import (
     THREADS,
     FloatVector,
     Rule,
+    check_parameters,
     number_between,
     words,
 )
-from absentia.tables import Learned, Table, TableLike
+from absentia.progress import shows_progress
+from absentia.tables import Learned, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
-__all__ = ["EM_RULES", "EMDensity", "training_rows"]
+__all__ = ["EM_RULES", "EMDensity"]
 
 
 #: Rules for the parameters that all densities fitted by EM have.
@@ -44,15 +54,6 @@ EM_RULES: dict[str, Rule] = {
 }
 
 
-def training_rows(
-    rows: Table | Stream, sample_weight: ArrayLike | None
-) -> TrainingRows | StreamedRows:
-    """Return validated rows in standard units, in memory or elsewhere."""
-    if isinstance(rows, Stream):
-        return StreamedRows.of(rows)
-    return TrainingRows.of(rows, sample_weight)
-
-
 class EMDensity(Density):
     """Base class of the densities that EM fits to incomplete rows."""
 
@@ -60,10 +61,64 @@ class EMDensity(Density):
     log_likelihoods_: FloatVector
     n_iter_: int
     converged_: bool
+    margins: Literal["normal-scores"] | None
+
+    @abstractmethod
+    def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
+        """Return the fitted attributes of a class, the ascent of EM, and the shrinkage used."""
 
     @abstractmethod
     def _n_parameters(self) -> int:
         """Return the number of free parameters."""
+
+    @shows_progress
+    def fit(
+        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the density to incomplete rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), Chunks, or Dask array or frame
+            NaN, ``None`` or ``pd.NA`` where a value is missing. For out-of-core tables each step
+            of EM is one pass over the rows, which stay where they are; starts and numbers of
+            factors are chosen from 20 000 rows at random.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two rows. Weights of chunks come with the chunks.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = self._training_table(X, sample_weight)
+        training, scored, further = self._prepared(rows, sample_weight)
+        with one_blas_thread():
+            learned, ascent, shrinkage = self._climb(
+                replace(training, log_jacobian=training.log_jacobian + scored.log_jacobian)
+            )
+        if not ascent.converged:
+            warn_not_converged(self, len(ascent.objectives), ascent.residual)
+        set_fitted(
+            self, rows, learned | self._learned_by_em(training, scored, ascent, shrinkage) | further
+        )
+        return self
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+
+    def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
+        return open_table_or_stream(X, sample_weight, words="indicators")
+
+    def _prepared(
+        self, rows: Table | Stream, sample_weight: ArrayLike | None
+    ) -> tuple[TrainingRows | StreamedRows, ScoredRows, Learned]:
+        """Return training rows in standard units, their scores, and further fitted attributes."""
+        scored = scored_rows(rows, self.margins, sample_weight)
+        if isinstance(scored.rows, Stream):
+            return StreamedRows.of(scored.rows), scored, {}
+        return TrainingRows.of(scored.rows, sample_weight), scored, {}
 
     def _learned_by_em(
         self,
@@ -72,9 +127,7 @@ class EMDensity(Density):
         ascent: Ascent,
         shrinkage: float,
     ) -> Learned:
-        """Return the fitted attributes that all have, and warn where EM stopped early."""
-        if not ascent.converged:
-            warn_not_converged(self, len(ascent.objectives), ascent.residual)
+        """Return the fitted attributes that all classes have."""
         return {
             "margins_": scored.margins_of(training.columns),
             "columns_": training.columns,

@@ -6,18 +6,19 @@ from dataclasses import field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
-from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.ascent import Ascent, Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
-from absentia.densities.training_rows import SINGULAR, TrainingRows, scored_rows
-from absentia.engine.threads import one_blas_thread
-from absentia.parameters import FloatMatrix, FloatVector, check_parameters, declared, require
-from absentia.progress import shows_progress
-from absentia.tables import TableLike, set_fitted
+from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.training_rows import SINGULAR, TrainingRows
+from absentia.parameters import (
+    FloatMatrix,
+    FloatVector,
+    declared,
+    require,
+)
+from absentia.tables import Learned
 
 __all__ = ["GaussianDensity"]
 
@@ -130,48 +131,23 @@ class GaussianDensity(EMDensity):
     n_jobs: int | None = None
     verbose: bool = False
 
-    @shows_progress
-    def fit(
-        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> GaussianDensity:
-        """Fit the density to incomplete rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. For out-of-core tables each
-            step of EM is one pass over the rows, which stay where they are.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows. Weights of chunks come with the chunks.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        rows = open_table_or_stream(X, sample_weight, words="indicators")
-        scored = scored_rows(rows, self.margins, sample_weight)
-        training = training_rows(scored.rows, sample_weight)
-        with one_blas_thread():
-            prior, ascent, shrinkage = fit_gaussian(
-                training,
-                self.shrinkage,
-                float(self.reg_covar),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                accelerate=self.accelerate,
-                n_jobs=self.n_jobs,
-            )
+    def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
+        prior, ascent, shrinkage = fit_gaussian(
+            training,
+            self.shrinkage,
+            float(self.reg_covar),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=self.accelerate,
+            n_jobs=self.n_jobs,
+        )
         prior = training.scaling.backward(prior)
         learned = {
             "prior_": prior,
             "mean_": prior.means[0],
             "covariance_": prior.covariances[0],
-            **self._learned_by_em(training, scored, ascent, shrinkage),
         }
-        set_fitted(self, rows, learned)
-        return self
+        return learned, ascent, shrinkage
 
     def _n_parameters(self) -> int:
         d = self.prior_.n_features

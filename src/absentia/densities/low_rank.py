@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import LowRankPrior
-from absentia.densities.base import open_table_or_stream
-from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
+from absentia.densities.em.ascent import Ascent
+from absentia.densities.em.streamed_rows import StreamedRows
+from absentia.densities.em_density import EM_RULES, EMDensity
 from absentia.densities.factor_search import FactorSearch
-from absentia.densities.training_rows import scored_rows
-from absentia.engine.threads import one_blas_thread
+from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
     COUNT,
     FloatMatrix,
@@ -23,13 +23,11 @@ from absentia.parameters import (
     IntVector,
     RandomState,
     Rule,
-    check_parameters,
     declared,
     number_between,
     words,
 )
-from absentia.progress import shows_progress
-from absentia.tables import Table, TableLike, set_fitted
+from absentia.tables import Learned, Table, TableLike
 from absentia.tables.streams import Stream
 
 __all__ = ["LowRankDensity"]
@@ -46,7 +44,9 @@ class LowRankDensity(EMDensity):
     ``q x q``: EM, conditioning, and the Gram matrices of :class:`ExpectedRBF` and
     :class:`GenRBF`. The density to use on tables with a hundred columns and more.
 
-    The objective is that of :class:`GaussianDensity`, maximised over such covariances by EM.
+    The objective is that of :class:`GaussianDensity`, maximised over such covariances by EM. Of
+    values with limits (see :func:`absentia.bounded`) intervals count as their middle and the
+    others as missing.
 
     Parameters
     ----------
@@ -161,40 +161,14 @@ class LowRankDensity(EMDensity):
     random_state: RandomState = None
     verbose: bool = False
 
-    @shows_progress
-    def fit(
-        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> LowRankDensity:
-        """Fit the density to incomplete rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. Of values with limits (see
-            :func:`absentia.bounded`), here and in new rows, intervals count as their middle and
-            the others as missing. For out-of-core tables each step of EM is one pass over the
-            rows, which stay where they are; starts and the number of factors are chosen from
-            20 000 rows at random.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows. Weights of chunks come with the chunks.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        rows = _warned_of_limits(open_table_or_stream(X, sample_weight, words="indicators"))
-        scored = scored_rows(rows, self.margins, sample_weight)
-        training = training_rows(scored.rows, sample_weight)
-        with one_blas_thread():
-            search = FactorSearch(training, self)
-            tried, held_out = np.empty(0, dtype=np.intp), np.empty(0)
-            if self.n_factors == "auto":
-                number, tried, held_out = search.best_number(self.max_factors)
-            else:
-                number = min(int(self.n_factors), max(1, len(training.columns)))
-            fitted = search.fit(number)
+    def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
+        search = FactorSearch(training, self)
+        tried, held_out = np.empty(0, dtype=np.intp), np.empty(0)
+        if self.n_factors == "auto":
+            number, tried, held_out = search.best_number(self.max_factors)
+        else:
+            number = min(int(self.n_factors), max(1, len(training.columns)))
+        fitted = search.fit(number)
         scales, centres = training.scaling.scales, training.scaling.centres
         prior = LowRankPrior.of(
             fitted.prior.weights,
@@ -211,10 +185,20 @@ class LowRankDensity(EMDensity):
             "n_factors_": prior.n_factors,
             "tried_factors_": tried,
             "held_out_": held_out,
-            **self._learned_by_em(training, scored, fitted.ascent, search.shrinkage),
         }
-        set_fitted(self, rows, learned)
-        return self
+        return learned, fitted.ascent, search.shrinkage
+
+    def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
+        rows = super()._training_table(X, sample_weight)
+        if not isinstance(rows, Table) or rows.lower is None:
+            return rows
+        warnings.warn(
+            "LowRankDensity does not learn from limits: values with one limit, such as '<0.5', "
+            "count as missing, and intervals as their midpoints. To use the limits, set "
+            "density='gaussian'.",
+            stacklevel=4,
+        )
+        return rows.without_limits()
 
     def _open(self, X: TableLike) -> Table | Stream:
         rows = super()._open(X)
@@ -226,15 +210,3 @@ class LowRankDensity(EMDensity):
         k, d, q = prior.loadings.shape
         rotations = min(q, d) * (min(q, d) - 1) // 2
         return k - 1 + k * (2 * d + d * min(q, d) - rotations)
-
-
-def _warned_of_limits(rows: Table | Stream) -> Table | Stream:
-    """Return training rows without limits, after a word about it where there were any."""
-    if not isinstance(rows, Table) or rows.lower is None:
-        return rows
-    warnings.warn(
-        "LowRankDensity does not learn from limits: values with one limit, such as '<0.5', count "
-        "as missing, and intervals as their midpoints. To use the limits, set density='gaussian'.",
-        stacklevel=4,
-    )
-    return rows.without_limits()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs.completion import completed
 from absentia.beliefs.prior import likeliest_codes
@@ -24,9 +22,8 @@ from absentia.densities.training_rows import (
     warn_of_lost_columns,
 )
 from absentia.missingness import Patterns
-from absentia.parameters import COUNT, IntVector, RandomState, Rule, declared, number_between
-from absentia.progress import shows_progress
-from absentia.tables import FloatArray, IntArray, Table, TableLike
+from absentia.parameters import IntVector, RandomState, Rule, declared, number_between
+from absentia.tables import FloatArray, IntArray, Learned, Table, TableLike
 from absentia.tables.category_columns import (
     CategoryColumns,
     codes_of_values,
@@ -48,7 +45,7 @@ class MixedDensity(MixtureDensity):
 
         p(x, z) = sum_c weights[c] N(x | means[c], covariances[c]) prod_j probabilities[j][c, z_j]
 
-    fitted by EM to what was observed of either kind. Of missing values nothing is filled in: a
+    fitted by EM to the observed values of either kind. Of missing values nothing is filled in: a
     missing category has, in each component, the probabilities of the component. Dependence between
     columns of categories, and between categories and numbers, is what the components are for; with
     one component there is none.
@@ -124,31 +121,15 @@ converged_, n_features_in_, feature_names_in_
     categories: Any = "auto"
     smoothing: float = 1.0
 
-    @shows_progress
-    def fit(
-        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the mixture to incomplete rows.
+    def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
+        return open_table_or_stream(X, sample_weight, words="codes")
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. Columns of words in a frame are
-            categories, and its numbers are brought to standard units: see ``plan_``. Out-of-core
-            tables are of numbers, with ``categories`` among them; each step of EM is one pass.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows. Weights of chunks come with the chunks.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        rows = open_table_or_stream(X, sample_weight, words="codes")
+    def _prepared(
+        self, rows: Table | Stream, sample_weight: ArrayLike | None
+    ) -> tuple[TrainingRows | StreamedRows, ScoredRows, Learned]:
         chosen = find_columns(self.categories, rows)
         if isinstance(rows, Stream):
-            return self._fit_stream(rows, chosen)
+            return self._prepared_stream(rows, chosen)
         weights = row_weights(sample_weight, len(rows))
         counted = np.ones(len(rows), dtype=bool) if weights is None else weights > 0
         values = [distinct_values(rows.array[counted, j]) for j in chosen]
@@ -165,10 +146,12 @@ converged_, n_features_in_, feature_names_in_
         scored = scored_rows(numbers, self.margins if len(others) else None, sample_weight)
         assert isinstance(scored.rows, Table)
         training = TrainingRows.of(scored.rows, sample_weight, codes)
-        return self._fit_mixed(rows, training, scored, others[training.columns], used, values)
+        return training, scored, _columns(others[training.columns], used, values)
 
-    def _fit_stream(self, rows: Stream, chosen: list[int]) -> Self:
-        """Fit to out-of-core rows: their categories are counted in one pass before all others."""
+    def _prepared_stream(
+        self, rows: Stream, chosen: list[int]
+    ) -> tuple[StreamedRows, ScoredRows, Learned]:
+        """Prepare out-of-core rows; their categories are counted in one pass before all others."""
         words, marginals = None, []
         values: list[FloatArray] = []
         used: list[int] = []
@@ -185,110 +168,38 @@ converged_, n_features_in_, feature_names_in_
         assert isinstance(scored.rows, Stream)
         training = StreamedRows.of(scored.rows, words, tuple(marginals), chosen)
         places = np.array(used, dtype=np.intp)
-        return self._fit_mixed(rows, training, scored, training.columns, places, values)
-
-    def _fit_mixed(
-        self,
-        rows: Table | Stream,
-        training: TrainingRows | StreamedRows,
-        scored: ScoredRows,
-        numbers: IntArray,
-        used: IntArray,
-        values: list[FloatArray],
-    ) -> Self:
-        return self._fit(
-            rows,
-            training,
-            scored,
-            self.smoothing,
-            columns_=np.sort(np.concatenate([numbers, used])),
-            number_columns_=numbers,
-            category_columns_=used,
-            categories_=values,
-        )
+        return training, scored, _columns(training.columns, places, values)
 
     @property
     def probabilities_(self) -> list[FloatArray]:
         """One array of shape (n_components_, n_categories) per column of categories."""
         return list(self.prior_.probabilities)
 
-    def impute(self, X: TableLike) -> Any:
-        """Return the rows, missing values filled with conditional means and likeliest categories.
-
-        What was observed is returned to the last bit; a category that training never saw counts as
-        missing. ``condition(X).probabilities(j)`` has all categories with their probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, len(columns_)), or a frame where ``X`` is one
-            A pandas or polars frame of numbers comes back as such, with its index and names; after
-            training on a frame with columns of words the result is a pandas.DataFrame.
-        """
-        rows = self._open(X)
-        if isinstance(rows, Stream):
-            return super().impute(rows)
+    def _completed(self, rows: Table) -> FloatArray:
         beliefs = self.condition(rows)
         likeliest = np.empty((len(beliefs), 0), dtype=np.intp)
         if beliefs.codes is not None:
             likeliest = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
-        numbers = completed(beliefs, self._known_columns(rows)[0])
-        return self._in_units([self._side_by_side(numbers, likeliest)], X)[0]
+        return self._side_by_side(completed(beliefs, self._known_columns(rows)[0]), likeliest)
 
-    def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
-        """Draw what rows could have been, with a category in each column of categories.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        size : int, optional
-            How many tables to draw.
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        ndarray of shape (n_samples, len(columns_)), or a frame, as :meth:`impute` returns it
-            A list of ``size`` of them, where a size is given. Observed values are the same in every
-            draw, to the last bit; values with limits are drawn as :meth:`Beliefs.sample` does, some
-            of them beyond a limit.
-        """
-        rows = self._open_in_memory(X)
-        values = self._known_columns(rows)[0]
-        beliefs = self.condition(rows)
-        drawn = beliefs.sample(1 if size is None else size, random_state)
+    def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
+        values, beliefs = self._known_columns(rows)[0], self.condition(rows)
         d = values.shape[1]
         tables = []
-        for table in drawn:
+        for table in beliefs.sample(1 if size is None else size, random_state):
             numbers = beliefs.to_table_units(table[:, :d])
             numbers = np.where(np.isnan(values), numbers, values)
             tables.append(self._side_by_side(numbers, table[:, d:].astype(np.intp)))
-        in_units = self._in_units(tables, X)
-        return in_units[0] if size is None else in_units
+        return (
+            tables[0] if size is None else np.reshape(tables, (size, len(rows), len(self.columns_)))
+        )
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
-        """Draw rows from the density, with a category in each column of categories.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        ndarray of shape (n_samples, len(columns_)), or pandas.DataFrame after training on a frame
-            with columns of words
-        """
-        check_is_fitted(self)
-        COUNT.check("n_samples", n_samples)
+    def _sampled(self, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         empty = np.full((n_samples, self.n_features_in_), np.nan)
         beliefs = self.condition(Table(empty, columns_checked=True))
-        drawn = beliefs.sample(random_state=check_random_state(random_state))
-        d = self.prior_.n_features
+        drawn, d = beliefs.sample(random_state=rng), self.prior_.n_features
         numbers = beliefs.to_table_units(drawn[:, :d])
-        return self._in_units([self._side_by_side(numbers, drawn[:, d:].astype(np.intp))])[0]
+        return self._side_by_side(numbers, drawn[:, d:].astype(np.intp))
 
     def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
         """Put numbers and the values of categories into the order of the table's columns."""
@@ -326,3 +237,13 @@ converged_, n_features_in_, feature_names_in_
 
     def _n_parameters(self) -> int:
         return n_parameters(self.prior_, len(self.number_columns_))
+
+
+def _columns(numbers: IntArray, categories: IntArray, values: list[FloatArray]) -> Learned:
+    """Return the fitted attributes that say which columns are of which kind."""
+    return {
+        "columns_": np.sort(np.concatenate([numbers, categories])),
+        "number_columns_": numbers,
+        "category_columns_": categories,
+        "categories_": values,
+    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import field
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
+from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EM_RULES, EMDensity, training_rows
+from absentia.densities.em_density import EM_RULES, EMDensity
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
-from absentia.densities.training_rows import ScoredRows, TrainingRows, scored_rows
-from absentia.engine.threads import one_blas_thread
+from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
     COUNT,
     FloatMatrix,
@@ -23,15 +23,12 @@ from absentia.parameters import (
     FloatVector,
     RandomState,
     Rule,
-    check_parameters,
     declared,
     number_between,
     require,
     words,
 )
-from absentia.progress import shows_progress
-from absentia.tables import FloatArray, IntArray, Table, TableLike, set_fitted
-from absentia.tables.streams import Stream
+from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 __all__ = ["MixtureDensity"]
 
@@ -169,48 +166,13 @@ class MixtureDensity(EMDensity):
     n_jobs: int | None = None
     verbose: bool = False
 
-    @shows_progress
-    def fit(
-        self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> MixtureDensity:
-        """Fit the mixture to incomplete rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Chunks, or Dask array or frame
-            NaN, ``None`` or ``pd.NA`` where a value is missing. For out-of-core tables each
-            step of EM is one pass over the rows, which stay where they are; starts are chosen
-            from 20 000 rows at random.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight two counts as two rows. Weights of chunks come with the chunks.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        rows = open_table_or_stream(X, sample_weight, words="indicators")
-        scored = scored_rows(rows, self.margins, sample_weight)
-        return self._fit(rows, training_rows(scored.rows, sample_weight), scored)
-
-    def _fit(
-        self,
-        rows: Table | Stream,
-        training: TrainingRows | StreamedRows,
-        scored: ScoredRows,
-        smoothing: float = 1.0,
-        **further: Any,
-    ) -> Self:
-        """Fit to rows that were arranged for it; ``further`` are attributes to set."""
-        log_jacobian = training.log_jacobian + scored.log_jacobian
-        with one_blas_thread():
-            search = MixtureSearch(replace(training, log_jacobian=log_jacobian), self, smoothing)
-            if self.n_components == "bic":
-                best, bics = search.best_by_bic(self.max_components)
-            else:
-                best = search.fit(int(self.n_components))
-                bics = np.array([best.bic])
+    def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
+        search = MixtureSearch(training, self)
+        if self.n_components == "bic":
+            best, bics = search.best_by_bic(self.max_components)
+        else:
+            best = search.fit(int(self.n_components))
+            bics = np.array([best.bic])
         prior = training.scaling.backward(best.prior)
         learned = {
             "prior_": prior,
@@ -219,11 +181,8 @@ class MixtureDensity(EMDensity):
             "covariances_": prior.covariances,
             "n_components_": prior.n_components,
             "bics_": bics,
-            **self._learned_by_em(training, scored, best.ascent, search.shrinkage),
-            **further,
         }
-        set_fitted(self, rows, learned)
-        return self
+        return learned, best.ascent, search.shrinkage
 
     def fit_predict(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -264,7 +223,7 @@ class MixtureDensity(EMDensity):
         return n_parameters(self.prior_)
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        super()._check_parameters()
         if isinstance(self.init, Prior):
             require(
                 self.init.n_components == self.n_components,

@@ -189,16 +189,9 @@ class MixtureSearch:
     training : TrainingRows or StreamedRows
     settings : MixtureDensity
         Its parameters, which have been checked.
-    smoothing : float, default=1.0
-        As in :class:`~absentia.MixedDensity`.
     """
 
-    def __init__(
-        self,
-        training: TrainingRows | StreamedRows,
-        settings: MixtureDensity,
-        smoothing: float = 1.0,
-    ):
+    def __init__(self, training: TrainingRows | StreamedRows, settings: MixtureDensity):
         self.training = training
         self.settings = settings
         self.rng = check_random_state(settings.random_state)
@@ -216,7 +209,8 @@ class MixtureSearch:
         self.n_rows = len(self.completed)
         if self.weights is not None:
             self.n_rows = int(np.count_nonzero(self.weights))
-        self.pseudocounts = tuple(smoothing * shares for shares in training.marginals)
+        # Only MixedDensity has categories, and a parameter ``smoothing``.
+        self.pseudocounts = tuple(settings.smoothing * shares for shares in training.marginals)
         self.categories = None if codes is None else RowCategories(codes, training.marginals)
         self.expectation = training.expectation(sum_patterns=False, n_jobs=settings.n_jobs)
 

@@ -346,7 +346,7 @@ def warn_not_converged(estimator: BaseEstimator, n_steps: int, residual: float) 
         "max_iter or tol; with few rows for the number of columns, or many missing values, "
         "raise shrinkage or reg_covar.",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

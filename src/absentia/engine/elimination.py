@@ -7,12 +7,12 @@ lane group: entry ``(r, c)`` of eight matrices side by side, at offset ``(r * st
 from __future__ import annotations
 
 from absentia.engine.compiling import compiled
-from absentia.engine.gathers import integer_at
 from absentia.engine.lanes import (
     LANES,
     add8,
     divide8,
     exponent8,
+    integer_at,
     load8,
     mantissa8,
     multiply8,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike, believe, fit_density, prior_of
-from absentia.kernels.gross_values import warn_of_gross_values
+from absentia.kernels.metric import warn_of_gross_values
 from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words
 from absentia.tables import (
     FloatArray,

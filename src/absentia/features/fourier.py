@@ -32,8 +32,11 @@ from absentia.features.frequencies import (
     gaussian_frequencies,
     mask_frequencies,
 )
-from absentia.kernels.category import resolve_category_weight, scaled_for_categories
-from absentia.kernels.category_similarities import resolve_similarities
+from absentia.kernels.category import (
+    resolve_category_weight,
+    resolve_similarities,
+    scaled_for_categories,
+)
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight

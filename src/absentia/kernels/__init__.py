@@ -4,12 +4,15 @@ from absentia.kernels.base import Kernel, Product, Scaled, Sum
 from absentia.kernels.category import CategoryKernel
 from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.embedding import EmbeddingRBF
-from absentia.kernels.function import FunctionKernel, PrecomputedKernel
 from absentia.kernels.gram.tiles import gram_blocks
-from absentia.kernels.linear import ExpectedLinear
 from absentia.kernels.mask import MaskKernel
-from absentia.kernels.named_kernels import KERNELS_BY_NAME, kernel_named
-from absentia.kernels.polynomial import ExpectedPolynomial
+from absentia.kernels.named_kernels import (
+    KERNELS_BY_NAME,
+    FunctionKernel,
+    PrecomputedKernel,
+    kernel_named,
+)
+from absentia.kernels.polynomial import ExpectedLinear, ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
 from absentia.kernels.repair import (
     NotPositiveDefiniteWarning,

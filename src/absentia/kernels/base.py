@@ -1,12 +1,13 @@
-"""What every kernel of beliefs is: a formula for a Gram matrix, and the algebra around it.
+"""Base class of the kernels of beliefs, and the algebra of sums, products and multiples.
 
-The author of a kernel declares its parameters (:func:`absentia.parameters.declared`), writes
-``_gram`` and ``_diag``, and ``resolve`` where a parameter can be a word or can be wrong; calling,
-composing, comparing and printing are done here.
+A kernel declares its parameters (:func:`absentia.parameters.declared`) and implements ``_gram`` and
+``_diag``, and ``resolve`` where a parameter can be a word or can be wrong. Calling, composing,
+comparing and printing are done here.
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from dataclasses import field
 from numbers import Real
@@ -14,10 +15,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.by_parameters import EqualByParameters, shown_parameter
 from absentia.parameters import NOT_NEGATIVE, Rule, declared, require, shown, words
 from absentia.tables import FloatArray
 
@@ -35,6 +35,31 @@ DIAGONAL = Rule(
 _Kernel = TypeVar("_Kernel", bound="Kernel")
 
 
+class EqualByParameters(BaseEstimator):
+    """Base class of values: equal, hashed and printed by their parameters."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return all(_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        params = self.get_params(deep=False)
+        return hash((type(self), *(_hashable(params[name]) for name in sorted(params))))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = []
+        # The signature of the class: a kernel without parameters has no __init__ of its own.
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            if parameter.default is inspect.Parameter.empty:
+                shown.append(shown_parameter(value))
+            elif not _equal(value, parameter.default):
+                shown.append(f"{name}={shown_parameter(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 class Kernel(EqualByParameters, ABC):
     """Similarity of beliefs: ``kernel(P)``, ``kernel(P, Q)``, ``kernel.diag(P)``.
 
@@ -42,7 +67,8 @@ class Kernel(EqualByParameters, ABC):
     equal when they are of one kind with equal parameters. ``get_params`` and ``set_params`` reach
     inside, so that a grid search can name ``kernel__gamma`` or ``kernel__left__gamma``.
 
-    To make one of your own, derive from this class and write ``__init__``, ``_gram`` and ``_diag``.
+    To make one of your own, derive from this class, declare its parameters
+    (:func:`absentia.parameters.declared`), and write ``_gram`` and ``_diag``.
 
     Examples
     --------
@@ -382,3 +408,57 @@ def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
 
 def _as_factor(kernel: Kernel) -> str:
     return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if _is_nested(a) or _is_nested(b):
+        same = isinstance(a, list | tuple) and isinstance(b, list | tuple) and len(a) == len(b)
+        return same and all(map(_equal, a, b))
+    if isinstance(a, np.ndarray | list | tuple) and isinstance(b, np.ndarray | list | tuple):
+        return np.array_equal(np.asarray(a), np.asarray(b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
+    return bool(a == b)
+
+
+def _is_nested(value: object) -> bool:
+    """Return whether a value is a list of things that one array cannot hold, such as matrices."""
+    if not isinstance(value, list | tuple):
+        return False
+    return any(one is None or isinstance(one, str) or _is_matrix(one) for one in value)
+
+
+def _is_matrix(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 2
+    return isinstance(value, list | tuple) and any(isinstance(row, list | tuple) for row in value)
+
+
+def _hashable(value: object) -> Any:
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(one)) for key, one in value.items())
+    if isinstance(value, list | tuple) and _is_nested(value):
+        return tuple(map(_hashable, value))
+    if isinstance(value, np.ndarray | list | tuple):
+        # Equal arrays hash alike whatever their type: 1 and 1.0, 0.0 and -0.0.
+        array = np.asarray(value, dtype=np.float64) + 0.0
+        return array.shape, array.tobytes()
+    return value
+
+
+def shown_parameter(value: object) -> str:
+    """Return a parameter as it is printed: numbers to six digits, large arrays by their shape."""
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return f"{float(value):.6g}"
+    if isinstance(value, np.ndarray):
+        if value.size > 4:
+            return f"<array of shape {value.shape}>"
+        return repr(value.tolist())
+    if isinstance(value, list | tuple) and _is_nested(value):
+        return f"[{', '.join(map(shown_parameter, value))}]"
+    if isinstance(value, dict):
+        entries = (f"{key!r}: {shown_parameter(one)}" for key, one in value.items())
+        return f"{{{', '.join(entries)}}}"
+    return repr(value)

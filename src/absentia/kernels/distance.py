@@ -16,12 +16,10 @@ from absentia.kernels.belief_moments import (
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram.cancellation import centre_of, in_parts, squared_distances, squares_of
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.far_pairs import centre_of, in_parts, squared_distances, squares_of
-from absentia.kernels.gram.smoothing import Smoothing
-from absentia.kernels.gram.symmetry import symmetrised
-from absentia.kernels.gram.tiles import assembled, cut
-from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
+from absentia.kernels.gram.tiles import assembled, cut, symmetrised
+from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_and_metric
 from absentia.parameters import Rule, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray
 

@@ -1,8 +1,11 @@
-"""The metric of distances: Euclidean, Mahalanobis, or a matrix given by the user."""
+"""Widths and metrics of kernels: parameters, the RBF as a Gaussian, a warning of gross values."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,21 +13,39 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
+from absentia.engine.computed_once import computed_once
 from absentia.kernels.base import Kernel, with_params
 from absentia.parameters import GAMMA, GAMMAS, shown, words
-from absentia.tables import FloatArray
+from absentia.tables import BoolArray, FloatArray, Table
+from absentia.tables.phrases import frames_of_absentia, listed
 
 __all__ = [
+    "Smoothing",
     "Widths",
+    "gross_columns",
     "metric_root",
     "resolve_gamma",
     "resolve_gammas",
     "resolve_metric",
+    "warn_of_gross_values",
+    "widths_from_variance",
     "with_gamma_and_metric",
 ]
 
 #: The parameter ``gamma`` of kernels and machines: a word, a number, or a number per column.
 Widths = float | str | list[float] | tuple[float, ...] | FloatArray
+
+# Between 1e-20 and 1e20 of a variance nothing is gained by other units.
+_USUAL_EXPONENT = 33
+
+# A value is gross where the squared distances of all others from the median are together less than
+# this share of its own: a thousand standard deviations for a column of one row, times the root of
+# the number of rows. No column of the tables that come with the library has one.
+_SHARE_OF_OTHERS = 1e-6
+_FEWEST_VALUES = 10
+# Columns that are nearly always the same value, such as indicators of a rare word, are no spread to
+# compare with: at least this share of the values must differ from the median.
+_SHARE_THAT_VARIES = 0.1
 
 
 def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
@@ -148,3 +169,175 @@ def metric_root(metric: FloatArray) -> FloatArray:
     """Return ``R`` with ``R'R = M``: distances after the map ``x -> R x`` are Euclidean."""
     root: FloatArray = np.asarray(np.linalg.cholesky(metric).T, dtype=np.float64)
     return root
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothing:
+    """The RBF as a Gaussian, of covariance ``C0 = inv(2 gamma M)``.
+
+    Attributes
+    ----------
+    gamma : float or ndarray of shape (n_features,)
+        One number per column, ``C0 = diag(1 / (2 gamma))``, in the Euclidean metric only.
+    metric : ndarray of shape (n_features, n_features), or None for the Euclidean metric
+    n_features : int
+    """
+
+    gamma: float | FloatArray
+    metric: FloatArray | None
+    n_features: int
+
+    @classmethod
+    def of(cls, gamma: Any, metric: Any, n_features: int) -> Smoothing:
+        """Return the smoothing of a kernel's resolved parameters; a named metric is Euclidean."""
+        number = np.asarray(gamma, dtype=np.float64)
+        matrix = None if isinstance(metric, str) else metric
+        return cls(number if number.ndim else float(number), matrix, n_features)
+
+    @property
+    def by_column(self) -> bool:
+        """Whether each column has a width of its own."""
+        return isinstance(self.gamma, np.ndarray)
+
+    @computed_once
+    def key(self) -> tuple[float | bytes, bytes | None]:
+        """Hashable key, different for any other smoothing of as many columns."""
+        gamma = self.gamma.tobytes() if isinstance(self.gamma, np.ndarray) else self.gamma
+        return gamma, None if self.metric is None else self.metric.tobytes()
+
+    @computed_once
+    def units(self) -> FloatArray | None:
+        """Units of the columns in which ``C0`` has a diagonal of order one; None where it has.
+
+        Powers of two, so that a change of units rounds nothing. One for all columns in the
+        Euclidean metric, which thereby stays Euclidean. Where each column has a width of its own
+        the widths are the units, in which ``C0`` is the identity; these are no powers of two.
+        """
+        if self.by_column:
+            return 1 / np.sqrt(2 * self.gamma)
+        if self.metric is None:
+            exponent = round(-0.5 * (1 + math.log2(float(self.gamma))))
+            usual = abs(exponent) <= _USUAL_EXPONENT
+            return None if usual else np.full(self.n_features, 2.0**exponent)
+        logs = np.log2(np.diagonal(self.metric))
+        exponents = np.round(-0.5 * (1 + np.log2(self.gamma) + logs))
+        if np.abs(exponents).max() <= _USUAL_EXPONENT:
+            return None
+        return np.broadcast_to(np.exp2(exponents), self.n_features).copy()
+
+    def in_units(self, units: FloatArray) -> Smoothing:
+        """Return the same smoothing for columns that are measured in other units."""
+        if self.by_column:
+            return Smoothing(0.5, None, self.n_features)
+        if self.metric is None:
+            return Smoothing(float(self.gamma * units[0] * units[0]), None, self.n_features)
+        metric = (self.metric * units) * units[:, None] * self.gamma
+        return Smoothing(1.0, metric, self.n_features)
+
+    @property
+    def information(self) -> FloatArray:
+        """The inverse ``2 gamma M``."""
+        if self.metric is None:
+            return 2 * self.gamma * np.eye(self.n_features)
+        return 2 * self.gamma * self.metric
+
+    def range_in_units(self, prior: Prior) -> tuple[float, float]:
+        """Return the smallest and the largest variance of a prior in units of the RBF's own.
+
+        Column by column, of all components.
+        """
+        if self.metric is None and not self.by_column:
+            least, most = prior.variance_range
+            return float(2 * self.gamma * least), float(2 * self.gamma * most)
+        spread = prior.variances * np.diagonal(self.information)
+        return float(spread.min()), float(spread.max())
+
+    @computed_once
+    def diagonal(self) -> FloatArray | None:
+        """The diagonal of ``C0`` where it has nothing else; None for any other metric."""
+        if self.metric is None:
+            return np.full(self.n_features, 1 / (2 * self.gamma))
+        own = np.diagonal(self.metric)
+        if np.count_nonzero(self.metric) != np.count_nonzero(own):
+            return None
+        return 1 / (2 * self.gamma * own)
+
+    @computed_once
+    def covariance(self) -> FloatArray:
+        """``C0``, symmetric to the last bit."""
+        if self.metric is None:
+            return np.eye(self.n_features) / (2 * self.gamma)
+        return inverse_and_log_determinant(self.metric)[0] / (2 * self.gamma)
+
+    @computed_once
+    def log_determinant(self) -> float:
+        """``log det C0``."""
+        log_det = 0.0 if self.metric is None else inverse_and_log_determinant(self.metric)[1]
+        return -log_det - float(np.broadcast_to(np.log(2 * self.gamma), self.n_features).sum())
+
+
+def warn_of_gross_values(
+    rows: object, density: object, sample_weight: ArrayLike | None = None
+) -> None:
+    """Warn of columns in which one value makes up nearly all of the variance.
+
+    Widths that are taken from the spread of the columns, or searched for from there, depend on
+    nothing but this value then: all other rows are alike. Those of normal scores do not. Rows of
+    weight zero do not count, and streams are not checked.
+    """
+    if not isinstance(rows, Table) or getattr(density, "margins", None) is not None:
+        return
+    table = rows.array if sample_weight is None else rows.array[np.asarray(sample_weight) > 0]
+    found = np.flatnonzero(gross_columns(table))
+    if not len(found):
+        return
+    labels = rows.labels
+    first = found[0]
+    values = table[:, first]
+    centre = np.nanmedian(values)
+    value = values[np.nanargmax(np.abs(values - centre))]
+    names = listed([labels[j] for j in found])
+    columns = f"column {names}" if len(found) == 1 else f"each of the columns {names}"
+    example = "" if len(found) == 1 else f" of {labels[first]!r}"
+    warnings.warn(
+        f"One value makes up nearly all of the variance of {columns}: {value:g}{example}, where "
+        f"half of the values are within {_half_width(values, centre):.2g} of {centre:g}. Widths of "
+        "the kernel are taken from this variance, so that all other rows look alike. Correct or "
+        "remove the value, or use normal scores (`NormalScores`, or a density with "
+        "margins='normal-scores').",
+        stacklevel=frames_of_absentia(),
+    )
+
+
+def widths_from_variance(kernel: Kernel) -> bool:
+    """Return whether a kernel, or one that it is made of, takes its width from the columns."""
+    return any(
+        name.split("__")[-1] in ("gamma", "theta") and isinstance(value, str) and value == "scale"
+        for name, value in kernel.get_params().items()
+    )
+
+
+def gross_columns(X: FloatArray) -> BoolArray:
+    """Return in which columns one value makes up the variance, shape (n_features,)."""
+    known = ~np.isnan(X)
+    n_known = known.sum(axis=0)
+    found = np.zeros(X.shape[1], dtype=bool)
+    # Around the mean of n values, such a value has all of the sum of squares but one in n.
+    some = np.where(known, X, 0.0)
+    largest = np.maximum(np.abs(some).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    some /= largest
+    mean = some.sum(axis=0) / np.maximum(n_known, 1)
+    squares = np.where(known, (some - mean) ** 2, 0.0)
+    share = squares.max(axis=0, initial=0.0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
+    candidates = (n_known > _FEWEST_VALUES) & (share > 1 - 1 / np.maximum(n_known, 1) - 1e-5)
+    for j in np.flatnonzero(candidates):
+        distances = np.abs(some[known[:, j], j] - np.median(some[known[:, j], j]))
+        at = distances.argmax()
+        others = np.delete(distances, at)
+        varies = np.count_nonzero(others) >= _SHARE_THAT_VARIES * len(others)
+        found[j] = varies and (others**2).sum() < _SHARE_OF_OTHERS * distances[at] ** 2
+    return found
+
+
+def _half_width(values: FloatArray, centre: float) -> float:
+    return float(np.nanmedian(np.abs(values - centre)))

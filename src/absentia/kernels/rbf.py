@@ -17,14 +17,17 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, with_params
-from absentia.kernels.category import CategoryFactor, resolve_category_weight, scaled_for_categories
-from absentia.kernels.category_similarities import resolve_similarities
+from absentia.kernels.category import (
+    CategoryFactor,
+    resolve_category_weight,
+    resolve_similarities,
+    scaled_for_categories,
+)
+from absentia.kernels.gram.cancellation import origin_of
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
-from absentia.kernels.gram.far_pairs import origin_of
-from absentia.kernels.gram.kept import kept_for
-from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram.sides import cached
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
-from absentia.kernels.metric import Widths, metric_root, with_gamma_and_metric
+from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_and_metric
 from absentia.parameters import GAMMA, check_parameters, declared
 from absentia.tables import FloatArray
 
@@ -213,9 +216,7 @@ class GenRBF(Kernel):
         log_norms = 0.5 * log_self_similarities(P, smoothing)
         other = None
         if Q is not None:
-            other = kept_for(
-                Q, smoothing, "norms", lambda: 0.5 * log_self_similarities(Q, smoothing)
-            )
+            other = cached(Q, smoothing, "norms", lambda: 0.5 * log_self_similarities(Q, smoothing))
         factor = _category_factor(self, P, Q)
         K = expected_gram(
             P,

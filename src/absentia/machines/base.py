@@ -40,11 +40,15 @@ from absentia.densities.fit_density import (
     words_for,
 )
 from absentia.kernels.base import Kernel
-from absentia.kernels.function import PrecomputedKernel
-from absentia.kernels.gross_values import warn_of_gross_values, widths_from_variance
-from absentia.kernels.linear import centred_at
-from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
+from absentia.kernels.metric import Widths, warn_of_gross_values, widths_from_variance
+from absentia.kernels.named_kernels import (
+    CategoryWeight,
+    KernelLike,
+    MaskWeight,
+    PrecomputedKernel,
+    make_kernel,
+)
+from absentia.kernels.polynomial import centred_at
 from absentia.kernels.repair import check_psd
 from absentia.machines.gram_matrices import GramRows, gram_tiles
 from absentia.machines.relevance import draw_relevance, relevance_of

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Prior
 from absentia.kernels.base import Kernel
-from absentia.kernels.category_similarities import shares_that_differ
+from absentia.kernels.category import shares_that_differ
 from absentia.parameters import COUNT
 from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
 from absentia.tables import FloatArray, plan_of

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from absentia.kernels.linear import ExpectedLinear
+from absentia.kernels.polynomial import ExpectedLinear
 from absentia.machines.base import KernelMachine
 from absentia.machines.gram_matrices import (
     SolverMatrix,

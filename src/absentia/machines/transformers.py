@@ -18,9 +18,8 @@ from sklearn.utils.multiclass import type_of_target
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike
 from absentia.kernels.base import Kernel
-from absentia.kernels.function import FunctionKernel
 from absentia.kernels.metric import Widths
-from absentia.kernels.named_kernels import KernelLike
+from absentia.kernels.named_kernels import FunctionKernel, KernelLike
 from absentia.kernels.repair import check_psd
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented

@@ -16,7 +16,7 @@ from absentia.tables import (
     column_names,
     table_as,
 )
-from absentia.tables.columns.table_columns import read_columns
+from absentia.tables.columns.guesses import read_columns
 from absentia.tables.reading import as_frame, holds_numbers_only, without_cells
 from absentia.tables.rows import is_constant
 

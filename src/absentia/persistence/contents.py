@@ -19,7 +19,7 @@ from sklearn.isotonic import IsotonicRegression
 from absentia.parameters import shown
 from absentia.persistence.compiled_parts import check_encoder, check_trees
 from absentia.persistence.kinds import kind_of_words, known_kinds, parameter_names
-from absentia.persistence.trust import model_types, trusted_types
+from absentia.persistence.known_classes import model_types, trusted_types
 from absentia.tables.stored import Stored
 
 __all__ = ["check_contents", "inner_objects"]

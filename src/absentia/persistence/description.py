@@ -28,7 +28,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from absentia.persistence.compiled_parts import tree_records
 from absentia.persistence.kinds import known_kinds
-from absentia.persistence.trust import allowed_classes, trusted_types
+from absentia.persistence.known_classes import allowed_classes, trusted_types
 
 __all__ = ["refused_entries"]
 

@@ -10,7 +10,7 @@ str``
                         ``objects`` (of scalars) and ``records`` (nodes of boosted trees)
 ``list of A/B``         a list whose entries are A or B; also ``tuple of``, ``dict of`` (keys are
                         text or numbers), ``bunch of`` and ``objects of`` (an array)
-``names``               an array of names of columns
+``labels``, ``names``   an array of labels of classes, of names of columns
 ``method``              the name of a method that predicts
 ``false``               for attributes that are True with sparse targets only
 ``slice``, ``rng``,     a slice of integers or text, a random generator of NumPy, a type of numbers
@@ -20,6 +20,8 @@ str``
 ``parameters``          a dictionary of parameters of models
 ``results``             ``cv_results_``: a dictionary of arrays and of parameters
 ``estimator``           an object of a known class that may stand on its own
+``splitter``,           a splitter, a scorer or a decision tree of scikit-learn
+``scorer``, ``trees``
 ``KFold``               an object of scikit-learn's class with that name
 ======================  ==================================================================
 
@@ -39,8 +41,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from absentia.persistence.sklearn_classes import EVERY_ESTIMATOR
-from absentia.persistence.trust import FUNCTIONS, NUMBER_TYPES, model_types, sklearn_attributes
+from absentia.persistence.known_classes import (
+    EVERY_ESTIMATOR,
+    FUNCTIONS,
+    NUMBER_TYPES,
+    model_types,
+    sklearn_attributes,
+)
 from absentia.tables.stored import Stored
 
 __all__ = [
@@ -78,7 +85,12 @@ _CONTAINERS: dict[str, tuple[type, ...]] = {
     "bunch": (Bunch,),
     "objects": (np.ndarray,),
 }
-_EVERY_ROLE = ("estimator", "_split", "dtype", "function", "_scorer")
+_EVERY_ROLE = ("estimator", "splitter", "dtype", "function", "scorer")
+_ALIASES = {
+    "labels": "bools[1] | integers[1] | floats[1] | texts[1] | objects[1]",
+    "trees": "DecisionTreeClassifier | DecisionTreeRegressor | ExtraTreeClassifier"
+    " | ExtraTreeRegressor",
+}
 _METHODS = ("predict", "predict_proba", "decision_function")
 
 
@@ -127,6 +139,8 @@ def kind_of_words(words: str) -> Kind:
 
 
 def _kind_of_word(word: str) -> Kind:
+    if word in _ALIASES:
+        return kind_of_words(_ALIASES[word])
     if word in _SCALARS:
         return Kind(word, types=frozenset(_SCALARS[word]))
     if word in _TESTS:
@@ -207,7 +221,7 @@ def kind_of_annotation(annotation: Any) -> Kind:
 
 def _kind_of_array(annotation: Any, axes: Iterable[int]) -> Kind:
     if annotation is np.ndarray:
-        return _either([_array(name, [1]) for name in _ARRAYS if name != "records"])
+        return kind_of_words("labels")
     number = get_args(get_args(annotation)[1])[0]
     names = {np.floating: "floats", np.integer: "integers", np.bool_: "bools"}
     return _array(next(name for kind, name in names.items() if issubclass(number, kind)), axes)
@@ -272,8 +286,8 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "selection": _is_selection,
     "slice": _is_slice,
     # By the modules of their classes, which are many.
-    "_scorer": lambda value: type(value).__module__ == "sklearn.metrics._scorer",
-    "_split": lambda value: type(value).__module__ == "sklearn.model_selection._split",
+    "scorer": lambda value: type(value).__module__ == "sklearn.metrics._scorer",
+    "splitter": lambda value: type(value).__module__ == "sklearn.model_selection._split",
 }
 
 #: Parameters of scikit-learn's classes, and of searches, that hold more than numbers, text and
@@ -286,10 +300,10 @@ _ROLES: dict[str, tuple[str, ...]] = {
         ),
         ("estimator",),
     ),
-    "cv": ("_split",),
+    "cv": ("splitter",),
     "dtype": ("dtype",),
     "score_func": ("function",),
-    "scoring": ("_scorer",),
+    "scoring": ("scorer",),
 }
 _ROLES |= dict.fromkeys(("param_grid", "param_distributions"), _EVERY_ROLE)
 

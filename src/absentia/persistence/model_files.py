@@ -2,7 +2,7 @@
 
 The format is that of skops: a zip archive of arrays and of a description of the objects that they
 belong to. Reading one makes objects of types that are trusted and no others, and sets their
-attributes; see :mod:`absentia.persistence.trust` and ``docs/security.md``.
+attributes; see :mod:`absentia.persistence.known_classes` and ``docs/security.md``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sklearn.base import BaseEstimator
 from absentia.optional_imports import optional_import
 from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
-from absentia.persistence.trial_answers import check_answers
-from absentia.persistence.trust import allowed_classes
+from absentia.persistence.known_classes import allowed_classes
+from absentia.persistence.trial_predictions import check_predictions
 from absentia.tables.files.whole_files import replaced
 
 __all__ = ["load", "save"]
@@ -189,7 +189,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
     if not isinstance(model, BaseEstimator):
         return f"holds a {type(model).__name__}, which is not an estimator.", None
     check_contents(model)
-    check_answers(model, inner_objects(model))
+    check_predictions(model, inner_objects(model))
     return "", model
 
 

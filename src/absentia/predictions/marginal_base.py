@@ -37,7 +37,7 @@ from absentia.parameters import (
     declared,
     words,
 )
-from absentia.predictions.row_formats import FrameRows, PlannedFormat, RowFormat
+from absentia.predictions.row_formats import PlannedFormat, RowFormat
 from absentia.predictions.wrapped_model import (
     TrainingTable,
     WrappedModel,
@@ -55,7 +55,7 @@ from absentia.tables import (
     plan_of,
     set_fitted,
 )
-from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
@@ -116,8 +116,10 @@ class MarginalModel(TakesMissing, ShowsColumns):
         density = self._unfitted_density(X)
         plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None
         # Numbers are passed to the model as they are; only words need a plan.
-        words = words_for(density) if _has_words(X) else None
-        rows = self._rows(open_memory(X, words=words) if plan is None else plan.read(X))
+        given = None if plan is None else plan.read_frame(X)
+        if plan is None and _has_words(X):
+            given = ColumnPlan.read_training(X, codes=words_for(density) == "codes")
+        rows = self._rows(open_memory(X) if given is None else given.table)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if y is None and not frozen:
             name = type(self).__name__
@@ -144,7 +146,6 @@ class MarginalModel(TakesMissing, ShowsColumns):
             )
         kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
         columns = kept.astype(np.intp)
-        given = None if rows.plan is None else FrameRows.of(X, rows.plan, new=False)
         row_format: RowFormat | PlannedFormat
         if rows.plan is None:
             row_format = RowFormat.of(rows.as_given(), columns)
@@ -262,12 +263,12 @@ class MarginalModel(TakesMissing, ShowsColumns):
         joined: np.ndarray = np.concatenate(parts)[np.argsort(np.concatenate([whole, drawn]))]
         return joined
 
-    def _opened(self, X: TableLike) -> tuple[Table, FrameRows | None]:
+    def _opened(self, X: TableLike) -> tuple[Table, ReadFrame | None]:
         """Return new rows as a table and, where there is a plan, as the frame that they were."""
         check_is_fitted(self)
         plan = plan_of(self)
         if plan is not None:
-            given = FrameRows.of(X, plan)
+            given = plan.read_frame(X)
             return given.table, given
         return self._rows(open_known(X, self)), None
 
@@ -280,7 +281,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
             )
         return opened
 
-    def _read(self, X: TableLike) -> tuple[Table, FrameRows | None, BoolArray]:
+    def _read(self, X: TableLike) -> tuple[Table, ReadFrame | None, BoolArray]:
         """Return the rows, and which of them are to be averaged over draws."""
         table, given = self._opened(X)
         incomplete: BoolArray = np.atleast_1d(table.mask[:, self._columns].any(axis=1))
@@ -291,7 +292,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
             incomplete &= ~np.isin(pattern[n_known:], pattern[:n_known])
         return table, given, incomplete
 
-    def _own_rows(self, X: Any, table: Table, given: FrameRows | None, rows: IntArray) -> Any:
+    def _own_rows(self, X: Any, table: Table, given: ReadFrame | None, rows: IntArray) -> Any:
         """Return rows for the model as the user gave them."""
         row_format = self._wrapped.format
         if hasattr(X, "columns") and row_format.kind != "array":

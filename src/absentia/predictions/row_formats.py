@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.parameters import shown
-from absentia.tables import FloatArray, IntArray, Table, TableLike
-from absentia.tables.column_plan import ColumnPlan, fill_columns
-from absentia.tables.columns.column_readings import TYPED_DATES, ColumnReading
-from absentia.tables.columns.words import Words, parsed_dates
+from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables.column_plan import ColumnPlan, ReadFrame
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.dates import TYPED_DATES, parsed_dates
+from absentia.tables.columns.readings import ColumnReading
 from absentia.tables.kept_frames import KeptObjects, is_type_of_columns
 from absentia.tables.reading import as_frame
 from absentia.tables.stored import Stored
@@ -25,7 +26,7 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FrameRows", "PlannedFormat", "RowFormat", "polars_type", "require_type_name"]
+__all__ = ["PlannedFormat", "RowFormat", "polars_type", "require_type_name"]
 
 #: Names of polars' types; an attribute of another name may be anything.
 _POLARS_TYPES = frozenset(
@@ -155,36 +156,6 @@ def _nearest(column: FloatArray, kind: str) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameRows:
-    """A frame that was read by a plan.
-
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        As it was given.
-    table : Table
-        What it became.
-    own : ndarray of shape (n_samples, n_features)
-        The same before standard units: observed numbers to the last bit.
-    """
-
-    frame: pd.DataFrame
-    table: Table
-    own: FloatArray
-
-    @classmethod
-    def of(cls, X: TableLike, plan: ColumnPlan, *, new: bool = True) -> FrameRows:
-        """Read a frame; ``new`` says that it is not the frame of training."""
-        frame = as_frame(X)
-        if not hasattr(X, "columns") and frame.shape[1] == len(plan.names):
-            frame.columns = list(plan.names)  # an array of the same columns
-        table = plan.read(X, new=new)
-        readings = plan.readings_of(frame)
-        absent = [name for name in plan.names if name not in frame.columns]
-        return cls(frame, table, fill_columns(frame, readings, absent, codes=plan.codes))
-
-
-@dataclass(frozen=True, eq=False)
 class PlannedFormat(Stored):
     """The kind of frame that a model was trained on, and how numbers and codes become one.
 
@@ -259,7 +230,7 @@ class PlannedFormat(Stored):
         )
 
     def rows(
-        self, values: FloatArray, given: FrameRows | None = None, origin: IntArray | None = None
+        self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
     ) -> pd.DataFrame:
         """Return rows behind the plan as a frame of this format.
 
@@ -267,7 +238,7 @@ class PlannedFormat(Stored):
         ----------
         values : ndarray of shape (n_rows, n_features)
             Numbers in standard units and codes or indicators, NaN where missing.
-        given : FrameRows, optional
+        given : ReadFrame, optional
             The frame that the rows come from; what was observed there is written as it was, and so
             are columns that the plan leaves out.
         origin : ndarray of int, shape (n_rows,), optional
@@ -279,7 +250,7 @@ class PlannedFormat(Stored):
         if given is not None and origin is not None:
             observed = ~np.isnan(given.own[origin])
             numbers = np.where(observed, given.own[origin], numbers)
-        known = {} if given is None else self.plan.readings_of(given.frame)
+        known = {} if given is None else self.plan.later(given.frame)[1]
         columns = {}
         for j, (name, places, _) in enumerate(self.plan.groups()):
             reading = self.plan.readings[j]
@@ -319,7 +290,7 @@ class PlannedFormat(Stored):
         return numbers[:, 0] if reading.kind == "number" else _dates(reading, numbers[:, 0])
 
     def _left_out(
-        self, j: int, name: str, given: FrameRows | None, origin: IntArray | None, n_rows: int
+        self, j: int, name: str, given: ReadFrame | None, origin: IntArray | None, n_rows: int
     ) -> np.ndarray:
         import pandas as pd
 
@@ -386,11 +357,11 @@ def _own_words(frame: pd.DataFrame, name: str, reading: ColumnReading) -> tuple[
         return ()
     found: dict[str, Any] = {}
     if name in frame:
-        words = Words(frame[name])
+        column = Column(frame[name])
         cells = frame[name].to_numpy(dtype=object)
-        seen, first = np.unique(words.codes, return_index=True)
+        seen, first = np.unique(column.codes, return_index=True)
         found = {
-            words.distinct[code]: cells[at]
+            column.distinct[code]: cells[at]
             for code, at in zip(seen, first, strict=True)
             if code >= 0
         }

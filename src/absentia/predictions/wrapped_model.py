@@ -16,8 +16,9 @@ from absentia.beliefs.draws import DrawPoints
 from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import over_draws
 from absentia.machines.base import KernelMachine
-from absentia.predictions.row_formats import FrameRows, PlannedFormat, RowFormat
+from absentia.predictions.row_formats import PlannedFormat, RowFormat
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables.column_plan import ReadFrame
 from absentia.tables.stored import Stored
 
 __all__ = [
@@ -83,13 +84,13 @@ class WrappedModel(Stored):
         return columns.reshape(len(columns), -1)
 
     def predict_rows(
-        self, values: FloatArray, given: FrameRows | None, origin: IntArray
+        self, values: FloatArray, given: ReadFrame | None, origin: IntArray
     ) -> FloatArray:
         """Return predictions for rows of float64; ``origin`` is the row of ``given`` of each."""
         return self.predict(self.format.rows(values, given, origin))
 
     def predict_with_variance(
-        self, values: FloatArray, given: FrameRows | None, origin: IntArray
+        self, values: FloatArray, given: ReadFrame | None, origin: IntArray
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return predictions and, where ``predict`` takes ``return_std``, their variances."""
         if self.method == "predict" and "return_std" in _parameters(self.model):
@@ -120,7 +121,7 @@ class WrappedModel(Stored):
             return False
         return {"return_std", "include_noise"} <= set(_parameters(self.model))
 
-    def check(self, row: FloatArray, given: FrameRows | None, n_columns: int) -> FloatArray:
+    def check(self, row: FloatArray, given: ReadFrame | None, n_columns: int) -> FloatArray:
         """Return the prediction of one complete row as it comes, or say why there is none."""
         require_method(self.model, self.method)
         try:
@@ -176,7 +177,7 @@ class TrainingTable:
     columns : ndarray of int
         The columns that the model sees.
     row_format : RowFormat or PlannedFormat
-    given : FrameRows or None
+    given : ReadFrame or None
         The frame that the rows come from, where it has words.
     """
 
@@ -184,7 +185,7 @@ class TrainingTable:
     unknowns: Unknowns
     columns: IntArray
     row_format: RowFormat | PlannedFormat
-    given: FrameRows | None = None
+    given: ReadFrame | None = None
 
 
 def stacked_draws(

@@ -12,10 +12,9 @@ from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, TableLike, as_table, column_names
-from absentia.tables.columns.column_guesses import case_note
-from absentia.tables.columns.limit_notes import LIMITS_OF_MODELS, note_on_limits
-from absentia.tables.columns.sentinels import find_sentinels, sentinel_note, without_sentinels
-from absentia.tables.columns.table_columns import read_columns
+from absentia.tables.columns.guesses import case_note, read_columns
+from absentia.tables.columns.quantities import find_sentinels, sentinel_note
+from absentia.tables.columns.readings import LIMITS_OF_MODELS, without_sentinels
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.reading import as_frame
 
@@ -155,7 +154,7 @@ def _frame_as_numbers(
     tested = np.array([reading.kind != "category" for reading in readings])
     notes = []
     for name, reading in zip(frame.columns, readings, strict=True):
-        said = note_on_limits(reading, LIMITS_OF_MODELS)
+        said = reading.note_on_limits(LIMITS_OF_MODELS)
         if reading.left_out:
             said = said if kinds.get(name) not in (None, "left out") else ""
         elif reading.kind == "category":

@@ -1,4 +1,10 @@
-"""The plan of a table's columns: made from the training rows, applied to every table after them."""
+"""The plan of a frame's columns: made from the training rows, applied to every table after them.
+
+This is the one reader of frames. Machines, Marginal*, the automatic machines, TableEncoder, the
+command line and the studio come here: training guesses each column and fills its values once
+(:meth:`ColumnPlan.read_training`), later frames are filled once by the plan
+(:meth:`ColumnPlan.read_frame`).
+"""
 
 from __future__ import annotations
 
@@ -11,27 +17,51 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.parameters import IntVector
-from absentia.tables.columns.column_readings import ColumnReading
-from absentia.tables.columns.limit_notes import LIMITS, note_on_limits
-from absentia.tables.columns.number_guesses import number_notes
-from absentia.tables.columns.sentinels import find_sentinels, without_sentinels
-from absentia.tables.columns.table_columns import later_readings, read_columns
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.guesses import SEPARATOR, guess_columns, later_readings
+from absentia.tables.columns.quantities import find_sentinels, number_notes
+from absentia.tables.columns.readings import LIMITS, ColumnReading, without_sentinels
 from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import counted, listed
 from absentia.tables.plan_notes import (
     absent_columns,
     warn_of_absent_columns,
-    warn_of_codes,
-    warn_of_new_words,
+    warn_of_later_columns,
+    warn_of_sentinels,
 )
-from absentia.tables.reading import FloatArray, IntArray, as_frame, has_columns_of_words, is_frame
+from absentia.tables.reading import (
+    FloatArray,
+    IntArray,
+    as_frame,
+    has_columns_of_words,
+    is_frame,
+)
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnPlan", "ShowsColumns", "fill_columns", "id_note", "plan_readings", "read_planned"]
+__all__ = ["ColumnPlan", "ReadFrame", "ShowsColumns", "id_note", "read_planned"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadFrame:
+    """A frame that was read by a plan.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        As it was given, with text for the names of columns.
+    table : Table
+        Its numbers in the units of the plan, with their limits.
+    own : ndarray of shape (n_samples, n_features)
+        The same before standard units: observed numbers to the last bit.
+    """
+
+    frame: pd.DataFrame
+    table: Table
+    own: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +85,8 @@ class ColumnPlan(Stored):
         Numbers, dates, orders and indicators are brought to standard units by these: in a table of
         words and numbers no unit is common to all columns. Zero and one for codes.
     plain : bool
-        Whether the frame has numbers only: then they are used as they are, except codes for missing
-        values such as -999.
+        Whether the frame has numbers only: then they are used as they are, except sentinels for
+        missing values such as -999.
 
     Examples
     --------
@@ -116,11 +146,11 @@ class ColumnPlan(Stored):
         X : frame
         kinds : dict from column to {"number", "category", "date", "cyclic date", "left out"}, \
 optional
-            What these columns are, whatever they look like.
+            The kinds of these columns, whatever they look like.
         max_categories : int, default=30
             A column of words with more different values than this is left out.
         keep_ids : bool, default=False
-            Whether to keep columns that only name the rows.
+            Whether to keep columns that only identify the rows.
         codes : bool, default=False
             Whether categories are to stay categories, for ``density="mixed"``.
 
@@ -134,29 +164,53 @@ optional
         ward    category  3 categories, one indicator column for each
         age     number
         """
+        read = cls.read_training(
+            X, kinds=kinds, max_categories=max_categories, keep_ids=keep_ids, codes=codes
+        )
+        assert read.table.plan is not None
+        return read.table.plan
+
+    @classmethod
+    def read_training(
+        cls,
+        X: Any,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        max_categories: int = 30,
+        keep_ids: bool = False,
+        codes: bool = False,
+        limits: bool = True,
+        warn: bool = True,
+    ) -> ReadFrame:
+        """Guess the columns of a training frame and read it; ``table.plan`` is the plan.
+
+        Parameters as for :meth:`of`. Without ``limits`` numbers keep their units, and limits of
+        values count as missing; ``warn`` is of sentinels.
+        """
         frame = as_frame(X)
-        found, _ = plan_readings(
-            frame, max_categories=max_categories, keep_ids=keep_ids, kinds=kinds
-        )
-        readings = {name: _with_limits(reading) for name, reading in found.items()}
-        warn_of_codes(readings)
-        values = fill_columns(frame, readings, [], codes=codes)
-        plan = cls(
-            tuple(readings),
-            tuple(readings.values()),
-            codes,
-            np.zeros(values.shape[1]),
-            np.ones(values.shape[1]),
-        )
-        numbers = [j for j in range(values.shape[1]) if j not in plan.category_columns]
+        columns = Column.of_frame(frame)
+        separator = frame.attrs.get(SEPARATOR, ",")
+        readings = _readings(columns, separator, kinds or {}, max_categories, keep_ids)
+        if limits:
+            for name, reading in readings.items():
+                readings[name] = replace(reading, note=reading.note_on_limits(LIMITS))
+        if warn:
+            warn_of_sentinels(readings)
+        own = _filled(columns, readings, len(frame), codes)
+        units = np.zeros(own.shape[1]), np.ones(own.shape[1])
+        plan = cls(tuple(readings), tuple(readings.values()), codes, *units)
+        if limits:
+            plan._set_units(own)
+        return ReadFrame(frame, plan._table(own, columns, readings), own)
+
+    def _set_units(self, own: FloatArray) -> None:
+        numbers = [j for j in range(own.shape[1]) if j not in self.category_columns]
         # In units of the largest value, whose square need not be a number any more.
-        largest = np.nanmax(np.abs(values[:, numbers]), axis=0)
+        largest = np.nanmax(np.abs(own[:, numbers]), axis=0)
         largest[largest == 0] = 1.0
-        centres = np.nanmean(values[:, numbers] / largest, axis=0)
-        spreads = np.nanstd(values[:, numbers] / largest, axis=0) * largest
-        plan.centres[numbers] = centres * largest
-        plan.scales[numbers] = np.where(spreads > 0, spreads, 1.0)
-        return plan
+        spreads = np.nanstd(own[:, numbers] / largest, axis=0) * largest
+        self.centres[numbers] = np.nanmean(own[:, numbers] / largest, axis=0) * largest
+        self.scales[numbers] = np.where(spreads > 0, spreads, 1.0)
 
     @classmethod
     def of_numbers(cls, table: Table) -> ColumnPlan:
@@ -173,56 +227,38 @@ optional
             readings[name] = ColumnReading(
                 "number", "; ".join(notes), sentinels=sentinels, typed=True
             )
-        warn_of_codes(readings)
-        n = len(readings)
-        units = (np.zeros(n), np.ones(n))
+        warn_of_sentinels(readings)
+        units = np.zeros(len(readings)), np.ones(len(readings))
         return cls(tuple(readings), tuple(readings.values()), False, *units, plain=True)
 
-    def without_codes(self, values: FloatArray) -> FloatArray:
-        """Return an array of the plan's columns with NaN for codes such as -999."""
+    def without_sentinels(self, values: FloatArray) -> FloatArray:
+        """Return an array of the plan's columns with NaN for sentinels such as -999."""
         coded = [j for j, reading in enumerate(self.readings) if reading.sentinels]
-        if not coded:
-            return values
-        out = values.copy()
+        out = values.copy() if coded else values
         for j in coded:
             out[:, j] = without_sentinels(values[:, j], self.readings[j].sentinels)
         return out
 
     @property
     def labels(self) -> list[str]:
-        """The names of the encoded columns: ``column``, or ``column=word``."""
-        pairs = zip(self.names, self.readings, strict=True)
-        return [label for name, reading in pairs for label in reading.names(name, self.codes)]
+        """The names of the encoded columns: ``column``, or ``column=category``."""
+        return [label for name, r in self.by_name.items() for label in r.names(name, self.codes)]
 
     @property
     def category_columns(self) -> tuple[int, ...]:
-        """Which of the encoded columns hold codes of categories."""
-        if not self.codes:
-            return ()
-        sources = self._sources()
-        return tuple(j for j, (_, r, _) in enumerate(sources) if r.kind == "category")
+        """The encoded columns that hold codes of categories."""
+        readings = [r for r in self.readings for _ in range(r.width(self.codes))]
+        return tuple(j for j, r in enumerate(readings) if self.codes and r.kind == "category")
 
     @property
     def by_name(self) -> dict[str, ColumnReading]:
-        """How each column of the frame is read."""
+        """The reading of each column of the frame."""
         return dict(zip(self.names, self.readings, strict=True))
-
-    def readings_of(self, frame: pd.DataFrame) -> dict[str, ColumnReading]:
-        """Return how each column of a later pandas frame is read.
-
-        As in training, except that the frame decides on decimal signs of numbers that had a type
-        in training and are text in the frame.
-        """
-        return later_readings(frame, self.by_name)
-
-    def _sources(self) -> list[tuple[str, ColumnReading, int]]:
-        """Return, for each column behind the door, its column, reading and part of it."""
-        pairs = zip(self.names, self.readings, strict=True)
-        return [(n, r, k) for n, r in pairs for k in range(r.width_of(self.codes))]
 
     def source_columns(self) -> np.ndarray:
         """Return, for each encoded column, the name of the column it is read from."""
-        return np.array([name for name, _, _ in self._sources()], dtype=object)
+        widths = [reading.width(self.codes) for reading in self.readings]
+        return np.repeat(np.array(self.names, dtype=object), widths)
 
     def groups(self) -> list[tuple[str, tuple[int, ...], FloatArray | None]]:
         """Return each column of the frame with its encoded columns.
@@ -230,32 +266,47 @@ optional
         Returns
         -------
         list of (name, places, options)
-            ``options`` are the numbers behind the door for each category of a column of words,
-            shape (n_categories, len(places)); None for numbers, and for columns that are left out
-            and have no places.
+            ``options`` are the encoded numbers for each category of a column of words, shape
+            (n_categories, len(places)); None for numbers, and for columns that are left out and
+            have no places.
         """
         found: list[tuple[str, tuple[int, ...], FloatArray | None]] = []
         start = 0
-        for name, reading in zip(self.names, self.readings, strict=True):
-            width = reading.width_of(self.codes)
+        for name, reading in self.by_name.items():
+            width = reading.width(self.codes)
             places = tuple(range(start, start + width))
             start += width
             options = None
             if width and reading.kind == "category":
-                words = np.arange(len(reading.categories), dtype=np.float64)[:, None]
-                options = words if self.codes or width == 1 else np.eye(width)
+                codes = np.arange(len(reading.categories), dtype=np.float64)[:, None]
+                options = codes if self.codes or width == 1 else np.eye(width)
                 options = (options - self.centres[list(places)]) / self.scales[list(places)]
             found.append((name, places, options))
         return found
 
-    def read(self, X: Any, *, new: bool = True) -> Table:
-        """Read a table by the plan; ``new`` says that it is not the table of training.
+    def later(
+        self, frame: pd.DataFrame
+    ) -> tuple[dict[str, Column], dict[str, ColumnReading], str | None]:
+        """Return the columns of a later pandas frame, their readings and the file's separator.
+
+        They are read as in training, except that the frame decides on decimal signs of numbers
+        that had a type in training and are text in the frame.
+        """
+        columns, separator = Column.of_frame(frame), frame.attrs.get(SEPARATOR)
+        return columns, later_readings(columns, self.by_name, separator=separator or ","), separator
+
+    def read(self, X: Any) -> Table:
+        """Read a table by the plan.
 
         Parameters
         ----------
         X : frame, or array-like of shape (n_samples, len(names))
             Arrays have the columns of the training frame in their order.
         """
+        return self.read_frame(X).table
+
+    def read_frame(self, X: Any) -> ReadFrame:
+        """Read a later table as :meth:`read` does, with the frame and its own units."""
         frame = as_frame(X)
         if not is_frame(X):
             if frame.shape[1] != len(self.names):
@@ -266,46 +317,41 @@ optional
             frame.columns = list(self.names)
         if not len(frame):
             raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
-        absent, readings = [], self.readings_of(frame)
-        if new:
-            absent = absent_columns(set(frame.columns), readings)
-            warn_of_absent_columns(absent)
-            warn_of_new_words(frame, readings, absent)
-        return replace(
-            self.values(frame, readings, absent),
-            names=tuple(self.labels),
-            category_columns=self.category_columns,
-            plan=self,
-        )
+        return self.read_later(frame)
 
-    def values(
-        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], absent: list[str]
+    def read_later(self, frame: pd.DataFrame) -> ReadFrame:
+        """Read a pandas frame, which may have no rows, and warn of cells that are not used."""
+        columns, readings, separator = self.later(frame)
+        warn_of_absent_columns(absent_columns(columns, readings))
+        warn_of_later_columns(columns, readings, separator)
+        own = _filled(columns, readings, len(frame), self.codes)
+        return ReadFrame(frame, self._table(own, columns, readings), own)
+
+    def _table(
+        self,
+        own: FloatArray,
+        columns: Mapping[str, Column],
+        readings: Mapping[str, ColumnReading],
     ) -> Table:
-        """Return the numbers of a pandas frame in the units of the plan, with their limits."""
-        values = fill_columns(frame, readings, absent, codes=self.codes)
-        values -= self.centres
+        """Return numbers in the units of the plan, with limits that are written as ``<0.5``."""
+        values = own - self.centres
         values /= self.scales
-        lower, upper = self._limits(frame, readings, values)
-        # "5-5" is a value.
-        values, low, high = with_limits(values, lower, upper, self.labels)
-        return Table(values, lower=low, upper=high)
-
-    def _limits(
-        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the limits of numbers that are written as such, as in ``<0.5``."""
-        lower, upper = np.full(values.shape, -np.inf), np.full(values.shape, np.inf)
-        place = {label: j for j, label in enumerate(self.labels)}
+        labels = self.labels
+        place = {label: j for j, label in enumerate(labels)}
+        limits = {}
         for name, reading in readings.items():
-            if name not in frame.columns or name not in place or reading.kind != "number":
-                continue
-            if frame[name].dtype.kind not in "iufb":
-                j = place[name]
-                low, high = reading.bounds(frame[name])
-                unknown = np.isnan(values[:, j])
-                lower[unknown, j] = (low[unknown] - self.centres[j]) / self.scales[j]
-                upper[unknown, j] = (high[unknown] - self.centres[j]) / self.scales[j]
-        return lower, upper
+            if name in place and name in columns and reading.has_limits(columns[name]):
+                limits[place[name]] = reading.bounds(columns[name])
+        low = high = None
+        if limits:
+            low, high = np.full(own.shape, -np.inf), np.full(own.shape, np.inf)
+            for j, ends in limits.items():
+                low[:, j], high[:, j] = ((end - self.centres[j]) / self.scales[j] for end in ends)
+            values, low, high = with_limits(values, low, high, labels)
+        categories = self.category_columns
+        return Table(
+            values, None, False, tuple(labels), categories, lower=low, upper=high, plan=self
+        )
 
     def restored(
         self,
@@ -319,7 +365,7 @@ optional
         ----------
         tables : sequence of ndarray of shape (n_samples, n_columns)
         columns : ndarray of int, optional
-            Which columns behind the door these are; by default all.
+            Which encoded columns these are; by default all.
         given : frame of the same rows, optional
             Its values, which scaling has rounded, its index and the names of its columns are kept.
         """
@@ -332,15 +378,16 @@ optional
         own[..., places] = values * self.scales[places] + self.centres[places]
         out: list[dict[str, Any]] = [{} for _ in tables]
         start = 0
-        for name, reading in self.readings_of(frame).items():
-            width = reading.width_of(self.codes)
+        cells, readings, _ = self.later(frame)
+        for name, reading in readings.items():
+            width = reading.width(self.codes)
             if np.isin(np.arange(start, start + width), places).any():
                 parts = own[..., start : start + width]
                 indicators = reading.kind == "category" and width > 1
                 # The other parts of a date follow from the first.
                 numbers = parts.argmax(axis=2) if indicators else parts[..., 0]
-                if not reading.categories and name in frame:
-                    observed = reading.values(frame[name])[:, 0]
+                if not reading.categories and name in cells:
+                    observed = reading.values(cells[name])[:, 0]
                     numbers = np.where(np.isnan(observed), numbers, observed)
                 for table, of_table in zip(out, numbers, strict=True):
                     table[name] = reading.restored(of_table)
@@ -356,15 +403,14 @@ optional
 
     def _lines(self) -> list[tuple[str, str, str]]:
         lines = []
-        for name, reading in zip(self.names, self.readings, strict=True):
+        for name, reading in self.by_name.items():
+            kind, note = str(reading.kind), reading.note
             if reading.left_out:
-                lines.append((name, "left out", reading.note.removeprefix("left out, ")))
-            elif self.codes and reading.kind == "category":
-                _, semicolon, more = reading.note.partition(";")  # what is said beside indicators
+                kind, note = "left out", note.removeprefix("left out, ")
+            elif self.codes and kind == "category":
+                _, semicolon, more = note.partition(";")  # the part that is not on indicators
                 note = f"{len(reading.categories)} categories{semicolon}{more}"
-                lines.append((name, "category", note))
-            else:
-                lines.append((name, str(reading.kind), reading.note))
+            lines.append((name, kind, note))
         return lines
 
     def __repr__(self) -> str:
@@ -390,89 +436,71 @@ def _printable(name: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
-def _with_limits(reading: ColumnReading) -> ColumnReading:
-    """Return a reading whose note says that limits are used, which the encoder leaves out."""
-    return replace(reading, note=note_on_limits(reading, LIMITS))
-
-
 def read_planned(X: Any, *, codes: bool) -> Table:
     """Read a table of training: a frame by the plan that is made of it, any other as it is."""
     if not is_frame(X):
         return Table.of(X)
     if has_columns_of_words(X):
-        return ColumnPlan.of(X, codes=codes).read(X, new=False)
+        return ColumnPlan.read_training(X, codes=codes).table
     table = Table.of(X)
     plan = ColumnPlan.of_numbers(table)
-    return replace(table, array=plan.without_codes(table.array), plan=plan)
+    return replace(table, array=plan.without_sentinels(table.array), plan=plan)
 
 
-def plan_readings(
-    frame: pd.DataFrame,
-    *,
-    max_categories: int = 30,
-    keep_ids: bool = False,
-    kinds: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, ColumnReading], list[str]]:
-    """Decide how each column of a pandas frame is read; columns that name rows are left out.
-
-    ``kinds`` are readings by column that the user asked for.
-
-    Returns
-    -------
-    readings : dict of str to ColumnReading
-    ids : list of str
-        The columns that were left out because they only name the rows.
-    """
-    columns = list(frame.columns)
-    if not len(frame) or not columns:
+def _readings(
+    columns: Mapping[str, Column],
+    separator: str,
+    kinds: Mapping[str, str],
+    max_categories: int,
+    keep_ids: bool,
+) -> dict[str, ColumnReading]:
+    """Guess the columns of a training frame; those that only identify rows are left out."""
+    n_rows = max(map(len, columns.values()), default=0)
+    if not n_rows:
         raise ValueError(
-            f"A table needs at least one row and one column, found "
-            f"{counted(len(frame), 'row')} and {counted(len(columns), 'column')}."
+            f"A table needs at least one row and one column, found {counted(n_rows, 'row')} and "
+            f"{counted(len(columns), 'column')}."
         )
-    asked = kinds or {}
-    unknown = [name for name in asked if name not in columns]
+    unknown = [name for name in kinds if name not in columns]
     if unknown:
         raise ValueError(
             f"kinds names the column {unknown[0]!r}, which the table does not have; its columns "
-            f"are {listed(columns)}."
+            f"are {listed(list(columns))}."
         )
-    found_readings = read_columns(frame, kinds=asked, max_categories=max_categories)
-    readings = dict(zip(columns, found_readings, strict=True))
-    found = [name for name in columns if readings[name].is_id and name not in asked]
-    ids = [] if keep_ids else found
-    for name in ids:
-        readings[name] = replace(readings[name], left_out=True, note=id_note(readings[name]))
+    readings = guess_columns(
+        columns, separator=separator, kinds=kinds, max_categories=max_categories
+    )
+    for name, reading in readings.items():
+        if reading.is_id and name not in kinds and not keep_ids:
+            readings[name] = replace(reading, left_out=True, note=id_note(reading))
     if all(reading.left_out for reading in readings.values()):
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
         raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
-    return readings, ids
+    return readings
 
 
 def id_note(reading: ColumnReading) -> str:
     """Return the note on a column that is left out because it only identifies the rows."""
     words = reading.kind == "category"
-    what = "it has a different word in each row" if words else "it only numbers the rows"
-    return f"left out, {what}"
+    return (
+        f"left out, it {'has a different word in each row' if words else 'only numbers the rows'}"
+    )
 
 
-def fill_columns(
-    frame: pd.DataFrame,
-    readings: dict[str, ColumnReading],
-    absent: list[str],
-    *,
-    codes: bool = False,
+def _filled(
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    n_rows: int,
+    codes: bool,
 ) -> FloatArray:
-    """Return the columns of a frame as numbers, NaN where missing and in columns that it lacks.
-
-    With ``codes`` a column of words is one column of codes, otherwise indicator columns.
-    """
-    widths = [reading.width_of(codes) for reading in readings.values()]
+    """Return the columns of a frame as numbers, NaN where missing and in absent columns."""
+    widths = [reading.width(codes) for reading in readings.values()]
     # Filled column by column: a table of words is many times its size as indicators.
-    out = np.full((len(frame), sum(widths)), np.nan)
+    out = np.full((n_rows, sum(widths)), np.nan)
     start = 0
     for (name, reading), width in zip(readings.items(), widths, strict=True):
-        if name not in absent and width:
-            out[:, start : start + width] = reading.values(frame[name], codes=codes)
+        if name in columns and width:
+            out[:, start : start + width] = reading.values(columns[name], codes=codes)
         start += width
     return out
 

@@ -1,17 +1,10 @@
-"""A table of numbers, dates and words becomes numbers, NaN where a value is missing.
-
-The machines take numbers. :class:`TableEncoder` is the step before them for tables that come out
-of a file: it reads numbers written as text, turns dates into days and words into indicator
-columns, leaves out uninformative columns, and reports in plain sentences what it did. A missing
-word is missing in *all* of its indicator columns, so that it stays uncertain instead of becoming
-"none of them".
-"""
+"""The scikit-learn face of :class:`~absentia.ColumnPlan`: a transformer of tables to numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,22 +12,13 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.hidden_warnings import hidden_warnings
 from absentia.parameters import FloatMatrix
-from absentia.tables.column_plan import ColumnPlan, ShowsColumns, fill_columns, plan_readings
-from absentia.tables.columns.column_readings import ColumnReading
-from absentia.tables.plan_notes import (
-    absent_columns,
-    new_words,
-    other_signs,
-    warn_of_absent_columns,
-    warn_of_new_words,
-)
+from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns, id_note
+from absentia.tables.columns.column import Column
+from absentia.tables.plan_notes import absent_columns, new_words, other_signs
 from absentia.tables.reading import FloatArray, as_frame
 from absentia.tables.rows import TakesMissing
-
-if TYPE_CHECKING:
-    import pandas as pd
+from absentia.tables.table import Table
 
 __all__ = ["TableEncoder"]
 
@@ -150,28 +134,30 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: ArrayLike | None = None, **fit_params: Any) -> Any:
+        """Fit to a table and return it as numbers, without warnings of what ``notes_`` says."""
+        return self._numbers(self._fit(X))
+
+    def _fit(self, X: Any) -> ReadFrame:
         if not (self.kinds is None or isinstance(self.kinds, Mapping)):
             raise TypeError(
                 "kinds must be a dictionary from column to kind, such as {'zip': 'category'}, "
                 f"found {self.kinds!r}."
             )
-        frame = as_frame(X)
-        how: dict[str, Any] = {
-            "max_categories": self.max_categories,
-            "keep_ids": self.keep_ids,
-            "kinds": dict(self.kinds or {}),
-        }
-        readings, ids = plan_readings(frame, **how)
-        if self.limits:
-            # They are in the notes.
-            with hidden_warnings("Codes for missing values"):
-                plan = ColumnPlan.of(frame, **how)
-            readings = plan.by_name
-        else:
-            width = sum(reading.width for reading in readings.values())
-            units = (np.zeros(width), np.ones(width))  # numbers stay in their own units
-            plan = ColumnPlan(tuple(readings), tuple(readings.values()), False, *units)
-        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        read = ColumnPlan.read_training(
+            X,
+            kinds=dict(self.kinds or {}),
+            max_categories=self.max_categories,
+            keep_ids=self.keep_ids,
+            limits=self.limits,
+            warn=False,  # the notes have them
+        )
+        plan = read.table.plan
+        assert plan is not None
+        readings = plan.by_name
         used = {name: reading for name, reading in readings.items() if not reading.left_out}
         fitted = copy(self)
         fitted.__dict__.update(
@@ -180,44 +166,33 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
             kinds_=["left out" if r.left_out else str(r.kind) for r in readings.values()],
             categories_={n: list(r.categories) for n, r in used.items() if r.categories},
             date_formats_={n: list(r.date_formats) for n, r in used.items() if r.date_formats},
-            ids_=ids,
-            notes_=notes,
-            ranges_=_ranges(frame, readings),
+            ids_=[n for n, r in readings.items() if r.is_id and r.note == id_note(r)],
+            notes_=[f"{name}: {r.note}" for name, r in readings.items() if r.note],
+            ranges_=_ranges(plan, read.own),
             n_features_in_=len(readings),
         )
         fitted.n_features_out_ = len(fitted.get_feature_names_out())
         self.__dict__ = fitted.__dict__  # all at once: no interruption leaves one half of it
-        return self
+        return read
 
     def transform(self, X: Any) -> Any:
         """Return the table as numbers, shape (n_samples, n_features_out_), NaN where missing."""
         check_is_fitted(self)
-        frame = as_frame(X)
-        absent = self.absent_columns(frame)
-        warn_of_absent_columns(absent)
-        readings = self.plan_.readings_of(frame)
-        warn_of_new_words(frame, readings, absent)
-        return self._numbers(frame, readings, absent)
+        return self._numbers(self.plan_.read_later(as_frame(X)))
 
-    def fit_transform(self, X: Any, y: ArrayLike | None = None, **fit_params: Any) -> Any:
-        """Fit to a table and return it as numbers, without warnings of what ``notes_`` says."""
-        self.fit(X, y, **fit_params)
-        return self._numbers(as_frame(X), self.plan_.by_name, [])
-
-    def _numbers(
-        self, frame: pd.DataFrame, readings: dict[str, ColumnReading], absent: list[str]
-    ) -> Any:
-        if self.limits:
-            return self.plan_.values(frame, readings, absent)
-        return fill_columns(frame, readings, absent)
+    def _numbers(self, read: ReadFrame) -> Any:
+        """Return an array; rows with limits without the plan, whose columns are the encoder's."""
+        if not self.limits:
+            return read.own
+        return Table(read.table.array, lower=read.table.lower, upper=read.table.upper)
 
     def absent_columns(self, X: Any) -> list[str]:
-        """Return which columns of training a table lacks; their values count as missing.
+        """Return the columns of training that a table lacks; their values count as missing.
 
         Raises a ValueError where it lacks all of them: that is another table.
         """
         check_is_fitted(self)
-        return absent_columns({str(name) for name in as_frame(X).columns}, self.plan_.by_name)
+        return absent_columns(Column.of_frame(as_frame(X)), self.plan_.by_name)
 
     def new_words(self, X: Any) -> list[str]:
         """Return the words of a table that did not occur in training: ``'violet' in 'colour'``.
@@ -226,28 +201,26 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         missing.
         """
         check_is_fitted(self)
-        frame = as_frame(X)
-        return new_words(frame, self.plan_.readings_of(frame), self.absent_columns(frame))
+        columns, readings, _ = self.plan_.later(as_frame(X))
+        absent_columns(columns, readings)
+        return new_words(columns, readings)
 
     def other_signs(self, X: Any) -> list[str]:
-        """Return which numbers of a table are written differently from those in training."""
+        """Return the numbers of a table that are written differently from those in training."""
         check_is_fitted(self)
-        frame = as_frame(X)
-        return other_signs(frame, self.plan_.readings_of(frame), self.absent_columns(frame))
+        columns, readings, separator = self.plan_.later(as_frame(X))
+        absent_columns(columns, readings)
+        return other_signs(columns, readings, separator)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
         check_is_fitted(self, "columns_")
-        readings = self.plan_.by_name.items()
-        return np.array([out for name, r in readings for out in r.names(name)], dtype=object)
+        return np.array(self.plan_.labels, dtype=object)
 
     def source_columns(self) -> np.ndarray:
         """Return, for each number that comes out, the name of the column it is read from."""
         check_is_fitted(self, "columns_")
-        readings = self.plan_.by_name
-        return np.repeat(
-            np.array(list(readings), dtype=object), [r.width for r in readings.values()]
-        )
+        return self.plan_.source_columns()
 
     def plan(self) -> ColumnPlan:
         """Return the plan of the columns, in the units of what ``transform`` returns."""
@@ -262,12 +235,12 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         return tags
 
 
-def _ranges(frame: pd.DataFrame, readings: Mapping[str, ColumnReading]) -> FloatArray:
+def _ranges(plan: ColumnPlan, own: FloatArray) -> FloatArray:
     """Return the smallest and the largest value of each column, NaN for words, (n_columns, 2)."""
-    ranges = np.full((len(readings), 2), np.nan)
-    for j, (name, reading) in enumerate(readings.items()):
-        if reading.is_quantity and not reading.left_out:
-            values = reading.values(frame[name])[:, 0]
+    ranges = np.full((len(plan.names), 2), np.nan)
+    for j, ((_, places, _), reading) in enumerate(zip(plan.groups(), plan.readings, strict=True)):
+        if places and reading.is_quantity:
+            values = own[:, places[0]]
             if not np.isnan(values).all():
                 ranges[j] = np.nanmin(values), np.nanmax(values)
     return ranges

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.computed_once import computed_once
-from absentia.tables.plan_notes import absent_names, warn_of_absent_columns, with_absent
+from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex
 
@@ -267,7 +267,7 @@ class Table(MemoryRows):
         if not absent and self.column_names != names:
             _check_feature_names(estimator, self.as_named(), reset=False)
         _check_n_features(estimator, table.array, reset=False)
-        return replace(table._without_codes(estimator), columns_checked=True)
+        return replace(table._without_sentinels(estimator), columns_checked=True)
 
     def _by_plan(self) -> bool:
         return self.plan is not None and not self.plan.plain
@@ -275,15 +275,17 @@ class Table(MemoryRows):
     def _with_absent(self, names: list[str], absent: list[str]) -> Table:
         """Return the table with columns of training that it lacks: missing in every row."""
         warn_of_absent_columns(absent)
-        return Table(with_absent(self.array, names, absent), names=tuple(names))
+        array = np.full((len(self), len(names)), np.nan)
+        array[:, [name not in absent for name in names]] = self.array
+        return Table(array, names=tuple(names))
 
-    def _without_codes(self, estimator: BaseEstimator) -> Table:
-        """Return the table without the codes for missing values that training had."""
+    def _without_sentinels(self, estimator: BaseEstimator) -> Table:
+        """Return the table without the sentinels for missing values that training had."""
         known = vars(estimator)
         plan = known.get("plan_", known.get("columns_"))
         if self.plan is not None or not getattr(plan, "plain", False):
             return self
-        array = plan.without_codes(self.array)
+        array = plan.without_sentinels(self.array)
         return self if array is self.array else replace(self, array=array, _known={}, _whole=None)
 
 

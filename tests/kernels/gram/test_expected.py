@@ -6,7 +6,7 @@ import pytest
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
-from absentia.kernels.gram.ordering import POPULAR, Ordering
+from absentia.kernels.gram.sides import FREQUENT, Ordering
 
 
 def _formula(P, Q, gamma, metric=None, scaled=True):
@@ -59,7 +59,7 @@ def test_square_and_rectangular_match_the_formula(kind, k):
     rng = np.random.default_rng(0)
     d, gamma = 6, 0.2
     prior = _prior(rng, d, k)
-    n = 4 * POPULAR if kind in ("complete", "few patterns", "both") else 70
+    n = 4 * FREQUENT if kind in ("complete", "few patterns", "both") else 70
     P = condition(prior, _table(rng, n, d, kind))[0]
     Q = condition(prior, _table(rng, 90, d, "both"))[0]
     K = ExpectedRBF(gamma)(P)
@@ -74,8 +74,8 @@ def test_square_and_rectangular_match_the_formula(kind, k):
 def test_the_popular_and_the_rare_are_both_met():
     rng = np.random.default_rng(0)
     prior = _prior(rng, 6, 1)
-    ordering = Ordering.of(condition(prior, _table(rng, 4 * POPULAR, 6, "both"))[0])
-    assert 0 < ordering.n_popular < 4 * POPULAR
+    ordering = Ordering.of(condition(prior, _table(rng, 4 * FREQUENT, 6, "both"))[0])
+    assert 0 < ordering.n_frequent < 4 * FREQUENT
     assert not ordering.identity
 
 
@@ -86,7 +86,7 @@ def test_a_general_metric_and_explicit_covariances_match_the_formula(kind):
     prior = _prior(rng, d, 1)
     root = rng.normal(size=(d, d))
     M = root @ root.T / d + np.eye(d)
-    P = condition(prior, _table(rng, 3 * POPULAR, d, kind))[0]
+    P = condition(prior, _table(rng, 3 * FREQUENT, d, kind))[0]
     roots = rng.normal(size=(40, d, d)) * 0.4
     E = Beliefs.from_moments(rng.normal(size=(40, d)), covariances=roots @ roots.transpose(0, 2, 1))
     for metric in (None, M):

@@ -7,8 +7,8 @@ from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
 from absentia.engine import principal, sums
-from absentia.engine.gram import dense_tiles, explicit_tiles, pair_tiles, row_products
-from absentia.kernels.gram import regions
+from absentia.engine.gram import explicit, output, pair_tiles, products
+from absentia.kernels.gram import dispatch, lane_pairs
 from absentia.kernels.polynomial import ExpectedPolynomial
 from kernels.gram.test_expected import _formula, _prior, _table
 
@@ -100,9 +100,9 @@ def test_covariances_by_blocks_give_the_same_matrix(monkeypatch):
     P = condition(_prior(rng, 5, 2), _table(rng, 300, 5, "both"))[0]
     Q, kernel = P[::3], GenRBF(0.2)
     square, rectangle = kernel(P), kernel(Q, P)
-    monkeypatch.setattr(regions, "_LARGEST_INFLATION", 0.0)
-    whole = regions.bounded_slices
-    monkeypatch.setattr(regions, "bounded_slices", lambda n, size: whole(n, size, 37 * size))
+    monkeypatch.setattr(dispatch, "_LARGEST_INFLATION", 0.0)
+    whole = lane_pairs.bounded_slices
+    monkeypatch.setattr(lane_pairs, "bounded_slices", lambda n, size: whole(n, size, 37 * size))
     K = kernel(P, n_jobs=2)
     np.testing.assert_allclose(K, square, rtol=1e-10)
     assert np.array_equal(K, K.T)
@@ -141,11 +141,11 @@ def test_every_compiled_function_has_one_signature():
                 kernel(rows, columns)
     for compiled in (
         pair_tiles.gram_rows,
-        explicit_tiles.explicit_rows,
-        row_products.exponentials_of_distances,
-        row_products.row_products,
-        dense_tiles.mirror_rows,
-        dense_tiles.reorder,
+        explicit.explicit_rows,
+        products.exponentials_of_distances,
+        products.row_products,
+        output.mirror_rows,
+        output.reorder,
         principal.principal_log_determinants.compiled,
         principal.log_determinants_and_lengths.compiled,
         sums._compressed,

@@ -7,9 +7,8 @@ import pytest
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
-from absentia.kernels.gram.lane_columns import LaneColumns
-from absentia.kernels.gram.ordering import Ordering
-from absentia.kernels.gram.side import Side
+from absentia.kernels.gram.lane_pairs import LaneColumns
+from absentia.kernels.gram.sides import Ordering, Side
 
 
 def _observed(rate, root=None, rows_are_conditioned=True):

@@ -9,7 +9,7 @@ from absentia import ExpectedRBF, GenRBF
 from absentia.beliefs import LowRankPrior, Prior
 from absentia.beliefs.conditioning import condition
 from absentia.engine.compiling import always_compiled
-from absentia.kernels.gram import side
+from absentia.kernels.gram import sides
 from kernels.examples import rows_of
 from oracles import kernels as oracle
 
@@ -41,10 +41,10 @@ def test_entries_are_those_of_the_formula(kind, monkeypatch):
     with always_compiled():
         K = ExpectedRBF(gamma)(P)
         cross = GenRBF(gamma)(P[:15], P[15:])
-        monkeypatch.setattr(side, "NEGLIGIBLE", 0.0)
+        monkeypatch.setattr(sides, "NEGLIGIBLE", 0.0)
         everything = ExpectedRBF(gamma)(P)
         normalised = GenRBF(gamma)(P[:15], P[15:])
-        monkeypatch.setattr(side, "NEGLIGIBLE", 8.0)
+        monkeypatch.setattr(sides, "NEGLIGIBLE", 8.0)
         coarse = ExpectedRBF(gamma)(P)
     exact = np.array([[oracle.expected_rbf(p, q, gamma) for q in rows] for p in rows])
     np.testing.assert_allclose(K, exact, rtol=1e-10)

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from absentia import Beliefs, ExpectedRBF, GenRBF, LowRankDensity
 from absentia.beliefs.conditioning import condition
 from absentia.kernels import gram_blocks
-from absentia.kernels.gram.factor_gram import works_in_factors
-from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.metric import Smoothing
+from kernels.gram.paths import chosen
 from kernels.gram.test_expected import _prior
 
 HEIGHTS = (1, 7, 64, 129, 500)
@@ -72,8 +72,8 @@ def test_the_height_of_tiles_changes_no_bit(make, metric, k, kind):
 
 @pytest.mark.parametrize("d", [6, 40])
 @pytest.mark.parametrize("k", [1, 2])
-def test_what_is_kept_with_columns_is_that_of_the_kernel_that_asks(d, k):
-    # Two kernels of one width share what is kept, apart from the norms of genRBF.
+def test_what_is_cached_with_columns_is_that_of_the_kernel_that_asks(d, k):
+    # Two kernels of one width share what is cached, apart from the norms of genRBF.
     rng = np.random.default_rng(0)
     prior = _prior(rng, d, k)
     X, new = _table(rng, 300, d, "all patterns"), _table(rng, 1, d, "all patterns")
@@ -82,7 +82,7 @@ def test_what_is_kept_with_columns_is_that_of_the_kernel_that_asks(d, k):
         np.testing.assert_array_equal(kernel(P, Q), kernel(P, condition(prior, X)[0]))
 
 
-def test_what_is_kept_does_not_keep_beliefs_alive():
+def test_what_is_cached_does_not_keep_beliefs_alive():
     rng = np.random.default_rng(0)
     prior = _prior(rng, 6, 1)
     P = condition(prior, _table(rng, 1, 6, "all patterns"))[0]
@@ -144,7 +144,7 @@ def test_nor_with_measurement_error_on_either_side():
         _same_bits(GenRBF(0.1), rows, columns, GenRBF(0.1)(rows, columns))
 
 
-def test_tiles_of_low_rank_take_one_road_and_have_the_same_bits():
+def test_tiles_of_low_rank_take_one_path_and_have_the_same_bits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 40)) + 0.5 * rng.normal(size=(300, 40))
     X[100:][rng.random((200, 40)) < 0.4] = np.nan
@@ -152,9 +152,9 @@ def test_tiles_of_low_rank_take_one_road_and_have_the_same_bits():
     P, Q = density.condition(X), density.condition(X[150:])
     kernel = GenRBF().resolve(density.prior_)
     smoothing = Smoothing.of(kernel.gamma, kernel.metric, 40)
-    assert works_in_factors(P, smoothing)
-    assert works_in_factors(P.tile(slice(0, 50)), smoothing)
-    assert not works_in_factors(P[:50], smoothing)  # complete rows have a cheaper road
+    assert chosen(P, Q, smoothing) == "factors"
+    assert chosen(P.tile(slice(0, 50)), Q, smoothing) == "factors"
+    assert chosen(P[:50], P[:50], smoothing) == "lanes"  # cheaper for complete rows
     expected = kernel(P, Q)
     for height in HEIGHTS:
         np.testing.assert_array_equal(_stacked(kernel, P, Q, height), expected)
@@ -173,20 +173,20 @@ def test_a_tile_knows_the_rows_it_was_cut_from():
         assert again.whole is again
 
 
-def test_what_is_kept_of_the_columns_stays_with_them_and_out_of_files():
+def test_what_is_cached_of_the_columns_stays_with_them_and_out_of_files():
     rng = np.random.default_rng(0)
     prior = _prior(rng, 14, 1)
     P = condition(prior, _table(rng, 300, 14, "all patterns"))[0]
     Q = condition(prior, _table(rng, 300, 14, "all patterns"))[0]
     empty = len(pickle.dumps(Q))
     first = GenRBF(0.1)(P, Q)
-    kept = vars(Q)["_kept"]
+    kept = vars(Q)["_cached"]
     np.testing.assert_array_equal(GenRBF(0.1)(P, Q), first)
-    assert vars(Q)["_kept"] is kept
+    assert vars(Q)["_cached"] is kept
     np.testing.assert_array_equal(GenRBF(0.1)(P, pickle.loads(pickle.dumps(Q))), first)
     # Another width takes the place of the first, so that a search does not fill the memory.
     other = GenRBF(0.2)(P, Q)
-    assert vars(Q)["_kept"][0] != kept[0]
+    assert vars(Q)["_cached"][0] != kept[0]
     assert len(pickle.dumps(Q)) == empty
     assert not np.array_equal(other, first)
     np.testing.assert_array_equal(GenRBF(0.1)(P, Q), first)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.tables.columns.date_parts import cyclic_parts, find_cycles
+from absentia.tables.columns.dates import cyclic_parts, find_cycles
 
 
 @pytest.mark.parametrize(

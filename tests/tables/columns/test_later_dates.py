@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.tables.columns.column_guesses import read_column
+from absentia.tables.columns.guesses import read_column
 from absentia.tables.encoder import TableEncoder
 
 DAYS = pd.date_range("2021-01-01", periods=60, freq="11D")

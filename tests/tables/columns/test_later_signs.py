@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import AutoRegressor, ColumnPlan, KernelRidge, TableEncoder, load, save
-from absentia.tables.columns.column_readings import ColumnReading
+from absentia import AutoRegressor, ColumnPlan, KernelRidge, TableEncoder
 from absentia.tables.files.delimited import read_delimited
 
 N = 40
@@ -85,17 +84,6 @@ def test_machines_read_them_too(training):
     expected = machine.predict(typed[list(training)])
     with pytest.warns(UserWarning, match="'2.000' is 2000"):
         np.testing.assert_allclose(machine.predict(text[list(training)]), expected)
-
-
-def test_a_reading_of_before_is_read_as_before(tmp_path):
-    encoder = TableEncoder().fit(TRAINING)
-    save(encoder, tmp_path / "e.abs")
-    assert load(tmp_path / "e.abs").plan_.readings[0].typed
-    state = encoder.plan_.readings[0].__getstate__()
-    old = ColumnReading.__new__(ColumnReading)
-    old.__setstate__({name: value for name, value in state.items() if name != "typed"})
-    old.validate()
-    assert not old.typed
 
 
 def test_cells_that_cannot_be_read_are_warned_of():

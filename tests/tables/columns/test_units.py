@@ -6,8 +6,8 @@ import pytest
 
 from absentia import ColumnPlan, TableEncoder, describe_missingness
 from absentia.recipe.learning_table import split_target
-from absentia.tables.columns.column_guesses import read_as, read_column
-from absentia.tables.columns.units import split_unit
+from absentia.tables.columns.guesses import read_as, read_column
+from absentia.tables.columns.numerals import split_unit
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.gamma(2.0, 10.0, size=60).round(1)
@@ -46,31 +46,11 @@ def test_commas_limits_and_bare_numbers():
         ["kg", "lb", "t"],
         ["12 Elm Road", "13 Elm Road"],
         ["5 kg", "6 kg", "heavy"],
+        ["5 kg", "11 lb", "6 kg", "13 lb"],
     ],
 )
 def test_what_is_no_unit_stays_words(words):
     assert read_column(pd.Series(words * 5)).kind == "category"
-
-
-def test_singular_and_plural_are_one_unit():
-    column = pd.Series(["1 year", "2 years", "3 years", None, "5 years"] * 6)
-    reading = read_column(column)
-    assert (reading.kind, reading.unit) == ("number", "years")
-    np.testing.assert_array_equal(reading.values(column)[:5, 0], [1, 2, 3, np.nan, 5])
-    later = reading.values(pd.Series(["1 year", "7 years", "2 months"]))[:, 0]
-    np.testing.assert_array_equal(later, [1, 7, np.nan])
-    # Milliseconds are no plural of metres.
-    assert read_column(pd.Series(["1 m", "2 ms", "3 m", "4 ms"] * 6)).kind == "category"
-    # Nor are pascal-seconds of pascals.
-    later = read_column(pd.Series(["2 mPas", "3 mPas", "4 mPas"])).values(pd.Series(["4 mPa"]))
-    assert np.isnan(later).all()
-
-
-def test_several_units_stay_words_and_are_said():
-    column = pd.Series(["5 kg", "11 lb", "6 kg", "13 lb"] * 5)
-    reading = read_column(column)
-    assert reading.kind == "category"
-    assert "numbers with different units ('kg', 'lb') are not converted" in reading.note
 
 
 def test_the_owner_knows_better_about_units():
@@ -118,8 +98,3 @@ def test_words_that_differ_in_case_are_said():
         "'SÜD', 'Süd' and 'süd' differ only in case: they count as three different words" in three
     )
     assert "(and there are other such words)" in three
-
-
-def test_days_of_a_month_have_no_unit():
-    assert split_unit("2 Jan") == ("2 Jan", "")
-    assert split_unit("5 May") == ("5 May", "")

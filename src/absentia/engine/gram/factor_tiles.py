@@ -83,68 +83,29 @@ def _project(loadings, index, size, scaled, vector, first):
 
 
 @compiled(error_model="numpy")
-def factor_tile(
-    out,
-    top,
-    left,
-    symmetric,
-    accumulate,
-    mirror,
-    scaled,
-    means,
-    constants,
-    missing,
-    n_missing,
-    weights,
-    slopes,
-    loadings,
-    precisions,
-    column_means,
-    column_masks,
-    column_constants,
-    column_loadings,
-    column_precisions,
-    n_columns,
-    overlaps,
-    own_place,
-    other_place,
-    cross_place,
-    row_bounds,
-    column_bounds,
-    negligible,
-):
+def factor_tile(target, top, rows, columns, column_constants, overlaps, places, bounds):
     """Fill a tile of a Gram matrix of expected RBFs: a few rows, so that columns stay in the cache.
 
     Parameters
     ----------
-    out : array of shape (n, m)
-    top, left : int
-        Where the tile begins.
-    symmetric, accumulate, mirror, scaled
-        As in ``gram_rows``.
-    means : array of shape (h, d), of the ``h`` rows of the tile
-    constants : array of shape (h,), added to the logarithm
-    missing : int array of shape (h, d)
-        The columns of the table that a row misses, in the first ``n_missing`` entries.
-    weights, slopes : arrays of shape (h, d)
-        ``inv(D)`` of columns that the other row has, and what missing them adds to it.
-    loadings : array of shape (d, q), of the rows' density
-    precisions : array of shape (h, q, q)
-        ``G_i`` and the row's own part of ``U' inv(D) U``.
-    column_means, column_masks : arrays of shape (n_groups, d * LANES)
-        Eight columns to a group; masks as ones and zeros.
-    column_constants : array of shape (n_groups, LANES)
-    column_loadings : array of shape (d, p)
-    column_precisions : array of shape (n_groups, p (p + 1) / 2 * LANES), packed, as ``precisions``
-    n_columns : int
-    overlaps : array of shape (h, n_terms, at least n_groups * LANES)
+    target : Target
+    top : int
+        The first row of the tile.
+    rows : RowPanel
+    columns : ColumnTile
+    column_constants : array of shape (n_groups, LANES), added to the logarithm
+    overlaps : array of shape (n_rows, n_terms, at least n_groups * LANES)
         Sums over what both miss; the last is twice the part of the logarithm. Not read for a
         complete row.
-    own_place, other_place, cross_place : int arrays of shape (q, q)
+    places : tuple of three int arrays of shape (q, q)
         Which of ``overlaps`` are entries of the two diagonal blocks and of the block between them.
-    row_bounds, column_bounds, negligible
-        Of the rows and columns of the tile, as in ``gram_rows``.
+    bounds : Bounds, of the rows and columns of the tile
     """
+    out, _, symmetric, accumulate, mirror, scaled = target
+    means, constants, missing, n_missing, weights, slopes, loadings, precisions = rows
+    left, n_columns, column_means, column_masks, column_loadings, column_precisions = columns
+    own_place, other_place, cross_place = places
+    row_bounds, column_bounds, negligible = bounds
     n_rows, d = means.shape
     n_terms = overlaps.shape[1]
     most = loadings.shape[1]

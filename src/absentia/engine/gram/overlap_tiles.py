@@ -11,22 +11,37 @@ difference is ``V = I + Ei + Ej``, with ``Ei`` zero outside the columns that row
 where ``A`` and ``B`` are ``Fi`` and ``Fj`` on the columns that both miss, ``a`` and ``b`` the same
 entries of ``Fi d`` and ``Fj d``. A pair costs ``|Li|^2 + |Lj|^2`` multiply-adds for the products
 with ``d``, at the speed of a product of matrices, and ``5/6 |Li & Lj|^3`` on the overlap
-(``overlap_elimination.py``): of 100 columns of which 30 % are missing 30 are missing in a row, 9 in
+(``overlap_lanes.py``): of 100 columns of which 30 % are missing 30 are missing in a row, 9 in
 both. Everything starts from differences, so that rows far from all others keep their digits.
 
 The pairs of a tile are ordered by the size of their overlap, so that eight that are computed
 together waste little. A smaller overlap is padded behind its end, which changes no bit of it.
+
+With ``E = inv(G[L,L])`` on what a pattern misses, ``F = E inv(I + E) = inv((I + G)[L,L])``: one
+inverse of a sum of positive definite matrices, in which nothing cancels. Patterns that miss little
+are inverted eight at a time, in lanes; the matrices of eight that miss much would not stay in the
+cache, and are left to LAPACK. Which of the two depends on the pattern alone, and so do the bits.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.engine.compiling import compiled
+from absentia.engine.elimination import factor, sweep
 from absentia.engine.gram.output import over_root_of_determinant
-from absentia.engine.gram.overlap_elimination import eliminate, overlap_matrix
-from absentia.engine.gram.overlap_loading import list_overlaps, load_overlaps, overlap_sizes
-from absentia.engine.gram.overlap_products import put_in_lanes, row_times_others, squared_distances
+from absentia.engine.gram.overlap_lanes import (
+    eliminate,
+    list_overlaps,
+    load_overlaps,
+    overlap_matrix,
+    overlap_sizes,
+)
+from absentia.engine.gram.products import put_in_lanes, squared_distances, times_differences
 from absentia.engine.lanes import (
     LANES,
     add8,
@@ -42,72 +57,124 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["overlap_rows"]
+__all__ = ["overlap_parts_in_lanes", "overlap_parts_one_by_one", "overlap_rows"]
 
-# The smallest pivot of A: of columns that hardly vary beside the RBF. The matrix changes by that.
+# The smallest pivot of A, where columns hardly vary beside the RBF. The matrix changes by that.
 _LEAST = 1e-14
+
+_LOG_2 = math.log(2.0)
 
 
 @compiled(error_model="numpy")
-def overlap_rows(
-    start,
-    stop,
-    out,
-    first_column,
-    symmetric,
-    accumulate,
-    mirror,
-    scaled,
-    base,
-    tile_rows,
-    tile_columns,
-    row_means,
-    row_constants,
-    row_groups,
-    row_F,
-    row_starts,
-    row_index,
-    row_sizes,
-    row_words,
-    columns,
-    columns_in_lanes,
-    column_constants,
-    column_groups,
-    column_F,
-    column_starts,
-    column_index,
-    column_sizes,
-    column_words,
-    row_bounds,
-    column_bounds,
-    negligible,
-):
+def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, log_ratios):
+    """Fill the parts of patterns ``order[start:stop]``, of nearly the same size.
+
+    Parameters
+    ----------
+    order : int array, patterns in the order of their sizes
+    sums : array of shape (d, d), ``I + G``
+    index, sizes : int arrays of shape (n_groups, d) and (n_groups,)
+        What a pattern misses, ascending, and how much.
+    starts : int array of shape (n_groups,)
+        Where in ``F`` the matrix of a pattern begins.
+    F : flat array, to be filled with the matrices
+    log_ratios : array of shape (n_groups,), to be filled with ``log det(I + E)``
+    """
+    if start == stop:
+        return
+    most = sizes[order[stop - 1]]
+    matrix = aligned_empty(most * most * LANES)
+    work = aligned_empty(most * most * LANES)
+    pivots = aligned_empty(most * LANES)
+    determinant = aligned_empty(2 * LANES)
+    vector = np.zeros((most + 1) * LANES)
+    everything = np.arange(most).reshape(1, most)
+    # Zero, which the compiler does not know: one compiled version serves all callers.
+    at = len(everything) - 1
+    for first in range(start, stop, LANES):
+        n_lanes = min(LANES, stop - first)
+        padded = sizes[order[first + n_lanes - 1]]
+        for lane in range(LANES):
+            g = order[first + min(lane, n_lanes - 1)]
+            for r in range(padded):
+                row = r * padded * LANES + lane
+                for c in range(r + 1):
+                    matrix[row + c * LANES] = 0.0
+                if r < sizes[g]:
+                    for c in range(r + 1):
+                        matrix[row + c * LANES] = sums[index[g, r], index[g, c]]
+                else:
+                    matrix[row + r * LANES] = 1.0
+        sweep(matrix, padded, pivots, determinant)
+        for lane in range(LANES):
+            g = order[first + min(lane, n_lanes - 1)]
+            size = sizes[g]
+            for r in range(padded):
+                row = r * padded * LANES + lane
+                if r < size:
+                    for c in range(r + 1):
+                        entry = -matrix[row + c * LANES]
+                        F[starts[g] + r * size + c] = entry
+                        F[starts[g] + c * size + r] = entry
+                    matrix[row + r * LANES] += 1.0
+                else:
+                    matrix[row + r * LANES] = 1.0
+        # inv(I + E) = I - F
+        factor(matrix, padded, everything, padded, work, pivots, determinant, False, at, vector)
+        for lane in range(n_lanes):
+            # Into [1/2, 1), however often the exponent was taken out before.
+            mantissa, exponent = math.frexp(determinant[lane])
+            exponent += determinant[LANES + lane]
+            log_ratios[order[first + lane]] = -(np.log(mantissa) + exponent * _LOG_2)
+
+
+def overlap_parts_one_by_one(
+    start: int,
+    stop: int,
+    order: NDArray[np.intp],
+    sums: NDArray[np.float64],
+    index: NDArray[np.intp],
+    sizes: NDArray[np.intp],
+    starts: NDArray[np.intp],
+    F: NDArray[np.float64],
+    log_ratios: NDArray[np.float64],
+) -> None:
+    """Fill the parts of patterns ``order[start:stop]`` by LAPACK: ``overlap_parts_in_lanes``."""
+    for g in order[start:stop]:
+        size, members = int(sizes[g]), index[g, : sizes[g]]
+        root = dpotrf(sums[members[:, None], members], lower=1, clean=0, overwrite_a=1)[0]
+        lower = np.tril(dpotri(root, lower=1, overwrite_c=1)[0])
+        inverse = F[starts[g] : starts[g] + size * size].reshape(size, size)
+        np.add(lower, lower.T, out=inverse)
+        diagonal = np.einsum("ii->i", inverse)
+        diagonal *= 0.5
+        rest = -inverse
+        np.einsum("ii->i", rest)[:] += 1.0
+        log_ratios[g] = -2 * np.log(np.diagonal(dpotrf(rest, lower=1, clean=0)[0])).sum()
+
+
+@compiled(error_model="numpy")
+def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, columns, bounds):
     """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
 
     Parameters
     ----------
-    out, first_column, symmetric, accumulate, mirror, scaled
-        As in ``gram_rows``.
+    target : Target
     base : float
         ``2 gamma``; the metric is Euclidean.
     tile_rows, tile_columns : int, multiples of LANES
-    row_means : array of shape (n, d)
-    row_constants : array of shape (n,), added to the logarithm
-    row_groups : int array of shape (n,), into the following
-    row_F, row_starts : flat array, int array of shape (n_groups,)
-        ``F`` of each group on what it misses, ``size * size`` numbers from its start on.
-    row_index, row_sizes : int arrays of shape (n_groups, d) and (n_groups,)
-        What a group misses, ascending, in the first entries.
-    columns, column_constants, column_groups, column_F, column_starts, column_index, column_sizes
-        The same of the columns.
-    columns_in_lanes : flat lanes, the columns as ``row_products.in_lanes`` has them
-    row_words, column_words : uint64 arrays of shape (n_groups, n_words)
-        The masks as bits.
-    row_bounds, column_bounds, negligible
-        As in ``gram_rows``.
+    rows, columns : OverlapSide
+    bounds : Bounds
     """
-    d = row_means.shape[1]
-    m = len(columns)
+    out, first_column, symmetric, accumulate, mirror, scaled = target
+    row_means, row_constants, row_groups = rows.means, rows.constants, rows.groups
+    row_F, row_starts, row_index, row_sizes = rows.F, rows.starts, rows.members, rows.sizes
+    column_means, columns_in_lanes = columns.means, columns.lanes
+    column_constants, column_groups = columns.constants, columns.groups
+    column_F, column_starts, column_index = columns.F, columns.starts, columns.members
+    column_sizes, row_words, column_words = columns.sizes, rows.words, columns.words
+    row_bounds, column_bounds, negligible = bounds
+    m, d = column_means.shape
     most_row = 1
     for g in range(len(row_sizes)):
         most_row = max(most_row, row_sizes[g])
@@ -184,56 +251,23 @@ def overlap_rows(
             for i in range(n_rows if n_pairs > 0 else 0):
                 g = row_groups[top + i]
                 own = (top + i) * d
+                place = i * tile_columns
                 squared_distances(
-                    row_means,
-                    own,
-                    columns_in_lanes,
-                    first_other,
-                    used_columns,
-                    d,
-                    distances,
-                    i * tile_columns,
+                    row_means, own, columns_in_lanes, first_other, used_columns, d, distances, place
                 )
-                row_times_others(
-                    row_F,
-                    row_starts[g],
-                    row_sizes[g],
-                    row_index,
-                    g * d,
-                    row_means,
-                    own,
-                    columns_in_lanes,
-                    first_other,
-                    used_columns,
-                    d,
-                    differences,
-                    own_products,
-                    i * own_stride,
-                    own_group,
-                    own_quadratics,
-                    i * tile_columns,
-                )
+                times_differences(
+                    row_F, row_starts[g], row_index, g * d, row_sizes[g], row_means, own, 1,
+                    columns_in_lanes, first_other, used_columns, d, differences,
+                    own_products, i * own_stride, own_group, False, own_quadratics, place,
+                )  # fmt: skip
             for j in range(n_columns if n_pairs > 0 else 0):
                 g = column_groups[left + j]
-                row_times_others(
-                    column_F,
-                    column_starts[g],
-                    column_sizes[g],
-                    column_index,
-                    g * d,
-                    columns,
-                    (left + j) * d,
-                    rows_in_lanes,
-                    (top - start) * d,
-                    used_rows,
-                    d,
-                    differences,
-                    other_products,
-                    j * other_stride,
-                    other_group,
-                    other_quadratics,
-                    j * tile_rows,
-                )
+                times_differences(
+                    column_F, column_starts[g], column_index, g * d, column_sizes[g],
+                    column_means, (left + j) * d, 1, rows_in_lanes, (top - start) * d, used_rows, d,
+                    differences, other_products, j * other_stride, other_group, False,
+                    other_quadratics, j * tile_rows,
+                )  # fmt: skip
             # By counting: where the pairs of each size of the overlap end.
             ends[:] = 0
             for t in range(n_pairs):
@@ -267,43 +301,16 @@ def overlap_rows(
                 store8(determinant, LANES, splat8(0.0))
                 if largest > 0:
                     list_overlaps(
-                        row_words,
-                        row_starts,
-                        row_sizes,
-                        lane_groups,
-                        column_words,
-                        column_starts,
-                        column_sizes,
-                        lane_others,
-                        lane_overlaps,
-                        padded,
-                        lists,
+                        rows, lane_groups, columns, lane_others, lane_overlaps, padded, lists
                     )
                     # Behind the end of an overlap A is the identity and B is zero.
                     load_overlaps(
-                        row_F,
-                        own_products,
-                        own_at,
-                        lists,
-                        0,
-                        padded,
-                        counts,
-                        1.0,
-                        matrix,
-                        vector,
+                        row_F, own_products, own_at, lists, 0, padded, counts, 1.0, matrix, vector
                     )
                     load_overlaps(
-                        column_F,
-                        other_products,
-                        other_at,
-                        lists,
-                        2 * padded * LANES,
-                        padded,
-                        counts,
-                        0.0,
-                        other,
-                        right_side,
-                    )
+                        column_F, other_products, other_at, lists, 2 * padded * LANES, padded,
+                        counts, 0.0, other, right_side,
+                    )  # fmt: skip
                     added = eliminate(matrix, padded, vector, pivots, inverses, panel, _LEAST)
                     quadratic = add8(quadratic, added)
                     overlap_matrix(matrix, pivots, other, padded, product, vector, right_side)

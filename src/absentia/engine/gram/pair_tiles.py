@@ -1,4 +1,4 @@
-"""Rows times columns: the expected RBF of every pair, eight rows at a time.
+"""Rows times columns: the expected RBF of every pair, eight rows or eight columns at a time.
 
 The slow twin is ``tests/oracles/kernels.py``. The rows come as beliefs of any covariance, the
 columns as beliefs conditioned on one Gaussian with precision ``G``. With the notation of
@@ -20,31 +20,27 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
-from absentia.engine.gathers import gather8, integer_at
 from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
-from absentia.engine.gram.row_tiles import (
-    add_precision,
-    euclidean_information,
-    given_information,
-    load_rows,
-    observed_constants,
-    observed_parts,
-    uncertain_parts,
-)
+from absentia.engine.gram.products import times_differences
+from absentia.engine.gram.row_tiles import prepare_rows, row_lanes
 from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    gather8,
+    gather_at8,
+    gather_sum8,
+    integer_at,
     load8,
-    multiply8,
     multiply_add8,
+    negate8,
     repeat8,
     splat8,
     store8,
     subtract8,
 )
 
-__all__ = ["TILE", "any_missing_side", "gram_rows", "uncertain_products"]
+__all__ = ["any_missing_side", "few_rows", "gram_rows", "uncertain_products"]
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -58,202 +54,55 @@ def any_missing_side(run, stop, run_starts, run_observed):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def uncertain_products(
-    means, columns_in_lanes, first, index, d, sizes, blocks, differences, products, quadratics
-):
+def uncertain_products(lanes, columns_in_lanes, first, d, differences, products, quadratics):
     """Multiply ``V = U - base * I`` of eight rows with their differences to eight columns.
 
     ``products[(lane * d + feature) * LANES + j]`` receives ``(V d)[feature]`` for the features
     that the row of a lane misses, and ``quadratics[lane * LANES + j]`` receives ``d'Vd``, for the
-    columns from ``first`` on. The lanes are columns here, so that nothing need be gathered; and
-    they are no more than eight, so that the products stay in the first-level cache.
+    columns from ``first`` on. No more than eight columns, so that the products stay in the
+    first-level cache.
     """
     for lane in range(LANES):
-        own = lane * d
-        block = lane * d * d
-        size = sizes[lane]
-        for r in range(size):
-            feature = integer_at(index, own + r)
-            column = load8(columns_in_lanes, first * d + feature * LANES)
-            centre = repeat8(means, feature * LANES + lane)
-            store8(differences, r * LANES, subtract8(centre, column))
-        r = 0
-        while r < size and size > 4:
-            # The last five may overlap the ones before: computed again, to the same bits.
-            r = min(r, size - 5)
-            t0 = splat8(0.0)
-            t1 = splat8(0.0)
-            t2 = splat8(0.0)
-            t3 = splat8(0.0)
-            t4 = splat8(0.0)
-            place = block + r * size
-            for c in range(size):
-                difference = load8(differences, c * LANES)
-                t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
-                t1 = multiply_add8(repeat8(blocks, place + size + c), difference, t1)
-                t2 = multiply_add8(repeat8(blocks, place + 2 * size + c), difference, t2)
-                t3 = multiply_add8(repeat8(blocks, place + 3 * size + c), difference, t3)
-                t4 = multiply_add8(repeat8(blocks, place + 4 * size + c), difference, t4)
-            store8(products, (own + integer_at(index, own + r)) * LANES, t0)
-            store8(products, (own + integer_at(index, own + r + 1)) * LANES, t1)
-            store8(products, (own + integer_at(index, own + r + 2)) * LANES, t2)
-            store8(products, (own + integer_at(index, own + r + 3)) * LANES, t3)
-            store8(products, (own + integer_at(index, own + r + 4)) * LANES, t4)
-            r += 5
-        while r < size:
-            t0 = splat8(0.0)
-            place = block + r * size
-            for c in range(size):
-                difference = load8(differences, c * LANES)
-                t0 = multiply_add8(repeat8(blocks, place + c), difference, t0)
-            store8(products, (own + integer_at(index, own + r)) * LANES, t0)
-            r += 1
-        quadratic = splat8(0.0)
-        for r in range(size):
-            product = load8(products, (own + integer_at(index, own + r)) * LANES)
-            quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
-        store8(quadratics, lane * LANES, quadratic)
+        times_differences(
+            lanes.blocks, lane * d * d, lanes.members, lane * d, lanes.sizes[lane],
+            lanes.means, lane, LANES, columns_in_lanes, first * d, 1, d,
+            differences, products, lane * d * LANES, 0, True, quadratics, lane * LANES,
+        )  # fmt: skip
 
 
 @compiled(error_model="numpy")
-def gram_rows(
-    start,
-    stop,
-    out,
-    first_column,
-    symmetric,
-    accumulate,
-    mirror,
-    scaled,
-    base,
-    row_means,
-    row_constants,
-    row_groups,
-    row_masks,
-    row_precision,
-    row_information,
-    columns,
-    columns_in_lanes,
-    column_constants,
-    run_starts,
-    run_index,
-    run_sizes,
-    run_observed,
-    precision,
-    row_bounds,
-    column_bounds,
-    negligible,
-):
+def gram_rows(start, stop, target, rows, columns, bounds):
     """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
 
     Parameters
     ----------
-    out : array of shape (n, m)
-    first_column : int
-        Where in ``out`` the columns begin.
-    symmetric : bool
-        Rows and columns are the same: only columns up to the row are computed.
-    accumulate : bool
-        Add to ``out`` instead of writing it (further components of a mixture).
-    mirror : bool
-        Copy what is computed to above the diagonal (the last component of a symmetric matrix).
-    scaled : bool
-        Keep the determinants; without them the unscaled form of [Anderson2011]_.
-    base : float
-        ``2 gamma`` in the Euclidean metric; zero when ``row_information`` is given.
-    row_means : array of shape (n, d), relative to the mean of the columns' density
-    row_constants : array of shape (n,), added to the logarithm
-    row_groups : int array of shape (n,), into ``row_masks`` or ``row_information``
-    row_masks : bool array of shape (n_groups, d)
-    row_precision : array of shape (d, d), of the rows' own density
-    row_information : array of shape (n_groups, d, d), or empty
-        ``inv(C0 + S)`` of each group, where the metric or the covariance is a general one.
-    columns : array of shape (m - first_column, d), relative to the mean of their density
-    columns_in_lanes : flat lanes, the same as ``row_products.in_lanes`` has it
-        Filled up with zeros to a multiple of ``TILE`` columns.
-    column_constants : array of shape (m,), added to the logarithm
-    run_starts : int array of shape (n_runs + 1,)
-        Neighbouring columns with one pattern form a run; each run is factored once.
-    run_index : int array of shape (n_runs, d)
-        The columns that a run misses (or has), ascending, in its first ``run_sizes`` entries.
-    run_observed : bool array of shape (n_runs,)
-        Whether a run is computed on the observed side.
-    precision : array of shape (d, d), of the columns' density
-    row_bounds, column_bounds : arrays of shape (n,) and (m - first_column,)
-        What is added to an entry is at most their product.
-    negligible : float
-        Where it accumulates, additions of less than this share of an entry are left out.
+    target : Target
+    rows : LaneRows
+    columns : LaneColumns
+    bounds : Bounds
     """
-    d = row_means.shape[1]
-    m = len(columns)
-    conditioned = len(row_information) == 0
-    any_observed = False
-    any_missing = False
-    for run in range(len(run_sizes)):
-        if run_observed[run]:
-            any_observed = True
-        else:
-            any_missing = True
-    matrix = aligned_empty(d * d * LANES)
-    inverse = aligned_empty(d * d * LANES if any_observed else 0)
-    index_scratch = np.empty(d, dtype=np.intp)
-    scratch = aligned_empty(d * LANES)
-    determinant = aligned_empty(2 * LANES)
-    log_norm = np.zeros(LANES)
-    constant = aligned_empty(2 * LANES)
-    means = aligned_empty(d * LANES)
-    shrunk = aligned_empty(d * LANES)
-    vector = aligned_empty((d + 1) * LANES)
-    work = aligned_empty(d * d * LANES)
+    out, first_column, symmetric, accumulate, _, scaled = target
+    base, precision = rows.base, columns.precision
+    column_means, columns_in_lanes = columns.means, columns.lanes
+    column_constants, run_starts = columns.constants, columns.run_starts
+    run_index, run_sizes, run_observed = columns.members, columns.sizes, columns.observed
+    row_bounds, column_bounds, negligible = bounds
+    m, d = column_means.shape
+    any_observed, any_missing = run_observed.any(), not run_observed.all()
+    lanes = row_lanes(d, any_observed)
+    matrix, inverse, means, shrunk = lanes.matrix, lanes.inverse, lanes.means, lanes.shrunk
+    row_part, observed_part = lanes.row_part, lanes.observed_part
+    vector, work, determinant = lanes.vector, lanes.work, lanes.determinant
     pivots = aligned_empty(d * LANES)
     products = aligned_empty(LANES * d * LANES)
     quadratics = aligned_empty(LANES * LANES)
     differences = aligned_empty(d * LANES)
-    blocks = np.empty(LANES * d * d)
-    block_index = np.zeros((LANES, d), dtype=np.intp)
-    block_sizes = np.zeros(LANES, dtype=np.intp)
-    block_masks = np.zeros((LANES, d), dtype=np.bool_)
-    row_part = np.empty(LANES)
-    observed_part = np.empty(LANES)
     values = aligned_empty(TILE * LANES)
     counts = np.empty(TILE, dtype=np.bool_)
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
-        load_rows(row_means, row_groups, row_masks, first, n_rows, means, block_masks)
-        if conditioned:
-            euclidean_information(
-                block_masks,
-                row_precision,
-                base,
-                matrix,
-                vector,
-                index_scratch,
-                work,
-                scratch,
-                determinant,
-                log_norm,
-            )
-        else:
-            given_information(row_information, row_groups, first, n_rows, matrix)
-        for lane in range(LANES):
-            row = first + min(lane, n_rows - 1)
-            row_part[lane] = row_constants[row] - (0.5 * log_norm[lane] if scaled else 0.0)
-        uncertain_parts(matrix, block_masks, base, any_missing, block_index, block_sizes, blocks)
-        if any_observed:
-            observed_parts(
-                matrix,
-                precision,
-                means,
-                inverse,
-                scratch,
-                determinant,
-                vector,
-                shrunk,
-                constant,
-            )
-            observed_constants(row_part, constant, scaled, observed_part)
-        add_precision(matrix, precision)
+        prepare_rows(lanes, rows, precision, first, n_rows, scaled, any_missing)
         products[:] = 0.0
         last_column = min(m, first + n_rows - first_column) if symmetric else m
         run = 0
@@ -281,16 +130,7 @@ def gram_rows(
                     and any_missing_side(run, min(j + LANES, tile_stop), run_starts, run_observed)
                 ):
                     uncertain_products(
-                        means,
-                        columns_in_lanes,
-                        j,
-                        block_index,
-                        d,
-                        block_sizes,
-                        blocks,
-                        differences,
-                        products,
-                        quadratics,
+                        lanes, columns_in_lanes, j, d, differences, products, quadratics
                     )
                 if not counts[j - tile]:
                     store8(values, (j - tile) * LANES, splat8(0.0))
@@ -302,8 +142,8 @@ def gram_rows(
                     corner = splat8(0.0)
                     for r in range(size):
                         feature = integer_at(run_index, at + r)
-                        target = repeat8(columns, j * d + feature)
-                        store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target))
+                        column = repeat8(column_means, j * d + feature)
+                        store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), column))
                 else:
                     corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     if base > 0.0:
@@ -312,21 +152,21 @@ def gram_rows(
                         own = j * d
                         k = 0
                         while k + 1 < d:
-                            d0 = subtract8(load8(means, k * LANES), repeat8(columns, own + k))
+                            d0 = subtract8(load8(means, k * LANES), repeat8(column_means, own + k))
                             d1 = subtract8(
-                                load8(means, (k + 1) * LANES), repeat8(columns, own + k + 1)
+                                load8(means, (k + 1) * LANES), repeat8(column_means, own + k + 1)
                             )
                             s0 = multiply_add8(d0, d0, s0)
                             s1 = multiply_add8(d1, d1, s1)
                             k += 2
                         if k < d:
-                            d0 = subtract8(load8(means, k * LANES), repeat8(columns, own + k))
+                            d0 = subtract8(load8(means, k * LANES), repeat8(column_means, own + k))
                             s0 = multiply_add8(d0, d0, s0)
                         corner = multiply_add8(base_lanes, add8(s0, s1), corner)
                     for r in range(size):
                         feature = integer_at(run_index, at + r)
-                        target = repeat8(columns, j * d + feature)
-                        difference = subtract8(load8(means, feature * LANES), target)
+                        column = repeat8(column_means, j * d + feature)
+                        difference = subtract8(load8(means, feature * LANES), column)
                         place = feature * LANES + (j - tile) % LANES
                         product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
@@ -340,7 +180,7 @@ def gram_rows(
                     factored = run
                 if observed:
                     # What comes back is minus the squared length that the observed side adds.
-                    quadratic = multiply8(splat8(-1.0), quadratic)
+                    quadratic = negate8(quadratic)
                     log_value = load8(observed_part, 0)
                 else:
                     log_value = load8(row_part, 0)
@@ -355,14 +195,161 @@ def gram_rows(
                         bound = row_bounds[row] * column_bounds[j]
                         if not bound > negligible * out[row, first_column + j]:
                             values[(j - tile) * LANES + row - first] = 0.0
-            write_tile(
-                out,
-                values,
-                first,
-                n_rows,
-                first_column + tile,
-                first_column + tile_stop,
-                symmetric,
-                accumulate,
-                mirror,
-            )
+            write_tile(target, values, first, n_rows, first_column + tile, first_column + tile_stop)
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _embedded(lanes, lane, d, stride, matrix):
+    """Write the lower triangle of one lane's matrix, and the identity behind it."""
+    for r in range(d):
+        for c in range(r + 1):
+            matrix[r * stride + c] = lanes[(r * d + c) * LANES + lane]
+    for r in range(d, stride):
+        for c in range(r):
+            matrix[r * stride + c] = 0.0
+        matrix[r * stride + r] = 1.0
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _add_base(row_means, row, means, at, base, images):
+    """Add ``base * d`` to the images of eight differences ``d``, and return ``base * d'd``."""
+    d = row_means.shape[1]
+    s0 = splat8(0.0)
+    s1 = splat8(0.0)
+    k = 0
+    while k + 1 < d:
+        d0 = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
+        d1 = subtract8(splat8(row_means[row, k + 1]), load8(means, at + (k + 1) * LANES))
+        p0 = multiply_add8(base, d0, load8(images, k * LANES))
+        p1 = multiply_add8(base, d1, load8(images, (k + 1) * LANES))
+        store8(images, k * LANES, p0)
+        store8(images, (k + 1) * LANES, p1)
+        s0 = multiply_add8(d0, d0, s0)
+        s1 = multiply_add8(d1, d1, s1)
+        k += 2
+    if k < d:
+        d0 = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
+        store8(images, k * LANES, multiply_add8(base, d0, load8(images, k * LANES)))
+        s0 = multiply_add8(d0, d0, s0)
+    return multiply_add8(base, add8(s0, s1), splat8(0.0))
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _submatrices(matrix, member_rows, members, start, size, dense):
+    """Load the lower triangles of eight principal submatrices of one matrix into lanes."""
+    for r in range(size):
+        for c in range(r + 1):
+            entry = gather_sum8(matrix, member_rows, start + r * LANES, members, start + c * LANES)
+            store8(dense, (r * size + c) * LANES, entry)
+
+
+@compiled(error_model="numpy")
+def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
+    """Fill a Gram matrix of expected RBFs that has few rows: eight *columns* at a time.
+
+    A single new row would leave seven of eight lanes of rows empty. Here the lanes are columns:
+    those that are computed on the same side and miss (or have) about as many values stand
+    together, in an order that belongs to the columns alone. ``H`` and ``J`` belong to the row, so
+    that each lane loads its submatrix entry by entry from *one* matrix, which stays in the
+    first-level cache. Lanes with less to factor than others are filled up with rows and columns of
+    the identity, which the matrix has behind its end.
+
+    Parameters
+    ----------
+    out : array of shape (n, m)
+    accumulate, scaled : bool, as in Target
+    rows : LaneRows, conditioned and in the Euclidean metric
+    column_constants : array of shape (m,), added to the logarithm
+    columns : ColumnLanes
+    bounds : Bounds
+    """
+    order, own_constants, means, sizes, starts, observed, repeats = columns[:7]
+    stride, members, member_rows, member_lanes, precision = columns[7:]
+    row_bounds, column_bounds, negligible = bounds
+    row_means, base = rows.means, rows.base
+    n, d = row_means.shape
+    most = 0
+    for size in sizes:
+        most = max(most, size)
+    any_observed = observed.any()
+    lanes = row_lanes(d, any_observed)
+    shrunk, work, vector, determinant = lanes.shrunk, lanes.work, lanes.vector, lanes.determinant
+    blocks, index, block_sizes = lanes.blocks, lanes.members, lanes.sizes
+    row_part, observed_part = lanes.row_part, lanes.observed_part
+    H = aligned_empty(stride * stride)
+    J = aligned_empty(stride * stride if any_observed else 0)
+    differences = aligned_empty(d * LANES)
+    images = aligned_empty(stride * LANES)
+    quadratics = aligned_empty(LANES)
+    dense = aligned_empty(most * most * LANES)
+    pivots = aligned_empty(d * LANES)
+    everything = np.arange(most)
+    values = aligned_empty(LANES)
+    base_lanes = splat8(base)
+    images[:] = 0.0
+    for first in range(0, n, LANES):
+        n_rows = min(LANES, n - first)
+        prepare_rows(lanes, rows, precision, first, n_rows, scaled, True)
+        for lane in range(n_rows):
+            row = first + lane
+            _embedded(lanes.matrix, lane, d, stride, H)
+            if any_observed:
+                _embedded(lanes.inverse, lane, d, stride, J)
+            factored = -2
+            for group in range(len(sizes)):
+                here = group * LANES
+                counts = not accumulate
+                for other in range(LANES):
+                    j = order[here + other]
+                    if not counts and j >= 0:
+                        bound = row_bounds[row] * column_bounds[j]
+                        counts = bound > negligible * out[row, j]
+                if not counts:
+                    continue
+                at = here * d
+                start = starts[group]
+                count = sizes[group]
+                if not (repeats[group] and factored == group - 1):
+                    chosen = J if observed[group] else H
+                    _submatrices(chosen, member_rows, members, start, count, dense)
+                    factor(dense, count, everything, count, work, pivots, determinant)
+                factored = group
+                if observed[group]:
+                    for k in range(d):
+                        own = splat8(shrunk[k * LANES + lane])
+                        store8(images, k * LANES, subtract8(own, load8(means, at + k * LANES)))
+                    corner = splat8(0.0)
+                    part = observed_part[lane]
+                else:
+                    for k in range(d):
+                        store8(images, k * LANES, splat8(0.0))
+                    times_differences(
+                        blocks, lane * d * d, index, lane * d, block_sizes[lane],
+                        row_means, row * d, 1, means, at, 1, d,
+                        differences, images, 0, 0, True, quadratics, 0,
+                    )  # fmt: skip
+                    corner = _add_base(row_means, row, means, at, base_lanes, images)
+                    corner = add8(corner, load8(quadratics, 0))
+                    part = row_part[lane]
+                for r in range(count):
+                    own = gather_at8(images, member_lanes, start + r * LANES)
+                    store8(vector, r * LANES, own)
+                quadratic = solve(work, pivots, count, vector, corner)
+                if observed[group]:
+                    # solve() returns minus the squared length that the observed side adds.
+                    quadratic = negate8(quadratic)
+                log_value = multiply_add8(splat8(-0.5), quadratic, splat8(part))
+                log_value = add8(log_value, load8(own_constants, here))
+                for other in range(LANES):
+                    j = max(0, order[here + other])
+                    values[other] = column_constants[j]
+                log_value = add8(log_value, load8(values, 0))
+                store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
+                for other in range(LANES):
+                    j = order[here + other]
+                    if j < 0:
+                        continue
+                    if not accumulate:
+                        out[row, j] = values[other]
+                    elif row_bounds[row] * column_bounds[j] > negligible * out[row, j]:
+                        out[row, j] += values[other]

@@ -10,13 +10,16 @@ and ``U`` differs from ``base * I`` only inside the columns that the row misses.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
-from absentia.engine.gathers import integer_at
 from absentia.engine.lanes import (
     LANES,
     add8,
+    aligned_empty,
     load8,
     multiply8,
     multiply_add8,
@@ -26,54 +29,155 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = [
-    "add_precision",
-    "euclidean_information",
-    "given_information",
-    "load_rows",
-    "observed_constants",
-    "observed_parts",
-    "uncertain_parts",
-]
+__all__ = ["RowLanes", "prepare_rows", "row_lanes"]
 
 _LOG_2 = math.log(2.0)
 
 
-@compiled(error_model="numpy", inline="always")
-def load_rows(row_means, row_groups, row_masks, first, n_rows, means, masks):
-    """Load eight rows from ``first`` on: means into lanes, and what each of them misses.
+class RowLanes(NamedTuple):
+    """Workspace of eight rows; groups of lanes are flat arrays.
 
-    Behind ``n_rows`` the last row is repeated. Without ``row_masks`` a row misses everything.
+    Attributes
+    ----------
+    means : d groups, relative to the mean of the columns' density
+    matrix, inverse : d * d groups, ``H`` (both triangles) and ``J`` (lower triangle)
+        The inverse is empty where no column is computed on the observed side.
+    shrunk : d groups, ``w = J U a``
+    row_part, observed_part : arrays of LANES doubles
+        What a row adds to the logarithm, on the missing and on the observed side.
+    masks : bool array of shape (LANES, d), what the rows miss
+    members, sizes : int arrays of shape (LANES, d) and (LANES,), the same as lists
+    blocks : flat array, ``U - base * I`` on what a row misses, from ``lane * d * d`` on
+    log_norm, constant, determinant, scratch, vector, work, any_missing
+        Scratch; ``vector`` of ``d + 1`` groups and ``work`` of ``d * d`` are free between calls.
     """
+
+    means: Any
+    matrix: Any
+    inverse: Any
+    shrunk: Any
+    row_part: Any
+    observed_part: Any
+    masks: Any
+    members: Any
+    sizes: Any
+    blocks: Any
+    log_norm: Any
+    constant: Any
+    determinant: Any
+    scratch: Any
+    vector: Any
+    work: Any
+    any_missing: Any
+
+
+@compiled()
+def row_lanes(d, with_observed):
+    """Return the workspace of eight rows of ``d`` columns."""
+    return RowLanes(
+        aligned_empty(d * LANES),
+        aligned_empty(d * d * LANES),
+        aligned_empty(d * d * LANES if with_observed else 0),
+        aligned_empty(d * LANES),
+        np.empty(LANES),
+        np.empty(LANES),
+        np.zeros((LANES, d), dtype=np.bool_),
+        np.zeros((LANES, d), dtype=np.intp),
+        np.zeros(LANES, dtype=np.intp),
+        np.empty(LANES * d * d),
+        np.zeros(LANES),
+        aligned_empty(2 * LANES),
+        aligned_empty(2 * LANES),
+        aligned_empty(d * LANES),
+        aligned_empty((d + 1) * LANES),
+        aligned_empty(d * d * LANES),
+        np.empty(d, dtype=np.intp),
+    )
+
+
+@compiled(error_model="numpy")
+def prepare_rows(lanes, rows, precision, first, n_rows, scaled, with_blocks):
+    """Prepare eight rows from ``first`` on; behind ``n_rows`` the last row is repeated.
+
+    Parameters
+    ----------
+    lanes : RowLanes, to be filled
+    rows : LaneRows of absentia.kernels.gram.lane_pairs
+    precision : array of shape (d, d), of the columns' density
+    scaled : bool
+    with_blocks : bool
+        Whether the blocks of the missing side are needed.
+    """
+    means, matrix, masks, index = lanes.means, lanes.matrix, lanes.masks, lanes.members
+    row_means, row_masks, groups, information = (
+        rows.means,
+        rows.masks,
+        rows.groups,
+        rows.information,
+    )
     d = row_means.shape[1]
     for lane in range(LANES):
         row = first + min(lane, n_rows - 1)
         for k in range(d):
             means[k * LANES + lane] = row_means[row, k]
-            masks[lane, k] = row_masks[row_groups[row], k] if len(row_masks) > 0 else True
+            # Without masks a row misses everything.
+            masks[lane, k] = row_masks[groups[row], k] if len(row_masks) > 0 else True
+    if len(information) == 0:
+        _euclidean_information(rows.precision, rows.base, lanes)
+    else:
+        for lane in range(LANES):
+            group = groups[first + min(lane, n_rows - 1)]
+            for r in range(d):
+                for c in range(d):
+                    matrix[(r * d + c) * LANES + lane] = information[group, r, c]
+    for lane in range(LANES):
+        row = first + min(lane, n_rows - 1)
+        lanes.row_part[lane] = rows.constants[row]
+        if scaled:
+            lanes.row_part[lane] -= 0.5 * lanes.log_norm[lane]
+        size = 0
+        for k in range(d):
+            if masks[lane, k]:
+                index[lane, size] = k
+                size += 1
+        lanes.sizes[lane] = size
+        if with_blocks:
+            _copy_block(matrix, lane, index[lane], d, size, rows.base, lanes.blocks)
+    if len(lanes.inverse) > 0:
+        _observed_parts(precision, lanes)
+        for lane in range(LANES):
+            lanes.observed_part[lane] = lanes.row_part[lane] - 0.5 * lanes.constant[lane]
+            if scaled:
+                lanes.observed_part[lane] -= 0.5 * lanes.constant[LANES + lane]
+    for r in range(d):
+        for c in range(d):
+            place = (r * d + c) * LANES
+            store8(matrix, place, add8(splat8(precision[r, c]), load8(matrix, place)))
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _copy_block(matrix, lane, index, d, size, base, blocks):
+    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
+    block = lane * d * d
+    for r in range(size):
+        for c in range(size):
+            blocks[block + r * size + c] = matrix[(index[r] * d + index[c]) * LANES + lane]
+        blocks[block + r * size + r] -= base
 
 
 @compiled(error_model="numpy")
-def euclidean_information(
-    masks, precision, base, matrix, missing, index, work, scratch, determinant, log_norm
-):
-    """Fill ``matrix`` with ``U`` of eight conditioned rows, in the Euclidean metric.
+def _euclidean_information(precision, base, lanes):
+    """Fill ``matrix`` with ``U`` of eight conditioned rows, and ``log_norm``.
 
     ``inv(U[K,K]) = I / base + inv(G[K,K])`` on what a row misses, ``base * I`` elsewhere: two
     inversions, both of sums of positive definite matrices, so that nothing cancels whether
     ``base`` is large or small beside ``G``. The lanes miss different columns: on those that any
     of them misses, each matrix is embedded in the identity, which inverts to itself.
-
-    Parameters
-    ----------
-    masks : bool array of shape (LANES, d)
-    precision : array of shape (d, d), ``G`` of the rows' own density
-    matrix : flat lanes of d * d groups, to be filled (both triangles)
-    missing : flat lanes of d groups, scratch for the masks as ones and zeros
-    index : int array of shape (d,), scratch for the columns that any lane misses
-    work : flat lanes of d * d groups, scratch
-    log_norm : array of LANES doubles, to be filled with ``log det(I + base * S)``
+    ``precision`` is ``G`` of the rows' own density, and ``log_norm`` ``log det(I + base * S)``.
     """
+    matrix, work, scratch = lanes.matrix, lanes.work, lanes.scratch
+    determinant, log_norm, masks = lanes.determinant, lanes.log_norm, lanes.masks
+    missing, index = lanes.vector, lanes.any_missing  # the masks as ones and zeros
     d = precision.shape[0]
     one = splat8(1.0)
     size = 0
@@ -127,90 +231,19 @@ def euclidean_information(
         store8(matrix, (index[r] * d + index[r]) * LANES, entry)
 
 
-@compiled(error_model="numpy", makes_arrays=False)
-def given_information(information, row_groups, first, n_rows, matrix):
-    """Fill ``matrix`` with ``U`` of eight rows from a table of such matrices."""
-    d = information.shape[1]
-    for lane in range(LANES):
-        group = row_groups[first + min(lane, n_rows - 1)]
-        for r in range(d):
-            for c in range(d):
-                matrix[(r * d + c) * LANES + lane] = information[group, r, c]
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def _lanes_to_matrix(lanes, lane, index, d, size, base, blocks):
-    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
-    own = lane * d
-    block = lane * d * d
-    for r in range(size):
-        row = integer_at(index, own + r) * d
-        for c in range(size):
-            place = row + integer_at(index, own + c)
-            blocks[block + r * size + c] = lanes[place * LANES + lane]
-        blocks[block + r * size + r] -= base
-
-
-@compiled(error_model="numpy", inline="always")
-def uncertain_parts(matrix, masks, base, with_blocks, index, sizes, blocks):
-    """List what each of eight rows misses, and copy ``U - base * I`` on it, where it is needed.
-
-    Parameters
-    ----------
-    matrix : flat lanes of ``U``
-    masks : bool array of shape (LANES, d)
-    with_blocks : bool
-    index, sizes : int arrays of shape (LANES, d) and (LANES,), to be filled
-    blocks : flat array of LANES * d * d doubles, to be filled
-    """
-    d = masks.shape[1]
-    for lane in range(LANES):
-        size = 0
-        for k in range(d):
-            if masks[lane, k]:
-                index[lane, size] = k
-                size += 1
-        sizes[lane] = size
-        if with_blocks:
-            _lanes_to_matrix(matrix, lane, index, d, size, base, blocks)
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def add_precision(matrix, precision):
-    """Turn ``U`` into ``H = U + G``, in place (both triangles)."""
-    d = precision.shape[0]
-    for r in range(d):
-        for c in range(d):
-            place = (r * d + c) * LANES
-            store8(
-                matrix,
-                place,
-                add8(splat8(precision[r, c]), load8(matrix, place)),
-            )
-
-
 @compiled(error_model="numpy")
-def observed_parts(
-    information, precision, means, inverse, scratch, determinant, weighted, shrunk, constant
-):
-    """Fill ``J``, and per row ``w = J U a`` and ``a' inv(C) a``, for the observed side.
-
-    Parameters
-    ----------
-    information : flat lanes of ``U``
-    precision : array of shape (d, d), ``G`` of the columns' density
-    means : flat lanes of d groups: ``a``, relative to the mean of the columns' density
-    inverse : flat lanes of d * d groups, to be filled with ``J`` (lower triangle)
-    weighted, shrunk : flat lanes of d groups: scratch for ``U a``, and ``w`` to be filled
-    constant : array of 2 * LANES doubles, to be filled with ``a' inv(C) a`` and ``log det H``
-    """
+def _observed_parts(precision, lanes):
+    """Fill ``J``, ``w = J U a``, ``a' inv(C) a`` and ``log det H`` from ``U`` in ``matrix``."""
+    information, inverse, means = lanes.matrix, lanes.inverse, lanes.means
+    weighted, shrunk = lanes.vector, lanes.shrunk
+    determinant, constant = lanes.determinant, lanes.constant
     d = precision.shape[0]
     for r in range(d):
         for c in range(r + 1):
             place = (r * d + c) * LANES
             entry = add8(splat8(precision[r, c]), load8(information, place))
             store8(inverse, place, entry)
-    sweep(inverse, d, scratch, determinant)
+    sweep(inverse, d, lanes.scratch, determinant)
     for lane in range(LANES):
         constant[LANES + lane] = math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2
     for r in range(d):
@@ -238,12 +271,3 @@ def observed_parts(
             product = multiply_add8(splat8(precision[r, c]), load8(means, c * LANES), product)
         total = multiply_add8(product, load8(shrunk, r * LANES), total)
     store8(constant, 0, total)
-
-
-@compiled(error_model="numpy", inline="always")
-def observed_constants(row_part, constant, scaled, observed_part):
-    """Fill what rows add to the logarithm on the observed side, of :func:`observed_parts`."""
-    for lane in range(LANES):
-        observed_part[lane] = row_part[lane] - 0.5 * constant[lane]
-        if scaled:
-            observed_part[lane] -= 0.5 * constant[LANES + lane]

@@ -18,34 +18,19 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.gathers import gather8
+from absentia.engine.elimination import sweep
 from absentia.engine.gram.output import TILE, over_root_of_determinant
-from absentia.engine.gram.pair_tiles import (
-    any_missing_side,
-    uncertain_products,
-)
-from absentia.engine.gram.row_tiles import (
-    add_precision,
-    euclidean_information,
-    load_rows,
-    observed_constants,
-    observed_parts,
-    uncertain_parts,
-)
-from absentia.engine.gram.width_sums import (
-    add_inverse,
-    add_outer_products,
-    invert_principal,
-    solved,
-    symmetric_entry,
-)
+from absentia.engine.gram.pair_tiles import any_missing_side, uncertain_products
+from absentia.engine.gram.row_tiles import prepare_rows, row_lanes
 from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    gather8,
     load8,
     multiply8,
     multiply_add8,
+    negate8,
     splat8,
     store8,
     subtract8,
@@ -55,17 +40,106 @@ __all__ = ["width_rows"]
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _add_observed(
-    sums, outer, linear, sum_observed, inverse, means, shrunk, scaled, work, offset, along
-):
+def _invert_principal(matrix, stride, index, size, work, scratch, determinant):
+    """Fill the lower triangle of ``work`` with *minus* the inverses of principal submatrices."""
+    for r in range(size):
+        for c in range(r + 1):
+            entry = load8(matrix, (index[r] * stride + index[c]) * LANES)
+            store8(work, (r * size + c) * LANES, entry)
+    sweep(work, size, scratch, determinant)
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _solved(work, size, vector, solution):
+    """Fill ``solution`` with the inverses times ``vector``; return the product of the two."""
+    quadratic = splat8(0.0)
+    for r in range(size):
+        total = splat8(0.0)
+        for c in range(r + 1):
+            total = multiply_add8(
+                load8(work, (r * size + c) * LANES), load8(vector, c * LANES), total
+            )
+        for c in range(r + 1, size):
+            total = multiply_add8(
+                load8(work, (c * size + r) * LANES), load8(vector, c * LANES), total
+            )
+        total = negate8(total)
+        store8(solution, r * LANES, total)
+        quadratic = multiply_add8(total, load8(vector, r * LANES), quadratic)
+    return quadratic
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _add_inverse(sums, stride, index, size, work, weight, sign):
+    """Add ``sign * weight * work`` to the principal submatrices of ``sums``, lower triangles."""
+    factor = multiply8(load8(weight, 0), splat8(sign))
+    for r in range(size):
+        for c in range(r + 1):
+            place = (index[r] * stride + index[c]) * LANES
+            entry = load8(work, (r * size + c) * LANES)
+            store8(sums, place, multiply_add8(entry, factor, load8(sums, place)))
+    store8(weight, 0, splat8(0.0))
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _add_outer_products(sums, d, vectors, weighted, n_columns):
+    """Add ``weighted vectors'`` of a tile of columns to the lower triangles of ``sums``.
+
+    Entry ``k`` of column ``j`` is the lane group ``k * TILE + j`` of both.
+    """
+    for r in range(d):
+        c = 0
+        while c <= r:
+            left = r * TILE * LANES
+            a = c * TILE * LANES
+            if c + 3 <= r:
+                b = a + TILE * LANES
+                e = b + TILE * LANES
+                f = e + TILE * LANES
+                t0 = load8(sums, (r * d + c) * LANES)
+                t1 = load8(sums, (r * d + c + 1) * LANES)
+                t2 = load8(sums, (r * d + c + 2) * LANES)
+                t3 = load8(sums, (r * d + c + 3) * LANES)
+                for j in range(n_columns):
+                    step = j * LANES
+                    x = load8(weighted, left + step)
+                    t0 = multiply_add8(x, load8(vectors, a + step), t0)
+                    t1 = multiply_add8(x, load8(vectors, b + step), t1)
+                    t2 = multiply_add8(x, load8(vectors, e + step), t2)
+                    t3 = multiply_add8(x, load8(vectors, f + step), t3)
+                store8(sums, (r * d + c) * LANES, t0)
+                store8(sums, (r * d + c + 1) * LANES, t1)
+                store8(sums, (r * d + c + 2) * LANES, t2)
+                store8(sums, (r * d + c + 3) * LANES, t3)
+                c += 4
+            else:
+                t0 = load8(sums, (r * d + c) * LANES)
+                for j in range(n_columns):
+                    step = j * LANES
+                    t0 = multiply_add8(load8(weighted, left + step), load8(vectors, a + step), t0)
+                store8(sums, (r * d + c) * LANES, t0)
+                c += 1
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _symmetric_entry(matrix, d, r, c):
+    """Return entry ``(r, c)`` of symmetric matrices of which the lower triangle is stored."""
+    place = r * d + c if r >= c else c * d + r
+    return load8(matrix, place * LANES)
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def _add_observed(sums, outer, linear, sum_observed, lanes, scaled, along):
     """Add what columns on the observed side contribute, from their sums, to those of the row."""
+    inverse, means, shrunk = lanes.inverse, lanes.means, lanes.shrunk
+    work, offset = lanes.work, lanes.vector
     d = len(means) // LANES
     for r in range(d):
         for c in range(d):
             total = splat8(0.0)
             for k in range(d):
                 total = multiply_add8(
-                    symmetric_entry(outer, d, r, k), symmetric_entry(inverse, d, k, c), total
+                    _symmetric_entry(outer, d, r, k), _symmetric_entry(inverse, d, k, c), total
                 )
             store8(work, (r * d + c) * LANES, total)
     for r in range(d):
@@ -73,7 +147,7 @@ def _add_observed(
         total = splat8(0.0)
         for k in range(d):
             total = multiply_add8(
-                symmetric_entry(inverse, d, r, k), load8(linear, k * LANES), total
+                _symmetric_entry(inverse, d, r, k), load8(linear, k * LANES), total
             )
         store8(along, r * LANES, total)
     count = load8(sum_observed, 0)
@@ -84,13 +158,13 @@ def _add_observed(
             total = load8(sums, (r * d + c) * LANES)
             for k in range(d):
                 total = multiply_add8(
-                    symmetric_entry(inverse, d, r, k), load8(work, (k * d + c) * LANES), total
+                    _symmetric_entry(inverse, d, r, k), load8(work, (k * d + c) * LANES), total
                 )
             total = multiply_add8(own, load8(along, c * LANES), total)
             total = multiply_add8(other, load8(along, r * LANES), total)
             constant = multiply8(own, other)
             if scaled:
-                constant = add8(constant, symmetric_entry(inverse, d, r, c))
+                constant = add8(constant, _symmetric_entry(inverse, d, r, c))
             total = multiply_add8(count, constant, total)
             store8(sums, (r * d + c) * LANES, total)
 
@@ -125,64 +199,35 @@ def _finish_row(totals, sums, count, lane, index, size, mask, block, base, scale
 
 
 @compiled(error_model="numpy")
-def width_rows(
-    start,
-    stop,
-    totals,
-    weights,
-    scaled,
-    base,
-    row_means,
-    row_constants,
-    row_groups,
-    row_masks,
-    row_precision,
-    columns,
-    columns_in_lanes,
-    column_constants,
-    run_starts,
-    run_index,
-    run_sizes,
-    run_observed,
-    precision,
-):
+def width_rows(start, stop, totals, weights, scaled, rows, columns):
     """Add ``sum_j weights[i, j] d k_ij / d log c`` to ``totals[i]``, rows ``start`` to ``stop``.
 
-    Rows and columns are the same rows; a row is paired with the columns up to itself. Parameters
-    that are not listed are those of ``gram_rows``.
+    Rows and columns are the same rows; a row is paired with the columns up to itself.
 
     Parameters
     ----------
     totals : array of shape (n, d)
     weights : array of shape (n, n)
-        Of the entries below the diagonal and on it; what is above is never read.
+        Weights of the entries on and below the diagonal; those above are never read.
+    scaled : bool, as in Target
+    rows : LaneRows, conditioned and in the Euclidean metric
+    columns : LaneColumns
     """
-    d = row_means.shape[1]
-    any_observed = False
-    for run in range(len(run_sizes)):
-        if run_observed[run]:
-            any_observed = True
-    matrix = aligned_empty(d * d * LANES)
-    inverse = aligned_empty(d * d * LANES if any_observed else 0)
-    index_scratch = np.empty(d, dtype=np.intp)
-    scratch = aligned_empty(d * LANES)
-    determinant = aligned_empty(2 * LANES)
-    log_norm = np.zeros(LANES)
-    constant = aligned_empty(2 * LANES)
-    means = aligned_empty(d * LANES)
-    shrunk = aligned_empty(d * LANES)
-    vector = aligned_empty((d + 1) * LANES)
+    base, precision = rows.base, columns.precision
+    column_means, columns_in_lanes = columns.means, columns.lanes
+    column_constants, run_starts = columns.constants, columns.run_starts
+    run_index, run_sizes, run_observed = columns.members, columns.sizes, columns.observed
+    d = column_means.shape[1]
+    any_observed = run_observed.any()
+    lanes = row_lanes(d, any_observed)
+    matrix, inverse, means, shrunk = lanes.matrix, lanes.inverse, lanes.means, lanes.shrunk
+    row_part, observed_part = lanes.row_part, lanes.observed_part
+    vector, work, scratch = lanes.vector, lanes.work, lanes.scratch
+    determinant = lanes.determinant
     solution = aligned_empty(d * LANES)
-    work = aligned_empty(d * d * LANES)
     products = aligned_empty(LANES * d * LANES)
     quadratics = aligned_empty(LANES * LANES)
     differences = aligned_empty(d * LANES)
-    blocks = np.empty(LANES * d * d)
-    block_index = np.zeros((LANES, d), dtype=np.intp)
-    block_sizes = np.zeros(LANES, dtype=np.intp)
-    block_masks = np.zeros((LANES, d), dtype=np.bool_)
-    row_part = np.empty(LANES)
-    observed_part = np.empty(LANES)
     tile_weights = aligned_empty(TILE * LANES)
     vectors = aligned_empty(d * TILE * LANES)
     weighted = aligned_empty(d * TILE * LANES)
@@ -195,29 +240,7 @@ def width_rows(
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
-        load_rows(row_means, row_groups, row_masks, first, n_rows, means, block_masks)
-        euclidean_information(
-            block_masks,
-            row_precision,
-            base,
-            matrix,
-            vector,
-            index_scratch,
-            work,
-            scratch,
-            determinant,
-            log_norm,
-        )
-        for lane in range(LANES):
-            row = first + min(lane, n_rows - 1)
-            row_part[lane] = row_constants[row] - (0.5 * log_norm[lane] if scaled else 0.0)
-        uncertain_parts(matrix, block_masks, base, True, block_index, block_sizes, blocks)
-        if any_observed:
-            observed_parts(
-                matrix, precision, means, inverse, scratch, determinant, vector, shrunk, constant
-            )
-            observed_constants(row_part, constant, scaled, observed_part)
-        add_precision(matrix, precision)
+        prepare_rows(lanes, rows, precision, first, n_rows, scaled, True)
         products[:] = 0.0
         sums[:] = 0.0
         outer[:] = 0.0
@@ -244,32 +267,16 @@ def width_rows(
                     run, min(j + LANES, tile_stop), run_starts, run_observed
                 ):
                     uncertain_products(
-                        means,
-                        columns_in_lanes,
-                        j,
-                        block_index,
-                        d,
-                        block_sizes,
-                        blocks,
-                        differences,
-                        products,
-                        quadratics,
+                        lanes, columns_in_lanes, j, d, differences, products, quadratics
                     )
                 if factored != run:
                     if factored >= 0 and scaled:
                         target = outer if run_observed[factored] else sums
                         sign = 1.0 if run_observed[factored] else -1.0
-                        add_inverse(
-                            target,
-                            d,
-                            run_index[factored],
-                            run_sizes[factored],
-                            work,
-                            count_run,
-                            sign,
-                        )
+                        at, size = run_index[factored], run_sizes[factored]
+                        _add_inverse(target, d, at, size, work, count_run, sign)
                     source = inverse if run_observed[run] else matrix
-                    invert_principal(
+                    _invert_principal(
                         source, d, run_index[run], run_sizes[run], work, scratch, determinant
                     )
                     factored = run
@@ -279,11 +286,11 @@ def width_rows(
                 if run_observed[run]:
                     for r in range(size):
                         feature = index[r]
-                        target8 = splat8(columns[j, feature])
+                        target8 = splat8(column_means[j, feature])
                         store8(
                             vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target8)
                         )
-                    quadratic = solved(work, size, vector, solution)
+                    quadratic = _solved(work, size, vector, solution)
                     log_value = multiply_add8(splat8(-0.5), quadratic, load8(observed_part, 0))
                     log_value = add8(log_value, splat8(column_constants[j]))
                     weight = multiply8(
@@ -305,7 +312,7 @@ def width_rows(
                     own = n_vectors * LANES
                     square = splat8(0.0)
                     for k in range(d):
-                        difference = subtract8(load8(means, k * LANES), splat8(columns[j, k]))
+                        difference = subtract8(load8(means, k * LANES), splat8(column_means[j, k]))
                         store8(vectors, k * TILE * LANES + own, difference)
                         square = multiply_add8(difference, difference, square)
                     for r in range(size):
@@ -314,7 +321,7 @@ def width_rows(
                         place = feature * LANES + (j - tile) % LANES
                         product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
-                    quadratic = solved(work, size, vector, solution)
+                    quadratic = _solved(work, size, vector, solution)
                     corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     corner = multiply_add8(base_lanes, square, corner)
                     log_value = multiply_add8(
@@ -335,35 +342,23 @@ def width_rows(
                 store8(count, 0, add8(weight, load8(count, 0)))
                 store8(count_run, 0, add8(weight, load8(count_run, 0)))
             if n_vectors:
-                add_outer_products(sums, d, vectors, weighted, n_vectors)
+                _add_outer_products(sums, d, vectors, weighted, n_vectors)
         if scaled:
             target = outer if run_observed[factored] else sums
             sign = 1.0 if run_observed[factored] else -1.0
-            add_inverse(target, d, run_index[factored], run_sizes[factored], work, count_run, sign)
+            _add_inverse(target, d, run_index[factored], run_sizes[factored], work, count_run, sign)
         if any_observed:
-            _add_observed(
-                sums,
-                outer,
-                linear,
-                count_observed,
-                inverse,
-                means,
-                shrunk,
-                scaled,
-                work,
-                vector,
-                solution,
-            )
+            _add_observed(sums, outer, linear, count_observed, lanes, scaled, solution)
         for lane in range(n_rows):
             _finish_row(
                 totals[first + lane],
                 sums,
                 count[lane],
                 lane,
-                block_index[lane],
-                block_sizes[lane],
-                block_masks[lane],
-                blocks[lane * d * d : (lane + 1) * d * d],
+                lanes.members[lane],
+                lanes.sizes[lane],
+                lanes.masks[lane],
+                lanes.blocks[lane * d * d : (lane + 1) * d * d],
                 base,
                 scaled,
             )

@@ -1,4 +1,4 @@
-"""Gram matrices of the expected RBF: regimes chosen by the data, component by component."""
+"""Gram matrices of the expected RBF: parts, components and regions, each by the path for it."""
 
 from __future__ import annotations
 
@@ -10,37 +10,23 @@ from itertools import product
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.gram.dense_tiles import mirror_rows, reorder
-from absentia.engine.principal import (
-    log_determinants_and_lengths,
-    principal_log_determinants,
-)
+from absentia.engine.gram.output import mirror_rows, reorder
+from absentia.engine.principal import log_determinants_and_lengths, principal_log_determinants
 from absentia.engine.small_patterns import log_determinant
 from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triangle_tiles
-from absentia.kernels.gram.factor_gram import (
-    factor_log_self_similarities,
-    fill_factors,
-    works_in_factors,
-)
-from absentia.kernels.gram.far_pairs import origin_of
-from absentia.kernels.gram.few_rows_gram import are_few_rows, fill_few_rows
-from absentia.kernels.gram.kept import kept_for
-from absentia.kernels.gram.limited_parts import gram_of_parts
-from absentia.kernels.gram.ordering import Ordering
-from absentia.kernels.gram.overlap_gram import fill_overlaps, works_in_overlaps
-from absentia.kernels.gram.popular_groups import fill_popular
-from absentia.kernels.gram.region import Region
-from absentia.kernels.gram.regions import fill_lanes, works_from_precisions
-from absentia.kernels.gram.side import Side, SideValues
-from absentia.kernels.gram.small_gram import LogFactor, small_gram
-from absentia.kernels.gram.smoothing import Smoothing
-from absentia.kernels.gram.symmetry import symmetrised
-from absentia.tables import FloatArray
+from absentia.kernels.gram.cancellation import origin_of
+from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
+from absentia.kernels.gram.factors import factor_log_self_similarities
+from absentia.kernels.gram.frequent_patterns import LogFactor, small_gram
+from absentia.kernels.gram.sides import Ordering, Region, Side, cached
+from absentia.kernels.gram.tiles import symmetrised
+from absentia.kernels.metric import Smoothing
+from absentia.tables import FloatArray, IntArray
 
 __all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]
 
-#: Fills a region of a matrix.
-_FillRegion = Callable[[FloatArray, Side, Side, Smoothing, Region], None]
+#: Beliefs with the places of their rows, for the rows with and without limits.
+_Parts = list[tuple[IntArray, Beliefs]]
 
 
 def expected_gram(
@@ -85,18 +71,16 @@ def expected_gram(
     ends = P, Q, smoothing, row_norms, column_norms
     found = small_gram(*ends, scaled=scaled, log_factor=log_factor)
     if found is None:
-        found = gram_of_parts(*ends, log_factor, gram)
+        found = _gram_of_parts(*ends, log_factor, gram)
     if found is not None:
         return found
-    ordering = Ordering.of(P)
-    rows = columns = Side.of_components(P, ordering, row_norms)
+    rows = columns = Side.of_components(P, Ordering.of(P), row_norms)
     if Q is not None:
-        columns = _kept_sides(Q, Ordering.of(Q), smoothing, log_norms_Q, column_norms)
+        columns = Side.of_columns(Q, smoothing, log_norms_Q, column_norms)
     return _sum_over_components(
         rows,
         columns,
         smoothing,
-        _way_of_the_rest(P, Q, smoothing),
         symmetric=Q is None,
         scaled=scaled,
         threads=n_threads(n_jobs),
@@ -111,21 +95,10 @@ def _transposed(log_factor: LogFactor | None) -> LogFactor | None:
     return lambda a, b, rows, columns: log_factor(b, a, columns, rows).T
 
 
-def _way_of_the_rest(P: Beliefs, Q: Beliefs | None, smoothing: Smoothing) -> _FillRegion:
-    """Return what fills the pairs of which one side at least is in no popular group."""
-    columns_of = P if Q is None else Q
-    if all(works_in_factors(side, smoothing) for side in (P, columns_of)):
-        return fill_factors
-    if are_few_rows(P, Q, smoothing):
-        return fill_few_rows
-    return fill_overlaps if works_in_overlaps(P, columns_of, smoothing) else fill_lanes
-
-
 def _sum_over_components(
     rows: list[Side],
     columns: list[Side],
     smoothing: Smoothing,
-    fill_rest: _FillRegion,
     *,
     symmetric: bool,
     scaled: bool,
@@ -152,39 +125,102 @@ def _sum_over_components(
             scaled=scaled,
             n_threads=threads,
         )
-        _fill(out, rows[a], columns[b], smoothing, fill_rest, whole)
+        _fill(out, rows[a], columns[b], smoothing, whole)
         if log_factor is not None and total is not None:
             logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
             total += (np.tril(out) if symmetric else out) * np.exp(logs)
     if total is not None:
         out = symmetrised(total) if symmetric else total
-    elif symmetric and row_ordering.n_popular:
-        tiles = triangle_tiles(0, row_ordering.n_popular, 4 * threads, 32)
+    elif symmetric and row_ordering.n_frequent:
+        tiles = triangle_tiles(0, row_ordering.n_frequent, 4 * threads, 32)
         run_tiles(mirror_rows, tiles, threads, out)
     if not (row_ordering.identity and column_ordering.identity):
         reorder(out, row_ordering.rows, column_ordering.rows)
     return out
 
 
-def _fill(
-    out: FloatArray,
-    rows: Side,
-    columns: Side,
-    smoothing: Smoothing,
-    fill_rest: _FillRegion,
-    whole: Region,
-) -> None:
-    """Fill ``out`` for one pair of components: popular groups among themselves, and the rest."""
-    ends = out, rows, columns, smoothing
-    n_popular, popular_columns = rows.ordering.n_popular, columns.ordering.n_popular
-    if not n_popular:
-        fill_rest(*ends, whole)
-        return
-    fill_popular(*ends, replace(whole, last_row=n_popular, n_columns=popular_columns))
-    fill_rest(*ends, replace(whole, first_row=n_popular))
+def _fill(out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, whole: Region) -> None:
+    """Fill ``out`` for one pair of components: frequent patterns among themselves, and the rest."""
+    n_rows, n_columns = rows.ordering.n_frequent, columns.ordering.n_frequent
+    regions = [
+        (True, replace(whole, last_row=n_rows, n_columns=n_columns)),
+        (False, replace(whole, first_row=n_rows)),
+    ]
     if not whole.symmetric:
-        # Popular rows still lack the columns that are not popular; else they are mirrored.
-        fill_rest(*ends, replace(whole, last_row=n_popular, first_column=popular_columns))
+        # Otherwise these are mirrored.
+        regions.append((False, replace(whole, last_row=n_rows, first_column=n_columns)))
+    for frequent, region in regions:
+        if not region.is_empty:
+            path = choose(Pairs(rows, columns, smoothing, frequent, whole.symmetric))
+            path.fill(out, rows, columns, smoothing, region)
+
+
+def _gram_of_parts(
+    P: Beliefs,
+    Q: Beliefs | None,
+    smoothing: Smoothing,
+    row_norms: FloatArray,
+    column_norms: FloatArray,
+    log_factor: LogFactor | None,
+    gram: Callable[..., FloatArray],
+) -> FloatArray | None:
+    """Return the matrix assembled from those of conditioned rows and rows with limits.
+
+    Conditioned rows among themselves take the paths that work from precisions and masks, whatever
+    other rows have. None where there are not both. ``gram`` is called as :func:`expected_gram` is.
+    """
+    if all(side.whole.covariances.is_conditioned for side in (P, P if Q is None else Q)):
+        return None
+    row_parts = _parts(P)
+    column_parts = row_parts if Q is None else _parts(Q)
+    if row_parts[0][1] is P and (Q is None or column_parts[0][1] is Q):
+        return None
+    out = np.empty((len(P), len(P) if Q is None else len(Q)))
+    for i, (rows, some) in enumerate(row_parts):
+        for j, (columns, others) in enumerate(column_parts):
+            if Q is None and j > i:
+                break
+            block = gram(
+                some,
+                None if Q is None and i == j else others,
+                smoothing,
+                log_norms_P=row_norms[rows],
+                log_norms_Q=column_norms[columns],
+                log_factor=_factor_of_parts(log_factor, rows, columns),
+            )
+            out[np.ix_(rows, columns)] = block
+            if Q is None and i != j:
+                out[np.ix_(columns, rows)] = block.T
+    return out
+
+
+def _factor_of_parts(
+    log_factor: LogFactor | None, rows: IntArray, columns: IntArray
+) -> LogFactor | None:
+    if log_factor is None:
+        return None
+    return lambda a, b, own, others: log_factor(a, b, rows[own], columns[others])
+
+
+def _parts(beliefs: Beliefs) -> _Parts:
+    """Return the conditioned rows and the others; of a tile as tiles of the parts of the whole."""
+    whole = beliefs.whole
+    parts: _Parts | None = vars(whole).get("_by_limits")
+    if parts is None:
+        explicit = whole.covariances.explicit_groups()[whole.group_of_row]
+        if explicit.all() or not explicit.any():
+            return [(np.arange(len(beliefs)), beliefs)]
+        cut = [(rows, whole[rows]) for rows in map(np.flatnonzero, (~explicit, explicit))]
+        parts = vars(whole).setdefault("_by_limits", cut)
+    if whole is beliefs:
+        return parts
+    here = beliefs.rows_of_whole
+    found: _Parts = []
+    for rows, part in parts:
+        start, stop = np.searchsorted(rows, [here.start, here.stop]).tolist()
+        if start < stop:
+            found.append((rows[start:stop] - here.start, part.tile(slice(start, stop))))
+    return found
 
 
 def _is_conditioned(beliefs: Beliefs) -> bool:
@@ -212,16 +248,16 @@ def in_kernel_units(
         others = P if Q is None else Q  # support vectors come back, in the same units
         means = others.whole.means[:, 0]
         origin = (
-            kept_for(others, smoothing, "origin", lambda: origin_of(means))
+            cached(others, smoothing, "origin", lambda: origin_of(means))
             if smoothing.by_column and of_differences
             else 0.0
         )
         if Q is not None:
             what = "units", of_differences
-            Q = kept_for(others, smoothing, what, lambda: others.in_units(units, origin))
+            Q = cached(others, smoothing, what, lambda: others.in_units(units, origin))
         P, smoothing = P.in_units(units, origin), smoothing.in_units(units)
     for side in (P,) if Q is None else (P, Q):
-        kept_for(side, smoothing, ("reach", farthest), partial(_check_reach, side, farthest))
+        cached(side, smoothing, ("reach", farthest), partial(_check_reach, side, farthest))
     return P, Q, smoothing
 
 
@@ -242,25 +278,6 @@ def _check_reach(beliefs: Beliefs, farthest: float) -> None:
         )
 
 
-def _kept_sides(
-    Q: Beliefs,
-    ordering: Ordering,
-    smoothing: Smoothing,
-    given_norms: FloatArray | None,
-    log_norms: FloatArray,
-) -> list[Side]:
-    """Return the components of the columns; those of an earlier call with the same norms."""
-
-    def make() -> tuple[FloatArray | None, list[SideValues]]:
-        sides = Side.of_components(Q, ordering, log_norms)
-        return given_norms, [side.values for side in sides]
-
-    norms, values = kept_for(Q, smoothing, "sides", make)
-    if norms is not given_norms:
-        values = make()[1]
-    return [Side(Q, ordering, b, of_component) for b, of_component in enumerate(values)]
-
-
 def log_self_similarities(
     P: Beliefs,
     smoothing: Smoothing,
@@ -275,10 +292,10 @@ def log_self_similarities(
     the term of components ``a`` and ``b`` is multiplied by.
     """
     P, _, smoothing = in_kernel_units(P, None, smoothing)
-    if log_factor is None and works_in_factors(P, smoothing):
+    if log_factor is None and has_factors(P, smoothing):
         # Of the whole, so that the bits are the same in every tile of it.
         whole = P.whole
-        all_rows = kept_for(
+        all_rows = cached(
             whole,
             smoothing,
             ("self-similarities", scaled),
@@ -286,12 +303,7 @@ def log_self_similarities(
         )
         return all_rows[P.rows_of_whole].copy()
     table = P.covariances
-    if (
-        P.n_components == 1
-        and scaled
-        and _is_conditioned(P)
-        and works_from_precisions(P, smoothing)
-    ):
+    if P.n_components == 1 and scaled and _is_conditioned(P) and uses_precisions(P, smoothing):
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
         of_rows = -0.5 * _log_determinant_ratios(P, smoothing)[P.group_of_row]
         return of_rows if log_factor is None else of_rows + log_factor(0, 0)

@@ -9,11 +9,14 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import n_threads, run_single_threaded_blas
 from absentia.kernels.base import Kernel, check_compared
-from absentia.kernels.gram.symmetry import symmetrised
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 
-__all__ = ["gram_blocks"]
+__all__ = ["assembled", "cut", "gram_blocks", "symmetrised"]
+
+# Rows of a matrix that are worked on at once: many enough for BLAS, few enough that the temporaries
+# of a tile stay in the cache.
+_TILE = 512
 
 
 def gram_blocks(
@@ -121,3 +124,15 @@ def assembled(
 def cut(n_rows: int, step: int) -> list[slice]:
     """Cut ``n_rows`` into slices of at most ``step`` rows."""
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def symmetrised(K: FloatArray) -> FloatArray:
+    """Copy the lower triangle of a square matrix onto the upper, in place."""
+    n = len(K)
+    for start in range(0, n, _TILE):
+        stop = min(start + _TILE, n)
+        corner = K[start:stop, start:stop]
+        upper = np.triu_indices(stop - start, 1)
+        corner[upper] = corner.T[upper]
+        K[start:stop, stop:] = K[stop:, start:stop].T
+    return K

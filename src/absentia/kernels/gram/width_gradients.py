@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.compiling import is_small
-from absentia.engine.gram.explicit_widths import explicit_width_rows
+from absentia.engine.gram.explicit import explicit_width_rows
 from absentia.engine.gram.width_tiles import width_rows
 from absentia.engine.lanes import LANES
 from absentia.engine.principal import invert_principal
@@ -27,15 +26,13 @@ from absentia.engine.threads import (
     run_tiles,
     triangle_tiles,
 )
+from absentia.kernels.gram.cancellation import cancelled_pairs, centre_of
+from absentia.kernels.gram.dispatch import uses_lanes, uses_precisions
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.far_pairs import centre_of, far_pairs
-from absentia.kernels.gram.lane_columns import LaneColumns
-from absentia.kernels.gram.ordering import Ordering
-from absentia.kernels.gram.region import threads_that_pay
-from absentia.kernels.gram.regions import local_groups, takes_lanes, works_from_precisions
-from absentia.kernels.gram.side import Side
-from absentia.kernels.gram.small_gram import FEW_GROUPS, FEW_PRODUCTS, LogFactor
-from absentia.kernels.gram.smoothing import Smoothing
+from absentia.kernels.gram.frequent_patterns import LogFactor, is_small_gram
+from absentia.kernels.gram.lane_pairs import ExplicitColumns, ExplicitRows, LaneColumns, LaneRows
+from absentia.kernels.gram.sides import Ordering, Side, threads_that_pay
+from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray
 
 __all__ = ["self_width_gradient", "width_gradient"]
@@ -85,7 +82,7 @@ def width_gradient(
     if not ordering.identity:
         folded = folded[np.ix_(ordering.rows, ordering.rows)]
     total = np.zeros(smoothing.n_features)
-    small = _is_small(P, smoothing)
+    small = is_small_gram(P, P, smoothing)
     threads = n_threads(n_jobs)
     for a in range(P.n_components):
         rows = Side.of(P, ordering, a, norms)
@@ -98,15 +95,9 @@ def width_gradient(
             if small and (found := sums.in_numpy()) is not None:
                 total += found
                 continue
-            total += sums.of_popular(threads)
+            total += sums.of_frequent(threads)
             total += sums.of_the_rest(threads)
     return total
-
-
-def _is_small(P: Beliefs, smoothing: Smoothing) -> bool:
-    n_groups = np.count_nonzero(np.bincount(P.group_of_row))
-    work = len(P) ** 2 * smoothing.n_features**2
-    return bool(n_groups <= FEW_GROUPS and is_small(work, FEW_PRODUCTS))
 
 
 class _Sums:
@@ -139,7 +130,7 @@ class _Sums:
         """Sum over rows of one group against columns of one group, which share ``inv(V)``.
 
         ``sum_ij w_ij (u_i - v_j)^2`` with ``u = inv(V) a`` and ``v = inv(V) b`` is three products.
-        Far pairs are taken from differences.
+        Pairs that would cancel are taken from differences.
         """
         weights = self.weights[rows, columns]
         if rows.stop > columns.start:
@@ -155,7 +146,7 @@ class _Sums:
         u, v = a @ inverse, b @ inverse
         row_squares, column_squares = np.einsum("ij,ij->i", a, u), np.einsum("ij,ij->i", b, v)
         products = u @ b.T
-        i, j = far_pairs(products, row_squares, column_squares)
+        i, j = cancelled_pairs(products, row_squares, column_squares)
         differences = self.rows.means[rows][i] - self.columns.means[columns][j]
         solved = differences @ inverse
         distances = np.maximum(row_squares[:, None] + column_squares - 2 * products, 0.0)
@@ -205,19 +196,19 @@ class _Sums:
             total += 0.5 * derivative
         return total
 
-    def of_popular(self, threads: int) -> FloatArray:
-        """Return the sum of popular groups against popular groups."""
-        popular = self.rows.ordering.popular
+    def of_frequent(self, threads: int) -> FloatArray:
+        """Return the sum of frequent patterns against frequent patterns."""
+        frequent = self.rows.ordering.frequent
         total = np.zeros(self.smoothing.n_features)
-        if not popular:
+        if not frequent:
             return total
-        groups = np.array([group for group, _, _ in popular])
+        groups = np.array([group for group, _, _ in frequent])
         ours, theirs = self.rows.covariances(groups), self.columns.covariances(groups)
         tasks = [
             (p, q, slice(top, min(top + _PANEL_ROWS, row_stop)), slice(start, stop))
-            for p, (_, row_start, row_stop) in enumerate(popular)
+            for p, (_, row_start, row_stop) in enumerate(frequent)
             for top in range(row_start, row_stop, _PANEL_ROWS)
-            for q, (_, start, stop) in enumerate(popular[: p + 1])
+            for q, (_, start, stop) in enumerate(frequent[: p + 1])
         ]
         found: list[FloatArray] = [total] * len(tasks)
 
@@ -226,76 +217,61 @@ class _Sums:
             columns = slice(columns.start, min(columns.stop, rows.stop))
             found[number] = self._of_group_pair(p, q, rows, columns, ours, theirs)
 
-        threads = threads_that_pay(threads, self.rows.ordering.n_popular**2)
+        threads = threads_that_pay(threads, self.rows.ordering.n_frequent**2)
         run_single_threaded_blas(fill, [(number,) for number in range(len(tasks))], threads)
         return np.sum(found, axis=0)
 
     def of_the_rest(self, threads: int) -> FloatArray:
         """Return the sum of all other rows against the columns up to them."""
-        first, n = self.rows.ordering.n_popular, len(self.rows.means)
+        first, n = self.rows.ordering.n_frequent, len(self.rows.means)
         totals = np.zeros((n, self.smoothing.n_features))
         if first >= n:
             return totals.sum(axis=0)
         threads = threads_that_pay(threads, (n - first) * n)
         weights = np.ascontiguousarray(self.weights)
-        if takes_lanes(self.rows, self.columns, self.smoothing) and self.rows.is_conditioned:
+        if uses_lanes(self.rows, self.columns, self.smoothing) and self.rows.is_conditioned:
             self._lanes(totals, weights, first, threads)
         else:
             self._explicit(totals, weights, first, threads)
         return totals.sum(axis=0)
 
     def _lanes(self, totals: FloatArray, weights: FloatArray, first: int, threads: int) -> None:
-        rows, columns, n = self.rows, self.columns, len(self.rows.means)
-        prepared = LaneColumns.of(columns, 0, True, self.scaled)
+        prepared = LaneColumns.of(self.columns, 0, True, self.scaled)
         run_tiles(
             width_rows,
-            triangle_tiles(first, n, 1 if threads == 1 else 8 * threads, LANES),
+            _triangle(first, len(totals), threads),
             threads,
             totals,
             weights,
             self.scaled,
-            2 * float(self.smoothing.gamma),
-            rows.means - columns.beliefs.prior.means[columns.component],
-            rows.constants,
-            rows.ordering.groups,
-            np.array(rows.beliefs.patterns.masks),
-            rows.beliefs.prior.precisions[rows.component].copy(),
-            *prepared.arguments(columns.constants),
+            LaneRows.conditioned(self.rows, self.columns, self.smoothing),
+            prepared._replace(constants=prepared.constants + self.columns.constants),
         )
 
     def _explicit(self, totals: FloatArray, weights: FloatArray, first: int, threads: int) -> None:
-        rows, columns, n = self.rows, self.columns, len(self.rows.means)
-        d = self.smoothing.n_features
-        row_constants = rows.constants + 0.5 * self.smoothing.log_determinant * self.scaled
-        column_means = np.array(columns.means)
+        n, d = totals.shape
         for left in bounded_slices(n, d * d):
-            starts, groups = columns.ordering.runs(left.start, left.stop)
-            kept, run_groups = np.unique(groups, return_inverse=True)
-            column_covariances = np.array(columns.covariances(kept))
+            columns = ExplicitColumns.of(self.columns, left.start, left.stop)
             for part in bounded_slices(n - first, d * d):
                 begin, end = first + part.start, first + part.stop
                 if end <= left.start:
                     continue
-                groups, local = local_groups(rows, begin, end)
                 run_tiles(
                     explicit_width_rows,
-                    triangle_tiles(begin, end, 1 if threads == 1 else 8 * threads, LANES),
+                    _triangle(begin, end, threads),
                     threads,
                     totals,
                     weights,
                     self.scaled,
                     self.variances,
                     left.start,
-                    np.array(rows.means),
-                    row_constants,
-                    local,
-                    self.smoothing.covariance + rows.covariances(groups),
-                    column_means[left],
-                    columns.constants[left].copy(),
-                    starts,
-                    run_groups,
-                    column_covariances,
+                    ExplicitRows.of(self.rows, begin, end, self.smoothing, self.scaled),
+                    columns,
                 )
+
+
+def _triangle(begin: int, end: int, threads: int) -> list[tuple[int, int]]:
+    return triangle_tiles(begin, end, 1 if threads == 1 else 8 * threads, LANES)
 
 
 def self_width_gradient(
@@ -312,7 +288,7 @@ def self_width_gradient(
     P, _, smoothing = in_kernel_units(P, None, smoothing)
     variances = np.diagonal(smoothing.covariance)
     total = np.zeros(smoothing.n_features)
-    if P.n_components == 1 and P.covariances.is_conditioned and works_from_precisions(P, smoothing):
+    if P.n_components == 1 and P.covariances.is_conditioned and uses_precisions(P, smoothing):
         # Of -1/2 log det(I + 2 inv(C0) inv(G[L,L])), by the derivative of the determinant.
         by_group = np.bincount(P.group_of_row, weights, P.covariances.n_groups)
         masks = np.array(P.patterns.masks)

@@ -18,8 +18,8 @@ from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.sums import second_moments
 from absentia.engine.threads import bounded_slices, n_threads, row_tiles, run_tiles
 from absentia.kernels.base import Kernel, Product
-from absentia.kernels.gram.smoothing import Smoothing
 from absentia.kernels.mask import MaskKernel
+from absentia.kernels.metric import Smoothing
 from absentia.kernels.rbf import ExpectedRBF
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import require_array

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.fit_density import DensityLike, words_for
 from absentia.features import FourierFeatures, Nystroem
-from absentia.kernels.gross_values import warn_of_gross_values
-from absentia.kernels.metric import Widths
+from absentia.kernels.metric import Widths, warn_of_gross_values
 from absentia.kernels.named_kernels import CategoryWeight, MaskWeight
 from absentia.machines.large_scale.learned_metric import learn_metric
 from absentia.machines.large_scale.losses import Loss

@@ -33,8 +33,7 @@ from absentia.engine.threads import n_threads
 from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
-from absentia.kernels.gross_values import warn_of_gross_values
-from absentia.kernels.metric import Widths, resolve_gamma
+from absentia.kernels.metric import Widths, resolve_gamma, warn_of_gross_values
 from absentia.kernels.named_kernels import (
     CategoryWeight,
     MaskWeight,

@@ -23,8 +23,8 @@ import numpy as np
 from absentia.engine.threads import hold_during_forks
 from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
-from absentia.tables.columns.table_columns import SEPARATOR
-from absentia.tables.columns.words import Words
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.guesses import SEPARATOR
 from absentia.tables.files.headers import column_names, note_repeated, note_title, title_of
 from absentia.tables.phrases import counted
 
@@ -127,8 +127,8 @@ def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.
         written = _cells(text, separator, usecols=doubtful)
     for name in doubtful:
         cells = written[name].where(frame[name].notna(), None)
-        words = Words(cells)
-        if words.shown_sign == "," or words.in_doubt:
+        column = Column(cells)
+        if column.shown_sign == "," or column.in_doubt:
             frame[name] = cells
     return frame
 

@@ -1,0 +1,323 @@
+"""Two rows on the columns that both miss: a determinant and a quadratic form, eight pairs at once.
+
+``A`` and ``B`` are positive semidefinite with eigenvalues below one, of the size of what both rows
+miss. From ``A = W inv(D) W'`` (``W`` lower triangular with the diagonal ``D``) follows::
+
+    S = D - W'BW                      positive definite, because I - root(A)' B root(A) is
+    det(I - AB) = det S / det D
+    a'b + (b - Ba)' inv(I - AB) (a - Ab) = z' inv(D) z - c' inv(S) c
+    z = D inv(W) a,   c = z - W'b
+
+``inv(A)`` is never formed, so that columns which nearly determine each other cost few digits: a
+pivot is at least ``1 / (1 + v)`` of the diagonal, with ``v`` the variance inflation of the density.
+Pivots of columns that hardly vary are raised to a least one, which changes ``A`` by no more. Of
+``BW`` only the lower triangle is needed: ``(1/6 + 1/3 + 1/6 + 1/6) p^3`` multiply-adds in all, in
+blocks of two by two, as many sums as there are registers for.
+
+The overlaps come straight from the matrices of the rows. Each lane is a pair with an overlap of its
+own, so that entries are collected one by one; their places are listed once per pair. A smaller
+overlap is padded behind its end, by ones on the diagonal of ``A`` and zeros elsewhere, which
+changes no bit of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.engine.compiling import compiled
+from absentia.engine.lanes import (
+    LANES,
+    count_ones,
+    divide8,
+    gather_behind8,
+    gather_rows8,
+    integer_at,
+    load8,
+    maximum8,
+    multiply8,
+    multiply_add8,
+    negate8,
+    put_integer,
+    splat8,
+    store8,
+    subtract8,
+    where_at_least8,
+    word_at,
+)
+
+__all__ = ["eliminate", "list_overlaps", "load_overlaps", "overlap_matrix", "overlap_sizes"]
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def overlap_sizes(words, group, other_words, other_groups, first, count, sizes):
+    """Write how many columns one row misses in common with each of some others."""
+    for t in range(count):
+        other_group = other_groups[first + t]
+        size = 0
+        for w in range(words.shape[1]):
+            size += count_ones(words[group, w] & other_words[other_group, w])
+        sizes[t] = size
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def list_overlaps(rows, groups, columns, other_groups, overlaps, padded, lists):
+    """Write where the entries of eight pairs of patterns are on the columns that both miss.
+
+    Parameters
+    ----------
+    rows, columns : OverlapSide
+    groups, other_groups : int arrays of eight, the patterns of rows and columns
+    overlaps : int array of eight
+        The number of columns that both miss.
+    padded : int
+        Lists are filled up to this with zeros.
+    lists : flat int array of ``4 * padded`` groups of lanes
+        Becomes where a row of ``F`` begins and the position of the column in each row, and the
+        same of the columns.
+    """
+    words, starts, sizes = rows.words, rows.starts, rows.sizes
+    other_words, other_starts, other_sizes = columns.words, columns.starts, columns.sizes
+    n_words = words.shape[1]
+    section = padded * LANES
+    for lane in range(LANES):
+        g = integer_at(groups, lane)
+        h = integer_at(other_groups, lane)
+        own = g * n_words
+        other = h * n_words
+        start = integer_at(starts, g)
+        other_start = integer_at(other_starts, h)
+        size = integer_at(sizes, g)
+        other_size = integer_at(other_sizes, h)
+        last = lane + LANES * integer_at(overlaps, lane)
+        # A column's position is the number of set bits before it.
+        before = 0
+        other_before = 0
+        word = word_at(words, own)
+        other_word = word_at(other_words, other)
+        common = word & other_word
+        for r in range(lane, last, LANES):
+            while common == np.uint64(0):
+                before += count_ones(word)
+                other_before += count_ones(other_word)
+                own += 1
+                other += 1
+                word = word_at(words, own)
+                other_word = word_at(other_words, other)
+                common = word & other_word
+            below = (common - np.uint64(1)) & ~common
+            common &= common - np.uint64(1)
+            place = before + count_ones(word & below)
+            put_integer(lists, r, start + place * size)
+            put_integer(lists, section + r, place)
+            place = other_before + count_ones(other_word & below)
+            put_integer(lists, 2 * section + r, other_start + place * other_size)
+            put_integer(lists, 3 * section + r, place)
+        for r in range(last, section, LANES):
+            put_integer(lists, r, 0)
+            put_integer(lists, section + r, 0)
+            put_integer(lists, 2 * section + r, 0)
+            put_integer(lists, 3 * section + r, 0)
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, matrix, vector):
+    """Put eight overlaps into lanes: entry ``(r, c)`` at group ``c * size + r``, and ``F d``.
+
+    Parameters
+    ----------
+    F : flat array of the matrices
+    products, starts : flat lanes, int array of eight
+        ``F d``, and where the product of each pair begins; its numbers are ``LANES`` apart.
+    lists, first : those of :func:`list_overlaps`, from entry ``first`` on
+    size : int
+    counts : array of eight
+        How many columns each overlap has; behind them are zeros.
+    diagonal : float
+        What stands on the diagonal behind the end: one for ``A``, of which the lower triangle is
+        written, zero for ``B``, of which both are.
+    """
+    section = size * LANES
+    both = diagonal == 0.0
+    behind = splat8(diagonal)
+    zero = splat8(0.0)
+    have = load8(counts, 0)
+    needed = 1.0
+    for r in range(0, section, LANES):
+        need = splat8(needed)
+        # Held in registers: behind a store the compiler would read them from the list again.
+        row = first + r
+        p0 = integer_at(lists, row)
+        p1 = integer_at(lists, row + 1)
+        p2 = integer_at(lists, row + 2)
+        p3 = integer_at(lists, row + 3)
+        p4 = integer_at(lists, row + 4)
+        p5 = integer_at(lists, row + 5)
+        p6 = integer_at(lists, row + 6)
+        p7 = integer_at(lists, row + 7)
+        places = first + section
+        for c in range(0, r, LANES):
+            entry = gather_rows8(F, p0, p1, p2, p3, p4, p5, p6, p7, lists, places + c)
+            entry = where_at_least8(have, need, entry, zero)
+            store8(matrix, c * size + r, entry)
+            if both:
+                store8(matrix, r * size + c, entry)
+        entry = gather_rows8(F, p0, p1, p2, p3, p4, p5, p6, p7, lists, places + r)
+        store8(matrix, r * size + r, where_at_least8(have, need, entry, behind))
+        entry = gather_behind8(products, starts, lists, places + r)
+        store8(vector, r, where_at_least8(have, need, entry, zero))
+        needed += 1.0
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def eliminate(matrix, size, vector, pivots, inverses, panel, least):
+    """Factor eight matrices ``M = W inv(D) W'`` in place; return ``v' inv(M) v`` of eight vectors.
+
+    Parameters
+    ----------
+    matrix : flat lanes; group ``c * size + r`` is entry ``(r, c)``
+        The lower triangle is read, in blocks of two by two; becomes ``W``, with zeros above the
+        diagonal inside those blocks.
+    size : int, even
+    vector : flat lanes, ``size`` groups
+        ``v``; becomes ``z`` with ``v' inv(M) v = z' inv(D) z``.
+    pivots, inverses : flat lanes, ``size`` groups
+        Become ``D`` and ``-1 / D``.
+    panel : flat lanes, ``2 * size`` groups of scratch
+    least : float
+        Pivots are raised to this.
+    """
+    one = splat8(1.0)
+    zero = splat8(0.0)
+    floor = splat8(least)
+    step = size * LANES
+    total = zero
+    for c in range(0, size, 2):
+        left = c * step
+        right = left + step
+        z0 = load8(vector, c * LANES)
+        z1 = load8(vector, (c + 1) * LANES)
+        for k in range(c):
+            inverse = load8(inverses, k * LANES)
+            u0 = multiply8(load8(matrix, k * step + c * LANES), inverse)
+            u1 = multiply8(load8(matrix, k * step + (c + 1) * LANES), inverse)
+            store8(panel, 2 * k * LANES, u0)
+            store8(panel, (2 * k + 1) * LANES, u1)
+            z = load8(vector, k * LANES)
+            z0 = multiply_add8(u0, z, z0)
+            z1 = multiply_add8(u1, z, z1)
+        coupling = zero
+        ratio = zero
+        for r in range(c, size, 2):
+            m00 = load8(matrix, left + r * LANES)
+            m10 = load8(matrix, left + (r + 1) * LANES)
+            m01 = load8(matrix, right + r * LANES)
+            m11 = load8(matrix, right + (r + 1) * LANES)
+            for k in range(c):
+                w0 = load8(matrix, k * step + r * LANES)
+                w1 = load8(matrix, k * step + (r + 1) * LANES)
+                u0 = load8(panel, 2 * k * LANES)
+                u1 = load8(panel, (2 * k + 1) * LANES)
+                m00 = multiply_add8(w0, u0, m00)
+                m10 = multiply_add8(w1, u0, m10)
+                m01 = multiply_add8(w0, u1, m01)
+                m11 = multiply_add8(w1, u1, m11)
+            if r == c:
+                m00 = maximum8(m00, floor)
+                inverse = negate8(divide8(one, m00))
+                coupling = m10
+                ratio = multiply8(coupling, inverse)
+                store8(pivots, c * LANES, m00)
+                store8(inverses, c * LANES, inverse)
+                total = multiply_add8(multiply8(z0, z0), inverse, total)
+                z1 = multiply_add8(ratio, z0, z1)
+                m01 = zero
+                m11 = maximum8(multiply_add8(coupling, ratio, m11), floor)
+                inverse = negate8(divide8(one, m11))
+                store8(pivots, (c + 1) * LANES, m11)
+                store8(inverses, (c + 1) * LANES, inverse)
+                total = multiply_add8(multiply8(z1, z1), inverse, total)
+            else:
+                m01 = multiply_add8(m00, ratio, m01)
+                m11 = multiply_add8(m10, ratio, m11)
+            store8(matrix, left + r * LANES, m00)
+            store8(matrix, left + (r + 1) * LANES, m10)
+            store8(matrix, right + r * LANES, m01)
+            store8(matrix, right + (r + 1) * LANES, m11)
+        store8(vector, c * LANES, z0)
+        store8(vector, (c + 1) * LANES, z1)
+    return negate8(total)
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
+    """Replace ``B`` (``other``, both triangles) by ``D - W'BW``, and ``z`` by ``z - W'b``.
+
+    Parameters
+    ----------
+    factor, pivots : flat lanes, ``W`` and ``D`` of :func:`eliminate`
+    other : flat lanes, ``size ** 2`` groups
+        ``B``, symmetric; on return the lower triangle of ``D - W'BW``, in blocks of two by two.
+    size : int, even
+    product : flat lanes, ``size ** 2`` groups of scratch
+    vector : flat lanes, ``z``
+    right_side : flat lanes, ``-b``
+    """
+    zero = splat8(0.0)
+    step = size * LANES
+    for c in range(0, size, 2):
+        left = c * step
+        right = left + step
+        for r in range(c, size, 2):
+            row = r * step
+            next_row = row + step
+            m00 = zero
+            m10 = zero
+            m01 = zero
+            m11 = zero
+            for k in range(c, size):
+                b0 = load8(other, row + k * LANES)
+                b1 = load8(other, next_row + k * LANES)
+                w0 = load8(factor, left + k * LANES)
+                w1 = load8(factor, right + k * LANES)
+                m00 = multiply_add8(b0, w0, m00)
+                m10 = multiply_add8(b1, w0, m10)
+                m01 = multiply_add8(b0, w1, m01)
+                m11 = multiply_add8(b1, w1, m11)
+            store8(product, left + r * LANES, m00)
+            store8(product, left + (r + 1) * LANES, m10)
+            store8(product, right + r * LANES, m01)
+            store8(product, right + (r + 1) * LANES, m11)
+    for c in range(0, size, 2):
+        left = c * step
+        right = left + step
+        z0 = load8(vector, c * LANES)
+        z1 = load8(vector, (c + 1) * LANES)
+        for k in range(c, size):
+            b = load8(right_side, k * LANES)
+            z0 = multiply_add8(load8(factor, left + k * LANES), b, z0)
+            z1 = multiply_add8(load8(factor, right + k * LANES), b, z1)
+        store8(vector, c * LANES, z0)
+        store8(vector, (c + 1) * LANES, z1)
+        for r in range(c, size, 2):
+            row = r * step
+            next_row = row + step
+            m00 = zero
+            m10 = zero
+            m01 = zero
+            m11 = zero
+            for k in range(r, size):
+                w0 = load8(factor, row + k * LANES)
+                w1 = load8(factor, next_row + k * LANES)
+                q0 = load8(product, left + k * LANES)
+                q1 = load8(product, right + k * LANES)
+                m00 = multiply_add8(w0, q0, m00)
+                m10 = multiply_add8(w1, q0, m10)
+                m01 = multiply_add8(w0, q1, m01)
+                m11 = multiply_add8(w1, q1, m11)
+            if r == c:
+                m00 = subtract8(m00, load8(pivots, c * LANES))
+                m11 = subtract8(m11, load8(pivots, (c + 1) * LANES))
+            store8(other, left + r * LANES, negate8(m00))
+            store8(other, left + (r + 1) * LANES, negate8(m10))
+            store8(other, right + r * LANES, negate8(m01))
+            store8(other, right + (r + 1) * LANES, negate8(m11))

@@ -1,0 +1,255 @@
+"""Products of rows with columns, whose bits do not depend on which rows are computed together.
+
+A matrix product by BLAS groups its sums by the shape of the whole matrix, so that the last digit of
+a row's entries moves with the rows around it. Here an entry is one sum over the features, in their
+order, wherever its row stands. Columns come in lanes (:func:`in_lanes`): eight side by side,
+feature by feature. Arrays of two dimensions are read as flat ones from a given place, because a
+view of one of their rows would be reference-counted, which takes time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from absentia.engine.compiling import compiled
+from absentia.engine.lanes import (
+    LANES,
+    add8,
+    exp8,
+    integer_at,
+    load8,
+    minimum8,
+    multiply_add8,
+    repeat8,
+    splat8,
+    store8,
+    subtract8,
+)
+
+__all__ = [
+    "exponentials_of_distances",
+    "in_lanes",
+    "put_in_lanes",
+    "row_products",
+    "squared_distances",
+    "times_differences",
+]
+
+# Rows that go over a lane group of columns together: they stay in the cache until the next one.
+_PANEL = 128
+
+
+def in_lanes(points):
+    """Return points (m, d) as flat lanes, the last eight filled up with zeros."""
+    m, d = points.shape
+    padded = np.zeros((-(-m // LANES) * LANES, d))
+    padded[:m] = points
+    return padded.reshape(-1, LANES, d).transpose(0, 2, 1).ravel()
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def put_in_lanes(points, first, count, n_groups, out):
+    """Write ``points[first : first + count]`` in lanes, filled up with zeros."""
+    d = points.shape[1]
+    for group in range(n_groups):
+        for lane in range(LANES):
+            point = group * LANES + lane
+            place = group * d * LANES + lane
+            if point < count:
+                for k in range(d):
+                    out[place + k * LANES] = points[first + point, k]
+            else:
+                for k in range(d):
+                    out[place + k * LANES] = 0.0
+
+
+@compiled(error_model="numpy")
+def row_products(rows, lanes, width):
+    """Return the inner products of rows (n, d) with ``width`` points in lanes, shape (n, width)."""
+    n, d = rows.shape
+    out = np.empty((n, width))
+    values = np.empty(LANES)
+    for i in range(n):
+        for j in range(0, width, LANES):
+            total = splat8(0.0)
+            for k in range(d):
+                total = multiply_add8(splat8(rows[i, k]), load8(lanes, j * d + k * LANES), total)
+            store8(values, 0, total)
+            for c in range(min(LANES, width - j)):
+                out[i, j + c] = values[c]
+    return out
+
+
+@compiled(error_model="numpy", inline="always")
+def _value(product, row_part, row_cap, column_part, column_cap):
+    exponent = add8(add8(product, splat8(row_part)), column_part)
+    return exp8(minimum8(exponent, add8(splat8(row_cap), column_cap)))
+
+
+@compiled(error_model="numpy")
+def exponentials_of_distances(
+    out, top, left, rows, row_part, row_cap, lanes, column_part, column_cap, accumulate
+):
+    """Write ``exp(row_part[i] + column_part[j] + z_i'z_j)`` for rows and columns ``z``.
+
+    Into the part of ``out`` that begins at row ``top`` and column ``left``: a whole matrix and two
+    numbers, where a view would be compiled once for each layout of memory.
+
+    With ``row_part = row_cap - |z_i|^2 / 2``, and the columns alike, this is the exponential of
+    minus half the squared distance plus constants. Where rounding makes a distance negative, the
+    exponent is cut to that of distance zero, ``row_cap[i] + column_cap[j]``.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    lanes : the columns, from :func:`in_lanes`
+    column_part, column_cap : arrays of shape (m,)
+    accumulate : bool
+        Add to what is there.
+    """
+    n, d = rows.shape
+    width = len(column_cap)
+    values = np.empty(4 * LANES)
+    parts = np.zeros(LANES)
+    caps = np.zeros(LANES)
+    for first in range(0, n, _PANEL):
+        last = min(first + _PANEL, n)
+        for j in range(0, width, LANES):
+            base = j * d
+            whole = j + LANES <= width
+            for c in range(min(LANES, width - j)):
+                parts[c] = column_part[j + c]
+                caps[c] = column_cap[j + c]
+            part = load8(parts, 0)
+            cap = load8(caps, 0)
+            for i in range(first, last, 4):
+                # Behind the last row it is computed again, to the same bits.
+                i1 = min(i + 1, last - 1)
+                i2 = min(i + 2, last - 1)
+                i3 = min(i + 3, last - 1)
+                s0 = splat8(0.0)
+                s1 = splat8(0.0)
+                s2 = splat8(0.0)
+                s3 = splat8(0.0)
+                for k in range(d):
+                    column = load8(lanes, base + k * LANES)
+                    s0 = multiply_add8(splat8(rows[i, k]), column, s0)
+                    s1 = multiply_add8(splat8(rows[i1, k]), column, s1)
+                    s2 = multiply_add8(splat8(rows[i2, k]), column, s2)
+                    s3 = multiply_add8(splat8(rows[i3, k]), column, s3)
+                s0 = _value(s0, row_part[i], row_cap[i], part, cap)
+                s1 = _value(s1, row_part[i1], row_cap[i1], part, cap)
+                s2 = _value(s2, row_part[i2], row_cap[i2], part, cap)
+                s3 = _value(s3, row_part[i3], row_cap[i3], part, cap)
+                if whole and not accumulate:
+                    store8(out[top + i], left + j, s0)
+                    store8(out[top + i1], left + j, s1)
+                    store8(out[top + i2], left + j, s2)
+                    store8(out[top + i3], left + j, s3)
+                    continue
+                store8(values, 0, s0)
+                store8(values, LANES, s1)
+                store8(values, 2 * LANES, s2)
+                store8(values, 3 * LANES, s3)
+                for r in range(min(4, last - i)):
+                    for c in range(min(LANES, width - j)):
+                        value = values[r * LANES + c]
+                        if accumulate:
+                            value += out[top + i + r, left + j + c]
+                        out[top + i + r, left + j + c] = value
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def times_differences(
+    matrices, start, index, own_index, size, centres, own, step, others, first, n_groups, d,
+    differences, products, place, stride, scattered, quadratics, total,
+):  # fmt: skip
+    """Multiply the matrix ``F`` of one row with its differences ``x`` to groups of others.
+
+    Parameters
+    ----------
+    matrices, start : flat array, int
+        ``F``, of ``size`` rows and columns, from ``matrices[start]`` on.
+    index, own_index, size : int array, int, int
+        The features that ``F`` is about, ``size`` entries from this place on.
+    centres, own, step : array, int, int
+        The row: feature ``k`` at place ``own + k * step``.
+    others, first, n_groups, d : flat lanes, int, int, int
+        The others, so many groups from this place on, of ``d`` features.
+    differences : flat lanes, ``size`` groups of scratch
+    products, place, stride : flat lanes, int, int
+        Group ``r`` from ``place + v * stride`` on becomes ``(F x)[r]`` of group ``v``.
+    scattered : bool
+        Whether the groups of products are numbered by features instead.
+    quadratics, total : array, int
+        Becomes ``x'Fx``, from this place on.
+    """
+    for v in range(n_groups):
+        for r in range(size):
+            feature = integer_at(index, own_index + r)
+            other = load8(others, first + (v * d + feature) * LANES)
+            centre = repeat8(centres, own + feature * step)
+            store8(differences, r * LANES, subtract8(centre, other))
+        out = place + v * stride
+        quadratic = splat8(0.0)
+        r = 0
+        while r < size:
+            # Five at a time; the last five may overlap the ones before, to the same bits.
+            together = 5 if size > 4 else 1
+            r = min(r, size - together)
+            row = start + r * size
+            t0 = splat8(0.0)
+            t1 = splat8(0.0)
+            t2 = splat8(0.0)
+            t3 = splat8(0.0)
+            t4 = splat8(0.0)
+            if together == 5:
+                for c in range(size):
+                    difference = load8(differences, c * LANES)
+                    t0 = multiply_add8(repeat8(matrices, row + c), difference, t0)
+                    t1 = multiply_add8(repeat8(matrices, row + size + c), difference, t1)
+                    t2 = multiply_add8(repeat8(matrices, row + 2 * size + c), difference, t2)
+                    t3 = multiply_add8(repeat8(matrices, row + 3 * size + c), difference, t3)
+                    t4 = multiply_add8(repeat8(matrices, row + 4 * size + c), difference, t4)
+            else:
+                for c in range(size):
+                    t0 = multiply_add8(
+                        repeat8(matrices, row + c), load8(differences, c * LANES), t0
+                    )
+            k = own_index + r
+            store8(products, out + (integer_at(index, k) if scattered else r) * LANES, t0)
+            if together == 5:
+                p1 = integer_at(index, k + 1) if scattered else r + 1
+                p2 = integer_at(index, k + 2) if scattered else r + 2
+                p3 = integer_at(index, k + 3) if scattered else r + 3
+                p4 = integer_at(index, k + 4) if scattered else r + 4
+                store8(products, out + p1 * LANES, t1)
+                store8(products, out + p2 * LANES, t2)
+                store8(products, out + p3 * LANES, t3)
+                store8(products, out + p4 * LANES, t4)
+            r += together
+        for r in range(size):
+            position = integer_at(index, own_index + r) if scattered else r
+            product = load8(products, out + position * LANES)
+            quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
+        store8(quadratics, total + v * LANES, quadratic)
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def squared_distances(centres, own, others, first, n_groups, d, distances, total):
+    """Write the squared distances of one row to groups of others, as in `times_differences`."""
+    for v in range(n_groups):
+        s0 = splat8(0.0)
+        s1 = splat8(0.0)
+        place = first + v * d * LANES
+        k = 0
+        while k + 1 < d:
+            d0 = subtract8(repeat8(centres, own + k), load8(others, place + k * LANES))
+            d1 = subtract8(repeat8(centres, own + k + 1), load8(others, place + (k + 1) * LANES))
+            s0 = multiply_add8(d0, d0, s0)
+            s1 = multiply_add8(d1, d1, s1)
+            k += 2
+        if k < d:
+            d0 = subtract8(repeat8(centres, own + k), load8(others, place + k * LANES))
+            s0 = multiply_add8(d0, d0, s0)
+        store8(distances, total + v * LANES, add8(s0, s1))

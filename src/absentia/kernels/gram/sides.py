@@ -1,0 +1,329 @@
+"""The rows and the columns of a Gram matrix: in the order of computation, one component at a time.
+
+Compiled loops take named tuples: :class:`Target` says which part of a matrix to fill and how,
+:class:`Bounds` how large an entry can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from absentia.beliefs import Beliefs
+from absentia.engine.lanes import LANES
+from absentia.engine.threads import row_tiles, triangle_tiles
+from absentia.kernels.metric import Smoothing
+from absentia.tables import BoolArray, FloatArray, IntArray
+
+__all__ = ["Bounds", "Ordering", "Region", "Side", "Target", "cached", "threads_that_pay"]
+
+_Value = TypeVar("_Value")
+
+# Rows from which on a pattern pays for a factorisation of its own and a matrix product.
+FREQUENT = 64
+
+# The share of an entry of a mixture's matrix that all pairs of components that are left out add.
+NEGLIGIBLE = 1e-14
+_LARGEST_EXPONENT = 700.0
+
+# Pairs below which a second thread does not pay for being started.
+_PAIRS_PER_THREAD = 20_000
+
+
+def cached(
+    beliefs: Beliefs, smoothing: Smoothing, what: Hashable, compute: Callable[[], _Value]
+) -> _Value:
+    """Return ``compute()``, or its value of an earlier call with the same beliefs and smoothing.
+
+    Support vectors come back at every call. The values of one smoothing are cached, so that a
+    search over widths does not pile them up. They live and die with the beliefs, are no part of
+    their fields, and are neither copied nor written to files. Two threads may compute the same
+    value at the same time; both get the one stored first.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    smoothing : Smoothing
+    what : hashable
+        Name of the value, with everything else that it depends on.
+    compute : callable
+    """
+    key = smoothing.key
+    own = vars(beliefs)
+    found = own.get("_cached")
+    if found is None or found[0] != key:
+        found = own["_cached"] = (key, {})
+    values: dict[Hashable, _Value] = found[1]
+    if what not in values:
+        return values.setdefault(what, compute())
+    return values[what]
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """Rows in the order of computation: frequent patterns first, the rest behind them.
+
+    A pattern is frequent in a tile where it is so in the whole.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n,)
+        Row ``rows[a]`` of the beliefs is computed at place ``a``.
+    groups : ndarray of int, shape (n,)
+        The covariance group at each place.
+    frequent : list of (group, start, stop)
+        The frequent patterns and the places of their rows, the first ``n_frequent`` of all.
+    identity : bool
+        Whether the order is that of the beliefs, so that nothing has to be moved back.
+    """
+
+    rows: IntArray
+    groups: IntArray
+    frequent: list[tuple[int, int, int]]
+    identity: bool
+
+    @property
+    def n_frequent(self) -> int:
+        """Number of rows of frequent patterns."""
+        return self.frequent[-1][2] if self.frequent else 0
+
+    @classmethod
+    def of(cls, beliefs: Beliefs) -> Ordering:
+        """Order the rows of some beliefs; once for each, since support vectors come back often."""
+        if len(beliefs) == 1 and beliefs.whole is beliefs:
+            return cls(np.zeros(1, dtype=np.intp), np.array(beliefs.group_of_row), [], True)
+        known = _orderings.get(beliefs)
+        if known is None:
+            known = _orderings.setdefault(beliefs, cls._find(beliefs))
+        return known
+
+    @classmethod
+    def _find(cls, beliefs: Beliefs) -> Ordering:
+        group_of_row = beliefs.group_of_row
+        counts = np.bincount(group_of_row, minlength=beliefs.covariances.n_groups)
+        whole = beliefs.whole
+        if whole is beliefs:
+            frequent = np.flatnonzero(counts >= FREQUENT)
+        else:
+            n_rows = np.bincount(whole.group_of_row)[whole.group_of_row[beliefs.rows_of_whole]]
+            frequent = np.unique(group_of_row[n_rows >= FREQUENT])
+        if not len(frequent) and np.count_nonzero(counts) > 0.75 * len(group_of_row):
+            # Nearly every row has a pattern of its own: nothing is gained by moving any.
+            return cls(np.arange(len(group_of_row)), np.array(group_of_row), [], True)
+        rank = np.arange(len(counts)) + len(counts)
+        rank[frequent] = np.arange(len(frequent))
+        rows = np.argsort(rank[group_of_row], kind="stable")
+        stops = np.cumsum(counts[frequent])
+        places = [
+            (int(g), int(stop - counts[g]), int(stop))
+            for g, stop in zip(frequent, stops, strict=True)
+        ]
+        identity = bool(np.array_equal(rows, np.arange(len(rows))))
+        return cls(rows, group_of_row[rows], places, identity)
+
+    def runs(self, start: int = 0, stop: int | None = None) -> tuple[IntArray, IntArray]:
+        """Return where runs of one group start in places ``start`` to ``stop``, and their groups.
+
+        The starts count from ``start`` and end with the number of places, one more than runs.
+        """
+        groups = self.groups[start:stop]
+        changes: BoolArray = np.ones(len(groups), dtype=bool)
+        changes[1:] = groups[1:] != groups[:-1]
+        starts = np.flatnonzero(changes)
+        return np.append(starts, len(groups)), groups[starts]
+
+
+_orderings: WeakKeyDictionary[Beliefs, Ordering] = WeakKeyDictionary()
+
+
+class Bounds(NamedTuple):
+    """Argument of compiled loops: an entry is at most the product of its row's and column's bound.
+
+    Where a loop accumulates, additions of less than the share ``negligible`` of an entry are left
+    out.
+    """
+
+    rows: FloatArray
+    columns: FloatArray
+    negligible: float
+
+
+class SideValues(NamedTuple):
+    """The numbers of a side, which can be cached with its beliefs.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n, n_features)
+    constants : ndarray of shape (n,)
+        Added to the logarithm of every entry of the row or column: weights and normalisation.
+    bounds : ndarray of shape (n,)
+        The exponentials of the constants; without these an expected kernel is at most one.
+    """
+
+    means: FloatArray
+    constants: FloatArray
+    bounds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One component of the beliefs on one side of a Gram matrix, in the order of computation."""
+
+    beliefs: Beliefs
+    ordering: Ordering
+    component: int
+    means: FloatArray
+    constants: FloatArray
+    bounds: FloatArray
+
+    @classmethod
+    def of(
+        cls, beliefs: Beliefs, ordering: Ordering, component: int, log_norms: FloatArray
+    ) -> Side:
+        """Return a component of some beliefs; ``log_norms`` is subtracted from every logarithm."""
+        constants = beliefs.log_weights[:, component] - log_norms
+        means = beliefs.means[:, component]
+        if not ordering.identity:
+            constants, means = constants[ordering.rows], means[ordering.rows]
+        bounds = np.exp(np.minimum(constants, _LARGEST_EXPONENT))
+        values = SideValues(means, np.ascontiguousarray(constants), bounds)
+        return cls(beliefs, ordering, component, *values)
+
+    @classmethod
+    def of_components(
+        cls, beliefs: Beliefs, ordering: Ordering, log_norms: FloatArray
+    ) -> list[Side]:
+        """Return every component of some beliefs."""
+        return [cls.of(beliefs, ordering, c, log_norms) for c in range(beliefs.n_components)]
+
+    @classmethod
+    def of_columns(
+        cls,
+        beliefs: Beliefs,
+        smoothing: Smoothing,
+        given_norms: FloatArray | None,
+        log_norms: FloatArray,
+    ) -> list[Side]:
+        """Return every component; the values of an earlier call with the same norms."""
+        ordering = Ordering.of(beliefs)
+
+        def make() -> tuple[FloatArray | None, list[SideValues]]:
+            sides = cls.of_components(beliefs, ordering, log_norms)
+            return given_norms, [SideValues(s.means, s.constants, s.bounds) for s in sides]
+
+        norms, values = cached(beliefs, smoothing, "sides", make)
+        if norms is not given_norms:
+            values = make()[1]
+        return [cls(beliefs, ordering, c, *own) for c, own in enumerate(values)]
+
+    def bounds_against(self, columns: Side, left: int = 0, right: int | None = None) -> Bounds:
+        """Return the bounds of these rows against some columns."""
+        n_pairs = self.beliefs.n_components * columns.beliefs.n_components
+        return Bounds(self.bounds, columns.bounds[left:right], NEGLIGIBLE / n_pairs)
+
+    @property
+    def is_conditioned(self) -> bool:
+        """Whether the covariances come from conditioning a prior."""
+        return self.beliefs.covariances.is_conditioned
+
+    @property
+    def prior_mean(self) -> FloatArray:
+        """Mean of the component of the density."""
+        mean: FloatArray = self.beliefs.prior.means[self.component]
+        return mean
+
+    def covariances(self, groups: IntArray, n_together: int | None = None) -> FloatArray:
+        """Return the covariances of some groups, shape (n_groups, d, d).
+
+        ``n_together`` is the number of groups computed together in the whole: all by default.
+        """
+        if n_together is None:
+            n_together = self.beliefs.whole.covariances.n_groups
+        return self.beliefs.covariances.dense(groups, n_together)[:, self.component]
+
+    def local_groups(self, begin: int, end: int) -> tuple[IntArray, IntArray]:
+        """Return the groups of some places, and which of them each of these places has."""
+        local = np.zeros(len(self.means), dtype=np.intp)
+        groups, local[begin:end] = np.unique(self.ordering.groups[begin:end], return_inverse=True)
+        return groups, local
+
+
+def threads_that_pay(most: int, n_pairs: int) -> int:
+    """Return the number of threads, at most so many, that pay for being started."""
+    return max(1, min(most, n_pairs // _PAIRS_PER_THREAD))
+
+
+class Target(NamedTuple):
+    """Argument of compiled loops: the matrix to fill, and how.
+
+    Attributes
+    ----------
+    out : ndarray of shape (n, m)
+    first_column : int
+        Where in ``out`` the columns begin.
+    symmetric, accumulate, mirror, scaled : bool
+        As in :class:`Region`.
+    """
+
+    out: FloatArray
+    first_column: int
+    symmetric: bool
+    accumulate: bool
+    mirror: bool
+    scaled: bool
+
+
+@dataclass(frozen=True)
+class Region:
+    """Rows of one component from ``first_row`` to ``last_row``, against columns of one component.
+
+    In the order of computation. The columns are those from ``first_column`` to ``n_columns``.
+
+    Attributes
+    ----------
+    symmetric : bool
+        Rows and columns are the same; fill only columns up to the row.
+    accumulate : bool
+        Add to the matrix instead of writing it (further components of a mixture).
+    mirror : bool
+        Copy what is filled to above the diagonal (the last component of a symmetric matrix).
+    scaled : bool
+        Divide by the root of the determinant; without it, the unscaled form of [Anderson2011]_.
+    n_threads : int
+        Threads at most.
+    """
+
+    first_row: int
+    last_row: int
+    first_column: int
+    n_columns: int
+    symmetric: bool
+    accumulate: bool
+    mirror: bool
+    scaled: bool
+    n_threads: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to fill."""
+        return self.first_row >= self.last_row or self.first_column >= self.n_columns
+
+    def target(self, out: FloatArray, first_column: int | None = None) -> Target:
+        """Return the argument of compiled loops, for columns from the first of the region on."""
+        left = self.first_column if first_column is None else first_column
+        return Target(out, left, self.symmetric, self.accumulate, self.mirror, self.scaled)
+
+    @property
+    def threads(self) -> int:
+        """Threads to use."""
+        n_pairs = (self.last_row - self.first_row) * (self.n_columns - self.first_column)
+        return threads_that_pay(self.n_threads, n_pairs)
+
+    def tiles(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """Cut some of the rows into tasks for the threads, of about as many pairs each."""
+        cut = triangle_tiles if self.symmetric else row_tiles
+        return cut(begin, end, 1 if self.threads == 1 else 8 * self.threads, LANES)

@@ -1,0 +1,381 @@
+"""Guesses of how columns are read, from their values and from the rest of their table.
+
+The guesses are cautious: in doubt, numbers stay numbers and words stay categories. A table decides
+on decimal signs: ``"2,911"`` is 2911 or 2.911, and a column of nothing else does not show which;
+nor does a column of ``"1.410"``. Another column with ``"5,3"`` does. For commas so does a file
+whose values are separated by semicolons, which programs write where the comma is the decimal sign.
+Points are decimal ones as long as no comma is; for files that commas do not separate a note says
+so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.numerals import example, in_doubt, shown_sign
+from absentia.tables.columns.quantities import (
+    as_dates,
+    compact_dates,
+    counts_of,
+    dates_of_texts,
+    numbers_of_texts,
+    numbers_with_unit,
+    typed_numbers,
+    unless_useless,
+    unreadable_note,
+)
+from absentia.tables.columns.readings import CellCounts, ColumnReading, numbers_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "SEPARATOR",
+    "case_note",
+    "guess_columns",
+    "later_readings",
+    "read_as",
+    "read_column",
+    "read_columns",
+    "read_in_table",
+]
+
+#: Name in ``frame.attrs`` under which a reader of files keeps the separator of the values.
+SEPARATOR = "separator"
+_KINDS = ("number", "category", "date", "cyclic date", "left out")
+#: With fewer rows a different text in each is no sign of an identifier.
+_FEWEST_IDS = 20
+#: Whole numbers under such a name that come again and again are keys to something.
+_KEY_NAME = re.compile(r"(?i:[ _.-](id|code)$)|[a-z](I[dD]|Code)$")
+
+
+def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> ColumnReading:
+    """Guess how a column is to be read.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    max_categories : int, default=30
+        The largest number of different texts that are read as categories.
+
+    Returns
+    -------
+    ColumnReading
+        ``left_out`` is set for columns without a value, with one value only, or with too many
+        different texts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from absentia.tables.columns.guesses import read_column
+    >>> column = pd.Series(["1.5", "<0.5", "-", None, *["2", "3"] * 8], name="lead")
+    >>> reading = read_column(column)
+    >>> reading.kind, reading.counts
+    ('number', CellCounts(read=17, empty=1, bounds=1, unreadable=1))
+    >>> lower, upper = reading.bounds(column)
+    >>> lower[:3], upper[:3]
+    (array([ 1.5, -inf, -inf]), array([1.5, 0.5, inf]))
+    >>> read_column(pd.Series(["$1,200.50", "$990", "$15"])).note
+    'numbers written as text; amounts of money in $'
+    """
+    column = Column.of(column)
+    if not column.is_text:
+        return _typed(column, max_categories)
+    dtype = column.series.dtype
+    said = _ordered(column)
+    if said is None and hasattr(dtype, "categories") and len(column.distinct) <= max_categories:
+        said = _categories(column, max_categories)  # as the type says
+    found = (
+        said
+        or _ranges(column, max_categories)
+        or numbers_of_texts(column, max_categories)
+        or dates_of_texts(column)
+        or numbers_with_unit(column, max_categories)
+        or _categories(column, max_categories)
+    )
+    if found.left_out and str(dtype).startswith("interval"):
+        note = (
+            "left out, too many different intervals: bounded(X, lower, upper) uses them as limits"
+        )
+        return replace(found, note=note, is_id=False)
+    return found
+
+
+def read_as(column: pd.Series | Column, kind: str, *, max_categories: int = 30) -> ColumnReading:
+    """Read a column as its owner says.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    kind : {"number", "category", "date", "cyclic date", "left out"}
+        Numbers are taken as they are, also such as -999. A cyclic date has the time of year, of
+        the week and of the day beside its days, a date has not.
+    max_categories : int, default=30
+    """
+    column = Column.of(column)
+    if kind == "left out":
+        n_empty = int(column.series.isna().sum())
+        counts = CellCounts(len(column) - n_empty, n_empty)
+        return ColumnReading("category", "left out, as requested", counts, left_out=True)
+    if kind == "category":
+        return _categories(column, max_categories)
+    if kind in ("date", "cyclic date"):
+        return as_dates(column, cyclic=kind == "cyclic date")
+    if kind != "number":
+        raise ValueError(
+            f"The kind of a column must be {', '.join(map(repr, _KINDS[:-1]))} or {_KINDS[-1]!r}, "
+            f"found {kind!r} for {column.name!r}."
+        )
+    if column.type_kind in "mM":
+        return _typed(column, max_categories)
+    if not column.is_text:
+        return replace(typed_numbers(column, sentinels=False), is_id=False)
+    found = numbers_with_unit(column, None) or numbers_of_texts(column, None)
+    assert found is not None  # what the owner says is not doubted
+    return found
+
+
+def _typed(column: Column, max_categories: int) -> ColumnReading:
+    """Read a column whose type says what it holds: numbers, dates, durations."""
+    if column.type_kind == "M":
+        return as_dates(column)
+    if column.type_kind == "m":
+        n_empty = int(column.series.isna().sum())
+        counts = CellCounts(len(column) - n_empty, n_empty)
+        reading = ColumnReading("duration", "durations, read as numbers of days", counts)
+        return unless_useless(reading, column.first_two())
+    return compact_dates(column) or _keys(column, max_categories) or typed_numbers(column)
+
+
+def _keys(column: Column, max_categories: int) -> ColumnReading | None:
+    """Read repeated whole numbers as categories where the name says that they are keys."""
+    if column.type_kind == "b" or not _KEY_NAME.search(column.name):
+        return None
+    values = numbers_of(column)
+    known = values[~np.isnan(values)]
+    distinct = np.unique(known)
+    # Each key comes three times on average: not a number of the row, and enough to learn from.
+    repeated = len(distinct) >= 3 and len(known) >= 3 * len(distinct)
+    if not repeated or (distinct != np.round(distinct)).any():
+        return None
+    if len(distinct) > max_categories:
+        # Codes of places or times often have an order, so that as numbers they are not lost.
+        found = typed_numbers(column)
+        what = (
+            f"{len(distinct):,} different whole numbers in a column named like a key, too many for "
+            "categories: used as numbers"
+        )
+        return replace(found, note=f"{what}; {found.note}" if found.note else what)
+    what = f"whole numbers in a column named like a key, read as {len(distinct)} categories"
+    return replace(_categories(column, max_categories), note=what)
+
+
+def _ranges(column: Column, max_categories: int) -> ColumnReading | None:
+    """Read a column of ranges, such as age groups, as ordered."""
+    lower, upper = column.bounds(column.decimal_sign)
+    limited = np.isfinite(lower) | np.isfinite(upper)
+    is_range, known = (lower < upper) & limited, (lower <= upper) & limited
+    n_ranges = int(column.counts[is_range].sum())
+    others = ~known & ~column.says_nothing()
+    if is_range.sum() < 2 or others.any() or known.sum() > max_categories:
+        return None
+    if 2 * n_ranges <= int(column.counts[known].sum()):
+        return None
+    order = [k for k in np.lexsort((upper, lower)) if known[k]]
+    # "0-9" and "10-19" leave a gap, "0-10" and "10-20" share an end.
+    if any(upper[one] > lower[next_] for one, next_ in pairwise(order)):
+        return None
+    values = tuple(column.distinct[k] for k in order)
+    counts = counts_of(column, known)
+    note = _order_note("ranges of numbers", values)
+    if counts.unreadable:
+        note += "; " + unreadable_note(column, ~known, counts.unreadable)
+    return unless_useless(ColumnReading("ordered", note, counts, values), list(values[:2]))
+
+
+def _ordered(column: Column) -> ColumnReading | None:
+    """Read a column of pandas' ordered categorical type."""
+    if not getattr(column.series.dtype, "ordered", False):
+        return None
+    values = tuple(str(value).strip() for value in column.series.cat.categories)
+    note = _order_note("ordered categories", values) if values else ""
+    counts = CellCounts(int(column.counts.sum()), column.n_empty)
+    return unless_useless(ColumnReading("ordered", note, counts, values), column.distinct)
+
+
+def _order_note(what: str, values: tuple[str, ...]) -> str:
+    return f"{what}, read as numbers from 0 ({values[0]!r}) to {len(values) - 1} ({values[-1]!r})"
+
+
+def _categories(column: Column, max_categories: int) -> ColumnReading:
+    counts = CellCounts(int(column.counts.sum()), column.n_empty)
+    # The commonest first, so that of two values the rarer one gets the indicator.
+    count_of = dict(zip(column.distinct, column.counts.tolist(), strict=True))
+    values = sorted(column.distinct, key=lambda value: (-count_of[value], value))
+    note = f"2 categories, 1 for {values[-1]!r} and 0 for {values[0]!r}" if values else ""
+    if len(values) > 2:
+        values = sorted(values)
+        note = f"{len(values)} categories, one indicator column for each"
+    alike = case_note(values)
+    said = f"; {alike}" if alike else ""
+    is_id = len(values) == counts.read >= _FEWEST_IDS
+    if len(values) > max_categories:
+        note = f"left out, text with {len(values):,} different values{said}"
+        return ColumnReading("category", note, counts, is_id=is_id, left_out=True)
+    nothing = [repr(text) for text in compress(column.distinct, column.says_nothing())]
+    if nothing:  # which would be missing values in a column of numbers
+        *before, last = nothing
+        listed = f"{', '.join(before)} and {last} count" if before else f"{last} counts"
+        said += f"; {listed} as {'categories' if before else 'a category'}"
+    reading = ColumnReading("category", note + said, counts, tuple(values), is_id=is_id)
+    return unless_useless(reading, values)
+
+
+def case_note(texts: Iterable[str]) -> str:
+    """Return a note on texts that differ in case only, empty where there are none.
+
+    They stay different: "m" and "M" may be milli and mega.
+    """
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(text.casefold(), []).append(text)
+    groups = [sorted(group) for group in alike.values() if len(group) > 1]
+    if not groups:
+        return ""
+    *before, last = map(repr, groups[0])
+    number = {2: "two", 3: "three"}.get(len(groups[0]), str(len(groups[0])))
+    said = f"differ only in case: they count as {number} different words"
+    more = " (and there are other such words)" * (len(groups) > 1)
+    return f"{', '.join(before)} and {last} {said}{more}"
+
+
+def guess_columns(
+    columns: Mapping[str, Column],
+    *,
+    separator: str = ",",
+    kinds: Mapping[str, str] | None = None,
+    max_categories: int = 30,
+) -> dict[str, ColumnReading]:
+    """Guess how the columns of a frame are to be read, with the table as evidence.
+
+    Commas that may be decimal ones or separate thousands are decimal ones if another column, or
+    the separator of the file, says so, and no column has a decimal point. Points that may be either
+    separate thousands if another column has decimal commas, and none a decimal point.
+
+    Parameters
+    ----------
+    columns : dict of str to Column
+    separator : str
+        What separates the values in the file that the frame comes from.
+    kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
+        The kinds of some columns, as their owner says.
+    max_categories : int, default=30
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from absentia.tables.columns.guesses import Column, guess_columns
+    >>> table = pd.DataFrame({"density": ["2,911", "1,050"], "ph": ["5,3", "8,1"]})
+    >>> [reading.decimal for reading in guess_columns(Column.of_frame(table)).values()]
+    [',', ',']
+    >>> guess_columns(Column.of_frame(table[["density"]]))["density"].note
+    "numbers written as text; commas read as thousands separators: '2,911' is 2911"
+    """
+    asked = kinds or {}
+
+    def guess(name: str, column: Column) -> ColumnReading:
+        if name in asked:
+            return read_as(column, asked[name], max_categories=max_categories)
+        return read_column(column, max_categories=max_categories)
+
+    readings = {name: guess(name, column) for name, column in columns.items()}
+    doubtful = {name: _in_doubt(columns[name], reading) for name, reading in readings.items()}
+    doubtful = {name: text for name, text in doubtful.items() if text}
+    shown = {reading.shown for reading in readings.values() if reading.kind == "number"}
+    commas = "," in shown or (separator == ";" and any(readings[n].grouped for n in doubtful))
+    for name, text in doubtful.items():
+        if commas and "." not in shown:
+            readings[name] = guess(name, columns[name].with_decimal_commas())
+        elif separator != "," and not readings[name].grouped:
+            note = f"{readings[name].note}; points read as decimal points: {example(text, '.')}"
+            readings[name] = replace(readings[name], note=note)
+    return readings
+
+
+def read_columns(
+    frame: pd.DataFrame, *, kinds: Mapping[str, str] | None = None
+) -> list[ColumnReading]:
+    """Guess how the columns of a pandas frame are to be read, one reading for each."""
+    separator = frame.attrs.get(SEPARATOR, ",")
+    readings = guess_columns(Column.of_frame(frame), separator=separator, kinds=kinds)
+    return list(readings.values())
+
+
+def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
+    """Guess how one column of a pandas frame is to be read; the others only where needed."""
+    column = Column(frame[name])
+    reading = read_column(column)
+    if not _in_doubt(column, reading):
+        return reading
+    return read_columns(frame)[list(frame.columns).index(name)]
+
+
+def later_readings(
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    *,
+    separator: str = ",",
+) -> dict[str, ColumnReading]:
+    """Return how the columns of a later frame are read, by the readings of training.
+
+    Training decides, except for numbers that had a type there and are text now. Nothing is known
+    of how they are written, so this frame decides on their decimal sign, one for each column, by
+    the rules of :func:`guess_columns`.
+    """
+    written = {
+        name: columns[name].without_unit(reading.unit)
+        for name, reading in readings.items()
+        if reading.typed and not reading.left_out and name in columns and columns[name].is_text
+    }
+    # Fractions of training are stronger evidence than hundreds beside what may be thousands, and
+    # in a table whose other columns had decimal commas these had points all the same.
+    commas = any(r.kind == "number" and r.decimal == "," for r in readings.values())
+    settled = {name for name in written if commas and readings[name].shown == "."}
+    shown = {
+        name: shown_sign(column.distinct, beside_hundreds=readings[name].shown != ".")
+        for name, column in written.items()
+    }
+    signs = {name: sign or "." for name, sign in shown.items()}
+    doubtful = [
+        name
+        for name in written
+        if not shown[name]
+        and name not in settled
+        and in_doubt(written[name].distinct, beside_hundreds=False)
+    ]
+    if doubtful:
+        numbers = dict.fromkeys(written, "number")
+        found = guess_columns(columns, separator=separator, kinds=numbers)
+        with_commas = {name for name, reading in found.items() if reading.shown == ","}
+        for name in doubtful:
+            if not written[name].shown_sign or with_commas - {name}:
+                signs[name] = found[name].decimal
+    # Whether thousands were separated in training is unknown: no note on them.
+    decided = {
+        name: replace(readings[name], decimal=sign, shown=shown[name], grouped=True)
+        for name, sign in signs.items()
+    }
+    return {**readings, **decided}
+
+
+def _in_doubt(column: Column, reading: ColumnReading) -> str:
+    """Return a text of a column whose decimal sign the rest of its table decides, or nothing."""
+    written = reading.in_doubt and column.is_text
+    return column.without_unit(reading.unit).in_doubt if written else ""

@@ -1,0 +1,388 @@
+"""Guesses of columns of numbers and dates: their spelling, sentinels, identifiers and cycles."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import compress
+
+import numpy as np
+
+from absentia.tables.columns.column import READABLE, Column
+from absentia.tables.columns.dates import (
+    COMPACT_DATE,
+    TYPED_DATES,
+    date_formats,
+    days_by_text,
+    days_of,
+    either_way_round,
+    find_cycles,
+)
+from absentia.tables.columns.numerals import example
+from absentia.tables.columns.readings import (
+    CellCounts,
+    ColumnReading,
+    numbers_of,
+    without_sentinels,
+)
+from absentia.tables.phrases import count_as_missing, counted, infinite_note
+from absentia.tables.reading import BoolArray, FloatArray
+
+__all__ = [
+    "as_dates",
+    "compact_dates",
+    "counts_of",
+    "dates_of_texts",
+    "find_sentinels",
+    "number_notes",
+    "numbers_of_texts",
+    "numbers_with_unit",
+    "sentinel_note",
+    "typed_numbers",
+    "unless_useless",
+    "unreadable_note",
+]
+
+#: Enough where the column would be lost otherwise, since it has too many different texts.
+_READABLE_OR_LOST = 0.75
+#: How the note on a column of text begins; a unit is named behind it.
+_AS_TEXT = "numbers written as text"
+_NEGATIVE = (-99.0, -999.0, -9999.0, -99999.0, -999999.0)
+_POSITIVE = (999.0, 9999.0, 99999.0, 999999.0, 9999999.0)
+#: A sentinel in fewer rows may be an outlier.
+_FEWEST_SENTINELS = 2
+#: Least gap to a positive sentinel, in ranges of all other values. Top codes, such as 99999 for
+#: incomes over some limit, are nearer to the rest.
+_POSITIVE_GAP = 2.0
+#: A column with fewer rows is not taken for a list of identifiers.
+_FEWEST_IDS = 20
+_ID_NAME = re.compile(
+    r"^(?i:id|nr|index|key|rowid|unnamed: 0)$|(?i:^id[ _.-]|[ _.-]id$)|[a-z]I[dD]$"
+)
+#: As a whole name, or as its last part: "Fall_Nr", "case_no", "CaseNumber", "Kundennummer". A
+#: "platelet number" is a quantity: numbers of cases lie closer together.
+_NUMBER_NAME = re.compile(
+    r"^(?i:nr\.|num\.?|number|lfdnr\.?)$"
+    r"|^(no|No)\.?$"  # "NO" may be nitric oxide
+    r"|(?i:[ _.-]((nr|no|num)\.?|number)$|nummer$)"
+    r"|[a-z](Nr|No|Num|Number)$"
+)
+_WIDEST_COUNT = 100
+#: Numbers of cases or customers that do not begin at 1 begin here or later: before are years, and
+#: grids that somebody designed.
+_FIRST_OF_MANY = 3000
+#: The days of 1998 to 2031 in a spreadsheet, which counts them from 1900.
+_SPREADSHEET_DAYS = (36_000, 48_000)
+#: The largest number behind a year in a calendar of weeks or months, of days, of months and days.
+_BEHIND_YEAR = {100: 53, 1000: 366, 10_000: 1231}
+
+
+def unless_useless(reading: ColumnReading, distinct: list[str]) -> ColumnReading:
+    """Leave out a column that has fewer than two different values."""
+    if len(distinct) > 1:
+        return reading
+    what = f"its only value is {distinct[0]!r}" if distinct else "it has no values"
+    return replace(reading, left_out=True, note=f"left out, {what}")
+
+
+def counts_of(column: Column, read: BoolArray, bound: BoolArray | None = None) -> CellCounts:
+    """Return the counts of cells of a column of text, given which of its texts are read."""
+    n_read = int(column.counts[read].sum())
+    n_bounds = 0 if bound is None else int(column.counts[bound].sum())
+    n_other = int(column.counts.sum()) - n_read - n_bounds
+    return CellCounts(n_read, column.n_empty, n_bounds, n_other)
+
+
+def unreadable_note(column: Column, unread: BoolArray, number: int) -> str:
+    """Return a note on cells that cannot be read."""
+    shown = list(compress(column.distinct, unread))
+    listed = ", ".join(repr(text) for text in shown[:3]) + ", ..." * (len(shown) > 3)
+    return f"{counted(number, 'unreadable value')} ({listed}) {count_as_missing(number)}"
+
+
+def find_sentinels(values: FloatArray) -> tuple[float, ...]:
+    """Return the sentinels for missing values in a column (NaN where missing), none in doubt.
+
+    A sentinel has nines only and stands in two rows at least. A negative one counts if no other
+    value is negative, or if its distance to the others exceeds their range; a positive one if its
+    distance exceeds twice their range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find_sentinels(np.array([0.3, -999.0, 0.1, 2.5, -999.0, np.nan]))
+    (-999.0,)
+    >>> find_sentinels(np.array([0.0, 4100.0, 9999.0, 9999.0]))  # may be a top code
+    ()
+    """
+    known = values[~np.isnan(values)]
+    # Sentinels lie at the ends, and most columns have none: two passes settle these.
+    if not len(known) or (known.min() not in _NEGATIVE and known.max() not in _POSITIVE):
+        return ()
+    codes = np.array([code for code in (*_NEGATIVE, *_POSITIVE) if (known == code).any()])
+    rest = known[~np.isin(known, codes)]
+    if len(np.unique(rest)) < 2:
+        return ()
+    low, high = rest.min(), rest.max()
+    found = []
+    for code in codes:
+        if (known == code).sum() < _FEWEST_SENTINELS:
+            continue
+        if code < 0 and code < low and (low >= 0 or low - code > high - low):
+            found.append(float(code))
+        if code > 0 and code - high > _POSITIVE_GAP * (high - low):
+            found.append(float(code))
+    return tuple(found)
+
+
+def sentinel_note(values: FloatArray, sentinels: tuple[float, ...]) -> str:
+    """Return a note on how many values are sentinels, and how far they are from the others."""
+    coded = np.isin(values, sentinels)
+    rest = values[~coded & ~np.isnan(values)]
+    codes = " and ".join(f"{code:.0f}" for code in sentinels)
+    return (
+        f"{counted(int(coded.sum()), 'value')} of {codes}, far from the others ({rest.min():g} to "
+        f"{rest.max():g}), count as missing"
+    )
+
+
+def number_notes(values: FloatArray, sentinels: tuple[float, ...], n_infinite: int) -> list[str]:
+    """Return notes on infinities and sentinels among numbers."""
+    notes = [infinite_note(n_infinite)] if n_infinite else []
+    return [*notes, sentinel_note(values, sentinels)] if sentinels else notes
+
+
+def typed_numbers(column: Column, *, sentinels: bool = True) -> ColumnReading:
+    """Return the reading of a column with a type for numbers."""
+    values = numbers_of(column)
+    n_empty = int(column.series.isna().sum())
+    n_infinite = int(np.isnan(values).sum()) - n_empty
+    found = find_sentinels(values) if sentinels else ()
+    n_lost = n_infinite + int(np.isin(values, found).sum())
+    reading = ColumnReading(
+        "number",
+        "; ".join(number_notes(values, found, n_infinite)),
+        CellCounts(len(values) - n_empty - n_lost, n_empty, unreadable=n_lost),
+        sentinels=found,
+        is_id=_numbers_the_rows(values, column.name),
+        shown="." if (values % 1.0 > 0).any() else "",
+        typed=True,
+    )
+    distinct = column.first_two()
+    if n_lost:
+        rest = without_sentinels(values, found)
+        distinct = [f"{value:g}" for value in np.unique(rest[~np.isnan(rest)])[:2]]
+    return unless_useless(reading, distinct)
+
+
+def numbers_with_unit(column: Column, max_categories: int | None) -> ColumnReading | None:
+    """Read numbers with one and the same unit behind them, such as "12.5 kg"."""
+    unit = column.unit
+    found = numbers_of_texts(column.without_unit(unit), max_categories) if unit else None
+    if found is None or found.left_out:
+        return found
+    said = f"{_AS_TEXT} with the unit {unit!r}"
+    n_without = int(column.counts[np.isfinite(column.numbers(found.decimal))].sum())
+    if n_without:
+        said += f" (also assumed for {counted(n_without, 'value')} without a unit)"
+    return replace(found, note=found.note.replace(_AS_TEXT, said, 1), unit=unit)
+
+
+def numbers_of_texts(column: Column, max_categories: int | None) -> ColumnReading | None:
+    """Read text as numbers where enough of it are.
+
+    Without ``max_categories`` the owner of the column says that these are numbers: they are taken
+    as they are, also such as -999.
+    """
+    asked = max_categories is None
+    lower, upper = column.bounds(column.decimal_sign)
+    is_number = lower == upper
+    is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
+    if max_categories is not None and not _mostly_numbers(column, is_number, max_categories):
+        return None
+    values = column.by_row(np.where(is_number, lower, np.nan))
+    found = () if asked else find_sentinels(values)
+    is_code = is_number & np.isin(lower, found)
+    counts = counts_of(column, is_number & ~is_code, is_bound)
+    notes = [_AS_TEXT + _comma_note(column), *_mark_notes(column.marks())]
+    if counts.bounds:
+        limit = next(compress(column.distinct, is_bound))
+        such = f"{counted(counts.bounds, 'value')} such as {limit!r}"
+        notes.append(f"{such} {count_as_missing(counts.bounds)}")
+    if found:
+        notes.append(sentinel_note(values, found))
+    n_unreadable = counts.unreadable - int(column.counts[is_code].sum())
+    if n_unreadable:
+        notes.append(unreadable_note(column, ~is_number & ~is_bound, n_unreadable))
+    reading = ColumnReading(
+        "number",
+        "; ".join(notes),
+        counts,
+        decimal=column.decimal_sign,
+        sentinels=found,
+        is_id=not asked and _numbers_the_rows(values, column.name),
+        shown=column.shown_sign,
+        grouped=bool(column.grouped_text),
+    )
+    if column.distinct and not is_number.any() and not is_bound.any():
+        note = f"left out, none of its values, such as {column.distinct[0]!r}, is a number"
+        return replace(reading, left_out=True, note=note)
+    used = compress(column.distinct, is_number & ~is_code)
+    return unless_useless(reading, list(dict.fromkeys(used)))
+
+
+def _mostly_numbers(column: Column, is_number: BoolArray, max_categories: int) -> bool:
+    lower, upper = column.bounds(column.decimal_sign)
+    is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
+    counts = counts_of(column, is_number, is_bound)
+    n_texts = int(column.counts[is_number | ~column.says_nothing()].sum())
+    needed = READABLE if len(column.distinct) <= max_categories else _READABLE_OR_LOST
+    between = is_bound & np.isfinite(lower) & np.isfinite(upper)
+    # As many ranges are telephone numbers or scores rather than measurements.
+    few_ranges = int(column.counts[between].sum()) <= counts.read
+    return counts.read > 0 and counts.read + counts.bounds >= needed * n_texts and few_ranges
+
+
+def _comma_note(column: Column) -> str:
+    """Return the meaning of commas and points, with an example where that is a guess."""
+    decimal, doubtful = column.decimal_sign, column.in_doubt
+    if doubtful and decimal == ",":
+        return f", with decimal commas as in the rest of the table: {example(doubtful, decimal)}"
+    if column.grouped_text and not any(decimal in text for text in column.distinct):
+        sign = "points" if decimal == "," else "commas"
+        return f"; {sign} read as thousands separators: {example(column.grouped_text, decimal)}"
+    return ", with decimal commas" * (decimal == ",")
+
+
+def _mark_notes(marks: Counter[str]) -> list[str]:
+    """Return notes on money and percentages."""
+    money = [mark for mark, _ in marks.most_common() if mark != "%"]
+    notes = []
+    if money:
+        notes.append(
+            f"amounts of money in {', '.join(money)}" + ", not converted" * (len(money) > 1)
+        )
+    return [*notes, "percentages, 12 % read as 12"] if "%" in marks else notes
+
+
+def _numbers_the_rows(values: FloatArray, name: str) -> bool:
+    """Return whether numbers only identify rows: whole, all different, and one after another.
+
+    They count from 0 or 1, or from a large number on (10001, 10002...) that is not of a calendar.
+    With a name such as ``patient_id`` they may be any, with one such as ``Fall_Nr`` they may begin
+    anywhere. Some of the rows may have been left out, so that a count has gaps: half of its
+    numbers, or all but one in a hundred with such a name.
+    """
+    n = len(values)
+    if n < _FEWEST_IDS or np.isnan(values).any() or (values != np.round(values)).any():
+        return False
+    if len(np.unique(values)) < n:
+        return False
+    first, last = float(values.min()), float(values.max())
+    if _ID_NAME.search(name.strip()):
+        return True
+    if _NUMBER_NAME.search(name.strip()):
+        return last - first < _WIDEST_COUNT * n
+    if first in (0, 1):
+        return last <= 2 * n
+    steps = np.unique(np.diff(np.sort(values)))
+    if len(steps) == 1 and steps[0] > 1:  # a grid that somebody designed
+        return False
+    return first >= _FIRST_OF_MANY and last - first < 2 * n and not _may_be_calendar(values)
+
+
+def _may_be_calendar(values: FloatArray) -> bool:
+    """Return whether whole numbers may be days of a spreadsheet, or 202431, 2024214, 20240801."""
+    first, last = _SPREADSHEET_DAYS
+    if first <= values.min() and values.max() <= last:
+        return True
+    for unit, most in _BEHIND_YEAR.items():
+        year, behind = np.divmod(values, unit)
+        if ((year >= 1900) & (year <= 2100) & (behind >= 1) & (behind <= most)).all():
+            return True
+    return False
+
+
+def compact_dates(column: Column) -> ColumnReading | None:
+    """Read whole numbers such as 20240131 as dates, where all of them are."""
+    values = numbers_of(column)
+    known = np.unique(values[~np.isnan(values)])
+    if len(known) < 10 or known[0] < 19000101 or known[-1] > 21001231:
+        return None
+    days = days_of(column, (COMPACT_DATE,))
+    n_empty = int(column.series.isna().sum())
+    if np.isnan(days).sum() > n_empty:
+        return None
+    cycles = find_cycles(days)
+    note = f"whole numbers such as {known[0]:.0f}, read as dates (year, month, day)"
+    counts = CellCounts(len(column) - n_empty, n_empty)
+    return ColumnReading(
+        "date", note + _cycle_note(cycles), counts, (), (COMPACT_DATE,), cycles=cycles
+    )
+
+
+def dates_of_texts(column: Column) -> ColumnReading | None:
+    """Read text as dates where enough of it are."""
+    formats, n_dates = date_formats(column)
+    enough = READABLE * int(column.counts[~column.says_nothing()].sum())
+    return _dates(column, formats, None) if n_dates and n_dates >= enough else None
+
+
+def as_dates(column: Column, *, cyclic: bool | None = None) -> ColumnReading:
+    """Read a column as dates, whatever it looks like; ``cyclic`` by default as the dates show."""
+    if column.is_text:
+        return _dates(column, date_formats(column)[0], cyclic)
+    formats = (TYPED_DATES if column.type_kind == "M" else COMPACT_DATE,)
+    days = days_of(column, formats)
+    cycles = _cycles(days, cyclic)
+    n_empty = int(column.series.isna().sum())
+    note = "dates, read as days since 1970" + _cycle_note(cycles)
+    counts = CellCounts(len(column) - n_empty, n_empty)
+    reading = ColumnReading("date", note, counts, (), formats, cycles)
+    distinct = column.first_two()
+    if distinct and np.isnan(days).all():
+        return _no_dates(reading, distinct[0])
+    return unless_useless(reading, distinct)
+
+
+def _dates(column: Column, formats: tuple[str, ...], cyclic: bool | None) -> ColumnReading:
+    days = days_by_text(column, formats)
+    is_date = np.isfinite(days)
+    counts = counts_of(column, is_date)
+    cycles = _cycles(column.by_row(days), cyclic)
+    note = "dates written as text, read as days since 1970"
+    if len(formats) > 1:
+        note += f" ({len(formats)} date formats)"
+    if any("%y" in form for form in formats):
+        note += ", two-digit years read as 1969 to 2068"
+    if any("%d" not in form and "%" in form for form in formats):
+        note += ", months without a day read as their first day"
+    note += _cycle_note(cycles)
+    if either_way_round(column, formats):
+        note += "; either the day or the month could come first, read as day first"
+    if counts.unreadable:
+        note += "; " + unreadable_note(column, ~is_date, counts.unreadable)
+    reading = ColumnReading("date", note, counts, (), formats, cycles)
+    if column.distinct and not is_date.any():
+        return _no_dates(reading, column.distinct[0])
+    return unless_useless(reading, list(compress(column.distinct, is_date)))
+
+
+def _no_dates(reading: ColumnReading, text: str) -> ColumnReading:
+    note = f"left out, none of its values, such as {text!r}, is in a known date format"
+    return replace(reading, left_out=True, note=note)
+
+
+def _cycles(days: FloatArray, cyclic: bool | None) -> tuple[str, ...]:
+    """Return the cycles to use: all of them (that of the day where there are times), or none."""
+    if cyclic is None:
+        return find_cycles(days)
+    timed = bool((days[~np.isnan(days)] % 1.0).any())
+    return ("year", "week", *(("day",) if timed else ())) if cyclic else ()
+
+
+def _cycle_note(cycles: tuple[str, ...]) -> str:
+    *before, last = (f"the time of {cycle}" for cycle in cycles or ("",))
+    listed = f"{', '.join(before)} and {last}" if before else last
+    return f", with {listed} as sine and cosine" if cycles else ""

@@ -1,0 +1,309 @@
+"""How one column of a user's table is read: as numbers, dates, durations, ordered or categories.
+
+A :class:`ColumnReading` is a small value that says what a column holds, how many of its cells could
+not be used, and how later columns of the same name are to be read. It is made by
+:func:`absentia.tables.columns.guesses.read_column`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.dates import PERIODS, SECONDS_A_DAY, cyclic_parts, days_of, part_names
+from absentia.tables.columns.numerals import number_of
+from absentia.tables.phrases import count_as_missing
+from absentia.tables.reading import BoolArray, FloatArray
+from absentia.tables.stored import Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "LIMITS",
+    "LIMITS_OF_MODELS",
+    "CellCounts",
+    "ColumnReading",
+    "numbers_of",
+    "without_sentinels",
+]
+
+Kind = Literal["number", "date", "duration", "ordered", "category"]
+#: Phrases on limits, for one value and for several, where a model is made of the column.
+LIMITS = ("is used as a limit", "are used as limits")
+#: The same where values are counted, and a model would use the same cells as limits.
+LIMITS_OF_MODELS = (
+    "counts as missing here, but a model uses it as a limit",
+    "count as missing here, but a model uses them as limits",
+)
+
+
+@dataclass(frozen=True)
+class CellCounts(Stored):
+    """Numbers of cells of a column by how they were read.
+
+    Attributes
+    ----------
+    read : int
+        Cells with a value.
+    empty : int
+        Cells with nothing in them.
+    bounds : int
+        Cells of a column of numbers that only limit the number, such as ``<0.5``.
+    unreadable : int
+        Cells of a column of numbers or dates that hold something else, such as ``-``, an infinity
+        or -999; they count as missing.
+    """
+
+    read: int = 0
+    empty: int = 0
+    bounds: int = 0
+    unreadable: int = 0
+
+    def validate(self) -> None:
+        """Raise ValueError unless these are counts."""
+        counts = (self.read, self.empty, self.bounds, self.unreadable)
+        if not all(isinstance(count, int) and count >= 0 for count in counts):
+            raise ValueError("CellCounts must be whole numbers that are not negative.")
+
+
+@dataclass(frozen=True)
+class ColumnReading(Stored):
+    """How a column is read.
+
+    Attributes
+    ----------
+    kind : {"number", "date", "duration", "ordered", "category"}
+    note : str
+        Description for the user; empty for a column of plain numbers.
+    counts : CellCounts
+    categories : tuple of str
+        The values of an ordered or a plain category, in their order.
+    date_formats : tuple of str
+        The spellings of dates that are written as text, the commonest first.
+    cycles : tuple of {"year", "week", "day"}
+        Cyclic parts of a date that are columns of their own, as sine and cosine.
+    decimal : {".", ","}
+        The decimal sign of numbers that are written as text.
+    sentinels : tuple of float
+        Numbers that stand for a missing value, such as -999.
+    is_id : bool
+        Whether the column only identifies the rows: a different text in each, or whole numbers
+        that count them.
+    left_out : bool
+        Whether there is nothing to learn from it: no value, one value only, or too many categories.
+    shown : {"", ".", ","}
+        The decimal sign that the values themselves show; numbers that are typed as fractions show
+        a point.
+    grouped : bool
+        Whether numbers that are written as text have thousands separated.
+    unit : str
+        The unit behind every number, such as ``kg``; empty where there is none.
+    typed : bool
+        Whether the numbers had a type, so that their spelling is unknown: where they come as text,
+        the table that they come in decides.
+    """
+
+    kind: Kind
+    note: str = ""
+    counts: CellCounts = field(default_factory=CellCounts)
+    categories: tuple[str, ...] = ()
+    date_formats: tuple[str, ...] = ()
+    cycles: tuple[str, ...] = ()
+    decimal: str = "."
+    sentinels: tuple[float, ...] = ()
+    is_id: bool = False
+    left_out: bool = False
+    shown: str = ""
+    grouped: bool = False
+    unit: str = ""
+    typed: bool = False
+
+    def validate(self) -> None:
+        """Raise ValueError unless the fields have known values of their types."""
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"ColumnReading.kind {self.kind!r} is not known.")
+        for name, kind in (
+            *(("note", str), ("unit", str), ("counts", CellCounts)),
+            *((name, bool) for name in ("is_id", "left_out", "grouped", "typed")),
+        ):
+            self._require_type(name, kind)
+        for name, kind in (
+            *((name, str) for name in ("categories", "date_formats", "cycles")),
+            ("sentinels", float),
+        ):
+            self._require_type(name, tuple)
+            if not all(isinstance(value, kind) for value in getattr(self, name)):
+                raise ValueError(f"ColumnReading.{name} must hold values of {kind.__name__}.")
+        if len(set(self.categories)) != len(self.categories):
+            raise ValueError("ColumnReading.categories must be different.")
+        if not set(self.cycles) <= set(PERIODS):
+            raise ValueError("ColumnReading.cycles must be known ones.")
+        if self.decimal not in (".", ",") or self.shown not in ("", ".", ","):
+            raise ValueError("ColumnReading.decimal and shown must be decimal signs.")
+
+    @property
+    def is_quantity(self) -> bool:
+        """Whether the column holds numbers, dates or durations."""
+        return self.kind in ("number", "date", "duration")
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the rest of a table may show that the decimal sign is a comma after all."""
+        return self.kind == "number" and self.decimal == "." and not self.shown
+
+    def note_on_limits(self, phrases: tuple[str, str]) -> str:
+        """Return the note with another phrase on limits such as ``<0.5``, for one or several."""
+        if not self.counts.bounds:
+            return self.note
+        verb = phrases[self.counts.bounds > 1]
+        missing = re.escape(count_as_missing(self.counts.bounds))
+        return re.sub(rf"(such as [^;]*?) {missing}", rf"\1 {verb}", self.note, count=1)
+
+    def width(self, codes: bool = False) -> int:
+        """Return the number of columns of :meth:`values`, with codes or with indicators."""
+        if self.left_out:
+            return 0
+        if self.kind == "category" and len(self.categories) != 2 and not codes:
+            return len(self.categories)
+        return 1 + 2 * len(self.cycles)
+
+    def names(self, name: str, codes: bool = False) -> list[str]:
+        """Return the names of those columns: ``name``, or ``name=category``."""
+        if self.left_out:
+            return []
+        if self.kind == "category" and not codes:
+            return [f"{name}={value}" for value in self.categories[-self.width() :]]
+        return [name, *part_names(name, self.cycles)]
+
+    def values(self, column: pd.Series | Column, *, codes: bool = False) -> FloatArray:
+        """Read a column as numbers, shape (n_rows, width), NaN where nothing is known.
+
+        With ``codes`` a category is its place among the categories, otherwise indicators.
+        """
+        column = Column.of(column)
+        if self.left_out:
+            return np.empty((len(column), 0))
+        if self.kind == "category" and not codes:
+            return _indicators(column, self.categories)
+        numbers = self._one_number(column)
+        if self.cycles:
+            return np.column_stack([numbers, cyclic_parts(numbers, self.cycles)])
+        return numbers[:, None]
+
+    def has_limits(self, column: Column) -> bool:
+        """Return whether cells of a column of numbers set limits, such as ``<0.5``."""
+        if self.kind != "number" or not column.is_text:
+            return False
+        lower, upper = column.without_unit(self.unit).bounds(self.decimal)
+        return bool(((lower != upper) & (np.isfinite(lower) | np.isfinite(upper))).any())
+
+    def bounds(self, column: pd.Series | Column) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper end of where the number of each row lies.
+
+        Both are the number itself where it was read; ``<0.5`` lies from minus infinity to 0.5, and
+        a missing number anywhere.
+        """
+        column = Column.of(column)
+        if column.type_kind in "iufb":
+            lower = upper = without_sentinels(numbers_of(column), self.sentinels)
+        else:
+            bare = column.without_unit(self.unit)
+            lower, upper = (bare.by_row(ends) for ends in bare.bounds(self.decimal))
+            coded = (lower == upper) & np.isin(lower, self.sentinels)
+            lower, upper = np.where(coded, np.nan, lower), np.where(coded, np.nan, upper)
+        return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+
+    def restored(self, numbers: FloatArray) -> Any:
+        """Return numbers (and codes of categories) as the column held them: text, dates."""
+        import pandas as pd
+
+        if self.categories:
+            places = np.clip(np.round(numbers), 0, len(self.categories) - 1).astype(np.intp)
+            return np.array(self.categories, dtype=object)[places]
+        if self.kind == "date":
+            # Days since 1970 in double precision are right to a microsecond; the years 1 to 9999.
+            days = np.clip(numbers, -719162.0, 2932896.0)
+            return pd.DatetimeIndex(_whole(days * 86_400e3, "datetime64[ms]"))
+        if self.kind == "duration":
+            return pd.TimedeltaIndex(_whole(numbers * 86_400e6, "timedelta64[us]"))
+        return numbers
+
+    def missing(self, column: pd.Series | Column) -> BoolArray:
+        """Return which rows have no usable value."""
+        column = Column.of(column)
+        if self.kind == "category":
+            gone: BoolArray = column.codes < 0  # a category that training had not is there
+            return gone
+        return np.isnan(self._one_number(column))
+
+    def _one_number(self, column: Column) -> FloatArray:
+        if self.kind == "number":
+            return without_sentinels(numbers_of(column, self.decimal, self.unit), self.sentinels)
+        if self.kind == "date":
+            return days_of(column, self.date_formats)
+        if self.kind == "duration":
+            return _durations(column)
+        position = {value: float(k) for k, value in enumerate(self.categories)}
+        places = [position.get(text, np.nan) for text in column.distinct]
+        return column.by_row(np.array(places, dtype=np.float64))
+
+
+def _whole(numbers: FloatArray, kind: str) -> np.ndarray:
+    """Return the nearest whole numbers as dates or durations, no time for NaN."""
+    absent = np.isnan(numbers)
+    found = np.round(np.where(absent, 0.0, numbers)).astype(np.int64).astype(kind)
+    found[absent] = np.array("NaT", dtype=kind)
+    return found
+
+
+def without_sentinels(values: FloatArray, sentinels: tuple[float, ...]) -> FloatArray:
+    """Return numbers with NaN for sentinels, the array itself where it has none."""
+    coded = np.isin(values, sentinels) if sentinels else np.zeros(0, dtype=bool)
+    return np.where(coded, np.nan, values) if coded.any() else values
+
+
+def numbers_of(column: pd.Series | Column, decimal: str = ".", unit: str = "") -> FloatArray:
+    """Return a column as numbers, NaN where it is missing, infinite or no number."""
+    column = Column.of(column)
+    if column.type_kind in "iufb":
+        values: FloatArray = column.series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.where(np.isinf(values), np.nan, values)
+    bare = column.without_unit(unit)
+    return bare.by_row(bare.numbers(decimal))
+
+
+def _durations(column: Column) -> FloatArray:
+    """Return a column as numbers of days, NaN where it is missing or no duration.
+
+    Numbers are none: nothing says whether they count days or seconds.
+    """
+    import pandas as pd
+
+    if column.type_kind in "iufbM":
+        return np.full(len(column), np.nan)
+    series = column.series
+    if column.type_kind != "m":
+        series = series.map(lambda cell: cell if _is_duration(cell) else None).astype(object)
+    seconds = pd.to_timedelta(series, errors="coerce").dt.total_seconds()
+    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
+    return days
+
+
+def _is_duration(cell: object) -> bool:
+    """Return whether a cell is a duration, or text that has more to it than a number."""
+    text = isinstance(cell, str) and np.isnan(number_of(cell.strip()))
+    return text or isinstance(cell, timedelta | np.timedelta64)
+
+
+def _indicators(column: Column, values: tuple[str, ...]) -> FloatArray:
+    """Return one 0/1 column per value; NaN in all of them where it is missing or new."""
+    position = {value: k for k, value in enumerate(values)}
+    rows = np.vstack([np.eye(len(values)), np.full(len(values), np.nan)])
+    of_texts = rows[[position.get(text, -1) for text in column.distinct]]
+    return column.by_row(of_texts[:, 1:] if len(values) == 2 else of_texts)

@@ -1,0 +1,89 @@
+"""The members of an automatic machine on rows that miss what no training row misses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from absentia import AutoClassifier, GaussianDensity, load, save
+from absentia.automatic.assembly import _density_for
+from absentia.automatic.committee import hide_cells
+from absentia.automatic.member_specs import Settings, plan_members
+from absentia.automatic.member_tuning import LearningRows
+from absentia.automatic.out_of_fold import make_splits
+
+SETTINGS = Settings(0, 1, "gaussian")
+
+
+def wide_table(n, seed):
+    """Rows of many columns, made of few factors; holes in the last three tell of the class."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n, 4))
+    loadings = np.random.default_rng(99).normal(size=(4, 80))
+    X = factors @ loadings + rng.normal(size=(n, 80))
+    y = (factors[:, 0] > 0.4).astype(int) + (factors[:, 1] > 0.5)
+    X[:, -3:][rng.random((n, 3)) < np.array([0.1, 0.4, 0.9])[y, None]] = np.nan
+    return (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0), y
+
+
+@pytest.fixture(scope="module")
+def trained():
+    X, y = wide_table(180, 0)
+    rows = LearningRows(X, y, None, 3)
+    (plan,) = plan_members(["beliefs-mask"], rows, SETTINGS)
+    return rows, plan.tuned(rows, make_splits(rows, 5, None, 0))[1]
+
+
+def test_columns_that_no_row_missed_do_not_make_new_rows_unlike_all_others(trained):
+    rows, member = trained
+    X, y = wide_table(300, 1)
+    shares = np.bincount(rows.y) / len(rows.y)
+    guess = log_loss(y, np.tile(shares, (len(y), 1)))
+    as_they_are = log_loss(y, member.answer(X))
+    hidden = log_loss(y, member.answer(hide_cells(X, 0.6, 0)))
+    assert as_they_are < hidden < 0.8 * guess
+
+
+def test_only_columns_that_some_rows_miss_have_a_weight(trained):
+    _, member = trained
+    weight = member.model[-1].mask_weight
+    assert (weight[:-3] == 0).all()
+    assert (weight[-3:] > 0).all()
+
+
+def test_one_weight_where_every_column_has_holes():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 3)) < 0.3, np.nan, rng.normal(size=(60, 3)))
+    rows = LearningRows(X, rng.integers(2, size=60), None, 2)
+    (plan,) = plan_members(["beliefs-mask"], rows, SETTINGS)
+    assert plan.search.mask_weights == [0.02, 0.1, 0.5]
+
+
+def test_many_rows_take_the_weights_to_fourier_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2600, 3))
+    X[rng.random(2600) < 0.3, 1] = np.nan
+    rows = LearningRows(X, (X[:, 0] > 0).astype(int), None, 2)
+    (plan,) = plan_members(["beliefs-mask"], rows, SETTINGS)
+    np.testing.assert_array_equal(plan.estimator[-1].mask_weight, [0.0, 0.1, 0.0])
+    member = plan.fitted(rows)
+    hidden = hide_cells(X, 0.5, 0)
+    assert log_loss(rows.y, member.answer(hidden)) < np.log(2)
+
+
+def test_a_machine_with_such_weights_can_be_saved(tmp_path):
+    X, y = wide_table(90, 2)
+    machine = AutoClassifier(members=["beliefs-mask"], n_repeats=1, random_state=0).fit(X, y)
+    save(machine, tmp_path / "machine.absentia")
+    again = load(tmp_path / "machine.absentia")
+    np.testing.assert_array_equal(again.predict_proba(X[:5]), machine.predict_proba(X[:5]))
+
+
+@pytest.mark.parametrize(("n_columns", "tol"), [(100, None), (101, 1e-2)])
+def test_the_density_of_a_wide_table_is_fitted_to_fewer_digits(n_columns, tol):
+    rows = LearningRows(np.zeros((4, n_columns)), np.array([0, 1, 0, 1]), None, 2)
+    density = _density_for(rows, "gaussian")
+    assert density == "gaussian" if tol is None else density.tol == tol
+    own = GaussianDensity(tol=1e-7)
+    assert _density_for(rows, own) is own
