@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from absentia.studio.row_model import train_model
 from sklearn.dummy import DummyClassifier
 
 from absentia import (
@@ -18,7 +19,6 @@ from absentia import (
     TableEncoder,
 )
 from absentia.cli import main
-from absentia.studio.row_model import train_model
 from absentia.tables.columns import guesses
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.readings import ColumnReading
