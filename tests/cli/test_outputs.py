@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from absentia.cli import learning, main
-from absentia.cli.files import check_output, replaced, write_table
+from absentia.cli.files import check_output, write_table
+from absentia.tables.files.formats import replaced
 
 
 @pytest.fixture

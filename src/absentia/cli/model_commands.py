@@ -171,8 +171,9 @@ def predict(
     say what was not used, and which values lie far beyond the range of training.
     """
     from absentia.cli.asking import doubts, regions
-    from absentia.cli.files import check_output, is_parquet, place_now, write_table
+    from absentia.cli.files import check_output, place_now, write_table
     from absentia.cli.learning import predictions, written_with
+    from absentia.tables.files.formats import has_types
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
@@ -191,7 +192,7 @@ def predict(
             )
     if output not in (None, "-"):
         output = str(place_now(Path(str(output)), force=force, note=say))
-    kept = cells() if keep and not is_parquet(output) else frame
+    kept = cells() if keep and not has_types(output) else frame
     write_table(written_with(kept, found, keep=keep, note=say), output)
 
 

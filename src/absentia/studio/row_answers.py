@@ -21,7 +21,7 @@ from absentia.predictions import predict_uncertainty
 from absentia.predictions.answers import find_density
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.files.delimited import cells_as_written, read_delimited
+from absentia.tables.files.formats import read_bytes
 from absentia.tables.plan_notes import as_written, row_notes
 
 if TYPE_CHECKING:
@@ -168,12 +168,10 @@ class RowAnswers:
         }
 
     def read_batch(self, content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
-        """Return a CSV file as a table, and add notes on what of it the model cannot use."""
-        frame = read_delimited(content, name, notes.append)
+        """Return a file as a table, and add notes on cells that the model cannot use."""
+        frame, cells = read_bytes(content, name, notes.append)
         if len(frame):
-            frame = as_written(
-                self._encoder, frame, lambda: cells_as_written(content, name, list(frame.columns))
-            )
+            frame = as_written(self._encoder, frame, cells)
             notes += row_notes(self._encoder, frame, name)
         return frame
 
