@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 
 from absentia import AutoClassifier, AutoRegressor, load, measure_next, predict_uncertainty, save
 from absentia.automatic import assembly
-from absentia.automatic.novelty import hide_cells
+from absentia.automatic.committee import hide_cells
 
 QUICK = ("boosting", "beliefs")
 RNG = np.random.default_rng(0)

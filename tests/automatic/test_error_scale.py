@@ -127,9 +127,10 @@ def test_complete_training_rows_and_a_table_of_more_columns_than_rows():
     assert np.isfinite(intervals).all()
 
 
-def test_a_model_that_knows_its_errors_by_level_has_one_width_per_level(machine):
+def test_lines_without_a_slope_have_one_width_per_level(machine):
     X, _ = linear_rows(50)
-    levels = ErrorScale.by_level(machine.errors_)
+    lines = np.tile([1.0, 0.0], (len(machine.errors_), 1))
+    levels = ErrorScale(np.zeros(0), lines, machine.errors_)
     levels.validate()
     committee = machine.committee_
     half = levels.half_widths(

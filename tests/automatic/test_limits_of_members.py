@@ -8,9 +8,9 @@ import pytest
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity, bounded
-from absentia.automatic.member_library import MEMBERS
-from absentia.automatic.member_plans import LearningRows
-from absentia.automatic.novelty import hide_cells
+from absentia.automatic.committee import hide_cells
+from absentia.automatic.member_specs import SPECS, Settings
+from absentia.automatic.member_tuning import LearningRows
 from absentia.densities.fit_density import filled_within_limits
 from absentia.persistence import load, save
 from absentia.tables.known_limits import KeepsLimits
@@ -120,12 +120,12 @@ def test_limits_are_transformed_as_values_are(transformer):
 
 def test_which_members_take_limits():
     rows = LearningRows(TABLE, Y.astype(int), None, 2)
-    settings = {"seed": 0, "n_jobs": 1, "density": "gaussian"}
+    settings = Settings(0, 1, "gaussian")
     packages = ("catboost", "lightgbm")
     taking = {
-        name: make(rows, settings).takes_limits
-        for name, make in MEMBERS.items()
+        name: spec.plan(rows, settings).takes_limits
+        for name, spec in SPECS.items()
         if name not in packages
     }
-    on_beliefs = {"linear", "gaussian-process"} | {n for n in MEMBERS if n.startswith("beliefs")}
+    on_beliefs = {"linear", "gaussian-process"} | {n for n in SPECS if n.startswith("beliefs")}
     assert {name for name, takes in taking.items() if takes} == on_beliefs

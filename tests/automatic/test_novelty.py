@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.automatic.novelty import MissingNorm, hide_cells
+from absentia.automatic.committee import MissingNorm, hide_cells
 
 RNG = np.random.default_rng(0)
 

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from absentia.cli import main
-from absentia.cli.asking import costs_from
+from absentia.cli.model_commands import costs_from
+from absentia.studio.row_answers import FieldValue
+from absentia.studio.workspaces import Workspace
 from absentia.tables.files.delimited import read_delimited
 
 N = 90
@@ -131,6 +133,37 @@ def test_ask_ranks_what_to_measure(capsys, folder, model):
         command = ["predict", folder / model, folder / "new.csv", "--uncertainty", "-o", place]
         assert run(capsys, *command)[0] == 0
         assert best["doubt"] == pytest.approx(pd.read_csv(place)["doubt"][1])
+
+
+@pytest.mark.parametrize("model", [*QUANTITIES, "outcome", "outcome-calibrated"])
+def test_the_studio_opens_every_model_and_gives_the_same_answers(capsys, folder, model):
+    options = ["--uncertainty"] + ["--probabilities"] * ("outcome" in model)
+    found = predicted(capsys, folder, model, *options)
+    place = folder / f"{model}-asked.csv"
+    assert run(capsys, "ask", folder / model, folder / "new.csv", "-o", place, "-f")[0] == 0
+    ranked = pd.read_csv(place)
+    workspace = Workspace.of_model((folder / model).read_bytes(), model)
+    rows = pd.read_csv(folder / "new.csv")
+    batch = workspace.answers.batch(rows)
+    assert batch["prediction"].tolist() == pytest.approx(found["prediction"].tolist())
+    np.testing.assert_allclose(batch["doubt"], found["doubt"])
+    np.testing.assert_allclose(batch["due_to_unknown"], found["due_to_missing"])
+    for i, row in rows.iterrows():
+        values = {k: FieldValue("value", str(v)) for k, v in row.dropna().items()}
+        one = workspace.answer(values, {})
+        if "outcome" in model:
+            assert one["prediction"] == found["prediction"][i]
+            assert one["probabilities"]["well"] == pytest.approx(found["probability_well"][i])
+        else:
+            assert one["prediction"] == pytest.approx(found["prediction"][i])
+            assert one["lower"] == pytest.approx(found["lower"][i])
+            bounded = workspace.answer({**values, "dose": FieldValue("at least", "0.5")}, {})
+            assert bounded["prediction"] > 100
+        best = ranked[ranked["row"] == i + 1]
+        assert [entry["name"] for entry in one["next"]][:3] == best["column"].tolist()
+        gains = [entry["gain"] for entry in one["next"]][:3]
+        np.testing.assert_allclose(gains, best["gain"], rtol=1e-6, atol=1e-12)
+    assert Workspace.of_model(workspace.model_file(), model).answers.names == [*rows.columns]
 
 
 def test_costs_and_top_change_the_list(capsys, folder):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from absentia.cli.learning import check_reach, fit, new_model, written_with
+from absentia.cli.model_commands import written_with
 from absentia.recipe.learning_table import split_target
-from absentia.recipe.methods import AUTOMATIC, METHODS
+from absentia.recipe.methods import METHODS
+from absentia.recipe.model import TableModel
+from absentia.recipe.training import fit, new_model
 from lab.baselines import registry
 from lab.experiments.methods import METHODS as LAB_METHODS
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-@pytest.mark.parametrize("method", [name for name in METHODS if name != AUTOMATIC])
+@pytest.mark.parametrize("method", [m for m in METHODS if "rbf" in m or m in ("esd", "egk")])
 def test_train_and_compare_take_methods_and_grids_from_the_registry(method, task):
     model = new_model(task, method)
     machine = (model if task == "classification" else model.regressor)[-1]
@@ -53,4 +55,4 @@ def test_a_value_too_far_away_is_named_as_the_table_has_it():
     rows = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1e308]})
     for column in (rows["b"], pd.Series(["<0.5", "1e308"])):  # text, where another cell is a limit
         with pytest.raises(ValueError, match=r"Row 2 has 1e\+308 in column 'b'"):
-            check_reach(model.regressor_, rows.assign(b=column))
+            TableModel(model).read(rows.assign(b=column), rows.copy, "new.csv", print)

@@ -195,7 +195,7 @@ def test_an_interruption_says_so(command, capsys, monkeypatch):
     table = numbers(40)
     table["y"] = np.where(table["b"] > 0, "yes", "no")
     table.to_csv("t.csv", index=False)
-    monkeypatch.setattr("absentia.cli.learning.new_model", interrupt)
+    monkeypatch.setattr("absentia.recipe.training.new_model", interrupt)
     monkeypatch.setattr(comparison, "cross_validate", interrupt)
     options = ["-o", "m"] if command == "train" else ["-q"]
     assert main([command, "t.csv", "-t", "y", *options]) == 130

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.cli import learning, main
+from absentia.cli import main, model_commands
 from absentia.cli.files import check_output, write_table
+from absentia.recipe import training
 from absentia.tables.files.formats import replaced
 
 
@@ -29,7 +30,7 @@ def no_training(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("training has begun")
 
-    monkeypatch.setattr(learning, "new_model", refuse)
+    monkeypatch.setattr(training, "new_model", refuse)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_force_replaces_and_keep_overwrites_no_column(table, capsys, tmp_path):
 @pytest.mark.parametrize("force", [False, True])
 def test_a_file_that_appears_meanwhile_is_kept(table, capsys, tmp_path, monkeypatch, force):
     """As are the model and the predictions: they may have taken hours."""
-    fit, predictions = learning.fit, learning.predictions
+    fit, predictions = training.fit, model_commands.predictions
     options = ["--force"] * force
 
     def slow(work, name):
@@ -107,11 +108,11 @@ def test_a_file_that_appears_meanwhile_is_kept(table, capsys, tmp_path, monkeypa
 
         return work_and_appear
 
-    monkeypatch.setattr(learning, "fit", slow(fit, "m.skops"))
+    monkeypatch.setattr(training, "fit", slow(fit, "m.skops"))
     train = ["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m.skops"]
     assert main([*train, *options]) == 0
     assert ("m.skops was created in the meantime" in capsys.readouterr().err) is not force
-    monkeypatch.setattr(learning, "predictions", slow(predictions, "p.csv.gz"))
+    monkeypatch.setattr(model_commands, "predictions", slow(predictions, "p.csv.gz"))
     model = "m.skops" if force else "m_2.skops"
     assert main(["predict", model, "t.csv", "-o", "p.csv.gz", *options]) == 0
     assert len(pd.read_csv("p.csv.gz" if force else "p_2.csv.gz")) == 30

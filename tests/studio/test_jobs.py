@@ -9,7 +9,6 @@ import pytest
 from absentia.studio import jobs
 from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.jobs import Job, train
-from absentia.studio.row_model import train_model
 from studio.tables_of_mine import mixed_table
 
 
@@ -37,17 +36,14 @@ def test_a_job_can_be_stopped():
 def test_training_beats_the_constant_answer(target, measure):
     steps = []
     other = {"kind": "value", "value": "kind"}[target]
-    trained = train_model(
-        mixed_table(),
-        target,
-        kinds={other: "left out"},
-        step=lambda share, text: steps.append(share),
+    trained = train(
+        lambda share, text: steps.append(share), mixed_table(), target, kinds={other: "left out"}
     )
     assert trained.measure == measure
     assert trained.score > trained.baseline + 0.2
     assert steps == sorted(steps)
     assert steps[-1] == 1.0
-    assert other not in trained.pipeline.named_steps["encode"].get_feature_names_out()
+    assert other not in trained.model.encoder.get_feature_names_out()
 
 
 @pytest.mark.parametrize("name", BUNDLED)

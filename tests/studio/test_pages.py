@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from absentia.cli import main
+from absentia.recipe.training import Training
 from absentia.studio import sent_by_page
 from absentia.studio.row_answers import RowAnswers
-from absentia.studio.row_model import TrainedModel
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from absentia.tables.files.formats import write_table
 from studio.live_server import TOKEN, running_studio
-from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
+from studio.tables_of_mine import HOSTILE, mixed_table, small_model
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_a_workspace_is_found_by_its_name_only(client):
 
 def test_a_saved_model_is_opened_asked_and_exported(client):
     workspace = Workspace(mixed_table(), "mine")
-    workspace.answers = RowAnswers(small_pipeline(False))
+    workspace.answers = RowAnswers(small_model(False))
     card = client.post("api/open-model", workspace.model_file()).json()
     space = card["workspace"]
     assert [field["name"] for field in card["model"]["fields"]][1] == HOSTILE
@@ -213,7 +213,7 @@ def test_a_saved_model_is_opened_asked_and_exported(client):
 
 def test_a_batch_says_what_the_model_cannot_use_of_it(client):
     workspace = Workspace(mixed_table(), "mine")
-    workspace.answers = RowAnswers(small_pipeline(False))
+    workspace.answers = RowAnswers(small_model(False))
     space = client.post("api/open-model", workspace.model_file()).json()["workspace"]
     client.post(f"api/{space}/batch", b"a,word\n1.5,\n2 yrs.,never seen\n")
     notes = finished(client, space)["batch"]["notes"]
@@ -224,7 +224,7 @@ def test_a_batch_says_what_the_model_cannot_use_of_it(client):
 
 def test_numbers_beyond_all_bounds_get_a_sentence(client):
     workspace = Workspace(mixed_table(), "mine")
-    workspace.answers = RowAnswers(small_pipeline(False))
+    workspace.answers = RowAnswers(small_model(False))
     space = client.post("api/open-model", workspace.model_file()).json()["workspace"]
     tiny = client.post(f"api/{space}/answer", {"values": {}, "costs": {"a": 1e-320}})
     assert tiny.status == 200
@@ -240,9 +240,20 @@ def test_numbers_beyond_all_bounds_get_a_sentence(client):
 
 def test_the_target_of_a_model_is_the_one_it_was_trained_for():
     workspace = Workspace(mixed_table(), "mine", target="kind")
-    workspace.answers = RowAnswers(small_pipeline(True))
-    workspace.trained = TrainedModel(
-        workspace.answers.pipeline, "classification", "kind", "accuracy", 0.9, 0.1, 0.5, "", ()
+    workspace.answers = RowAnswers(small_model(True))
+    workspace.trained = Training(
+        workspace.answers.model,
+        "classification",
+        "kind",
+        120,
+        "accuracy",
+        score=0.9,
+        spread=0.1,
+        baseline=0.5,
+        constant="always 'up'",
+        how="somehow",
+        chosen=(),
+        notes=(),
     )
     workspace.target = "a"  # chosen while the model was trained
     assert workspace.model_card()["target"] == "kind"
@@ -250,7 +261,7 @@ def test_the_target_of_a_model_is_the_one_it_was_trained_for():
 
 def test_a_batch_is_refused_at_once_stopped_or_waited_for(client):
     workspace = Workspace(mixed_table(), "mine")
-    workspace.answers = RowAnswers(small_pipeline(True))
+    workspace.answers = RowAnswers(small_model(True))
     space = client.post("api/open-model", workspace.model_file()).json()["workspace"]
     no_table = client.post(f"api/{space}/batch", b"")
     assert no_table.json()["error"] == "There is no table here: open one first."
@@ -295,7 +306,7 @@ def test_words_that_a_spreadsheet_would_run_are_guarded():
 @pytest.mark.parametrize("classifies", [True, False])
 def test_the_command_line_predicts_with_a_model_of_the_studio(tmp_path, classifies):
     workspace = Workspace(mixed_table(), "mine")
-    workspace.answers = RowAnswers(small_pipeline(classifies))
+    workspace.answers = RowAnswers(small_model(classifies))
     (tmp_path / "model").write_bytes(workspace.model_file())
     mixed_table().to_csv(tmp_path / "mine.csv", index=False)
     out = tmp_path / "out.csv"
@@ -303,5 +314,12 @@ def test_the_command_line_predicts_with_a_model_of_the_studio(tmp_path, classifi
     assert main(["predict", *files]) == 0
     found = pd.read_csv(out)["prediction"]
     assert found.tolist() == pytest.approx(
-        small_pipeline(classifies).predict(mixed_table()).tolist()
+        small_model(classifies).estimator.predict(mixed_table()).tolist()
     )
+    assert main(["predict", *files, "--uncertainty", "--force"]) == 0
+    batch = workspace.answers.batch(mixed_table())
+    assert pd.read_csv(out)["doubt"].tolist() == pytest.approx(batch["doubt"].tolist())
+    assert main(["ask", *files, "--force"]) == 0
+    asked = pd.read_csv(out)
+    names = [entry["name"] for entry in workspace.answer({}, {})["next"]]
+    assert set(asked["column"]) <= set(names)

@@ -9,9 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia.predictions import predict_uncertainty
+from absentia.recipe.model import TableModel
+from absentia.studio.jobs import train
 from absentia.studio.row_answers import FieldValue, RowAnswers
-from absentia.studio.row_model import train_model
-from studio.tables_of_mine import HOSTILE, mixed_table, small_pipeline
+from studio.tables_of_mine import HOSTILE, mixed_table, small_model
 
 KNOWN = {
     "a": FieldValue("value", "1.5"),
@@ -23,19 +24,19 @@ KNOWN = {
 
 @pytest.fixture(scope="module", params=[True, False], ids=["classes", "quantity"])
 def answers(request):
-    return RowAnswers(small_pipeline(request.param))
+    return RowAnswers(small_model(request.param))
 
 
 def test_a_complete_row_has_the_answer_of_the_pipeline_and_nothing_to_measure(answers):
     frame = mixed_table().iloc[:1].assign(a=1.5, word="high", noise=0.0, **{HOSTILE: 0.5})
     found = answers.answer(KNOWN)
-    expected = answers.pipeline.predict(frame)[0]
+    expected = answers.model.estimator.predict(frame)[0]
     assert found["next"] == []
     assert found["n_unknown"] == 0
     assert found["missing_share"] == pytest.approx(0.0, abs=1e-9)
-    if answers.classifies:
+    if answers.classes:
         assert found["prediction"] == expected
-        chances = answers.pipeline.predict_proba(frame)[0]
+        chances = answers.model.estimator.predict_proba(frame)[0]
         assert list(found["probabilities"].values()) == pytest.approx(chances.tolist(), abs=1e-10)
     else:
         assert found["prediction"] == pytest.approx(expected, rel=1e-6)
@@ -69,10 +70,12 @@ def test_text_that_cannot_be_read_is_named_and_counts_as_unknown(answers):
 
 def test_what_measuring_is_worth_is_in_units_that_are_read(answers):
     (entry,) = answers.answer({**KNOWN, "a": FieldValue()})["next"]
-    if answers.classifies:
+    if answers.classes:
         assert "doubt" not in entry
         return
-    now = float(np.sqrt(predict_uncertainty(answers._model, row_without_a(answers)).total[0]))
+    now = float(
+        np.sqrt(predict_uncertainty(answers.model.machine, row_without_a(answers)).total[0])
+    )
     assert entry["doubt"] == pytest.approx(now)
     assert 0 <= entry["gain"] <= 1
     assert entry["doubt_after"] == pytest.approx(now * np.sqrt(1 - entry["gain"]))
@@ -85,7 +88,7 @@ def row_without_a(answers):
 def test_a_bound_lies_between_a_value_and_nothing(answers):
     def score(value):
         found = answers.answer({**KNOWN, "a": value})
-        return found["probabilities"]["up"] if answers.classifies else found["prediction"]
+        return found["probabilities"]["up"] if answers.classes else found["prediction"]
 
     nothing = score(FieldValue())
     assert score(FieldValue("at most", "-1")) < nothing < score(FieldValue("at least", "1"))
@@ -101,7 +104,7 @@ def test_a_bound_far_away_says_nothing_and_an_impossible_one_is_ignored(answers)
     absurd = answers.answer({**KNOWN, "a": FieldValue("at least", "50")})
     assert "ignored" in absurd["note"]
     assert absurd["prediction"] == unknown["prediction"]
-    if answers.classifies:
+    if answers.classes:
         # 512 draws against 64 points of a quadrature.
         assert loose["probabilities"]["up"] == pytest.approx(
             unknown["probabilities"]["up"], abs=0.05
@@ -122,7 +125,7 @@ def test_a_batch_says_what_single_rows_say(answers):
         one = answers.answer(values)
         assert batch["unknown_fields"][i] == one["n_unknown"]
         assert batch["due_to_unknown"][i] == pytest.approx(one["missing_share"], abs=1e-6)
-        if answers.classifies:
+        if answers.classes:
             assert batch["prediction"][i] == one["prediction"]
         else:
             assert batch["prediction"][i] == pytest.approx(one["prediction"], rel=1e-6)
@@ -136,8 +139,12 @@ def test_the_form_has_a_field_per_column_that_is_used(answers):
 
 
 def test_other_models_are_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="not saved by the studio"):
-        RowAnswers(make_pipeline(StandardScaler()))
+    with pytest.raises(ValueError, match="not made by `absentia train` or the studio"):
+        TableModel(make_pipeline(StandardScaler()))
+
+
+def trained_on(frame, target):
+    return train(lambda share, text: None, frame, target)
 
 
 def test_training_learns_from_limits():
@@ -151,17 +158,17 @@ def test_training_learns_from_limits():
     frame["size"] = values[:, 0]
     holes = frame.assign(a=frame["a"].where(~frame["a"].str.contains("[<>]"), ""))
     classes, quantity = frame.drop(columns="size"), frame.drop(columns="kind")
-    trained = train_model(classes, "kind")
+    trained = trained_on(classes, "kind")
     assert any("used as limits" in note for note in trained.notes)
-    assert trained.score > train_model(holes.drop(columns="size"), "kind").score + 0.1
-    answers = RowAnswers(trained.pipeline)
+    assert trained.score > trained_on(holes.drop(columns="size"), "kind").score + 0.1
+    answers = RowAnswers(trained.model)
     batch = answers.batch(classes)
     assert not batch["unknown_fields"].any()
     assert (batch["prediction"] == frame["kind"])[frame["a"] == ">0.5"].mean() > 0.95
     field = answers.fields()[0]
     known = values[np.abs(values[:, 0]) <= 0.5, 0]
     assert abs(field["mean"] - known.mean()) < 0.2  # in the units of the table
-    regression = train_model(quantity, "size")
-    assert regression.score > train_model(holes.drop(columns="kind"), "size").score + 0.2
-    intervals = RowAnswers(regression.pipeline).batch(quantity)
+    regression = trained_on(quantity, "size")
+    assert regression.score > trained_on(holes.drop(columns="kind"), "size").score + 0.2
+    intervals = RowAnswers(regression.model).batch(quantity)
     assert (intervals["lower"] < intervals["upper"]).all()

@@ -46,7 +46,8 @@ def trial(
     new = amputation.mcar(X, rate=rate, random_state=seed + 100)[n:]
     machine = AutoRegressor(members=MEMBERS, random_state=seed).fit(rows, y[:n])
     found = []
-    by_level = ErrorScale.by_level(machine.errors_ / machine.target_scale_)
+    errors = machine.errors_ / machine.target_scale_
+    by_level = ErrorScale(np.zeros(0), np.tile([1.0, 0.0], (len(errors), 1)), errors)
     for scale in (by_level, machine.error_scale_):  # in the order of WAYS
         machine.error_scale_ = scale
         ends = machine.predict_interval(new, coverage=COVERAGE)

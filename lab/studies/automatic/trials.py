@@ -8,8 +8,8 @@ from zlib import crc32
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from absentia.automatic.member_plans import LearningRows
-from absentia.automatic.novelty import hide_cells
+from absentia.automatic.committee import hide_cells
+from absentia.automatic.member_tuning import LearningRows
 from absentia.tables import FloatArray
 from lab.data.datasets import load
 from lab.experiments.suites.realholes import HOLED_TABLES

@@ -1,6 +1,6 @@
 """Machines that choose for themselves: different members, tuned cheaply, weighted and averaged."""
 
 from absentia.automatic.auto_machines import AutoClassifier, AutoRegressor
-from absentia.automatic.member_table import MemberTable
+from absentia.automatic.committee import MemberTable
 
 __all__ = ["AutoClassifier", "AutoRegressor", "MemberTable"]

@@ -1,4 +1,4 @@
-"""From a table to a committee: try members, weigh them, and say how good the average is."""
+"""From a table to a committee: try members, choose their weights, and score the average."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import blend_weights, fit_temperature, losses, tempered
-from absentia.automatic.committee import Committee
-from absentia.automatic.expected_time import expected_seconds, quick_first
-from absentia.automatic.member_library import plan_members
-from absentia.automatic.member_plans import (
-    FittedMember,
-    LearningRows,
-    MemberPlan,
-    SearchPlan,
+from absentia.automatic.committee import Committee, MemberTable, MissingNorm
+from absentia.automatic.member_specs import (
+    Settings,
+    expected_seconds,
+    plan_members,
+    quick_first,
 )
-from absentia.automatic.member_table import MemberTable
-from absentia.automatic.novelty import MissingNorm
+from absentia.automatic.member_tuning import FittedMember, LearningRows, MemberPlan, SearchPlan
 from absentia.automatic.out_of_fold import Folds, HiddenLevels, make_splits
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities import GaussianDensity
@@ -43,10 +40,10 @@ __all__ = [
 ]
 
 _DRAWS = 32
-#: Rows with more hidden are judged on a sample of this size, smaller in wide tables: what such a
-#: row costs grows with the square of its columns and more.
+#: Rows with more hidden are scored on a sample of this size, smaller in wide tables: the cost of
+#: such a row grows at least with the square of its columns.
 _MOST_HIDDEN_ROWS, _MOST_HIDDEN_CELLS = 600, 120_000
-#: This part of the time is for trying members; the rest is weighing and the unforeseen.
+#: The share of the time for trying members; the rest is for weights and the unforeseen.
 _SHARE_FOR_MEMBERS = 0.9
 #: Columns from which the density of a table is fitted to fewer digits: 5 steps instead of 45 on 480
 #: rows of 590 columns, and an objective that is lower by 0.1 per row of 193.
@@ -56,7 +53,7 @@ _LATE = "left out, the time was up"
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for."""
+    """The parameters of an automatic machine."""
 
     members: Any
     weighting: str
@@ -72,16 +69,10 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A committee, what was tried, and out-of-fold answers with all choices from other folds.
+    """A committee, the table of its members, and out-of-fold predictions by nested selection.
 
-    Attributes
-    ----------
-    committee : Committee
-    table : MemberTable
-    out_of_fold : ndarray of shape (n_levels, n_samples, n_outputs)
-        NaN for rows that were not judged.
-    levels : HiddenLevels
-        The rows that were answered out of fold.
+    ``out_of_fold`` has the shape (n_levels, n_samples, n_outputs), NaN for rows without one, and
+    ``levels`` the rows that were predicted.
     """
 
     committee: Committee
@@ -109,13 +100,13 @@ class Tried:
     ----------
     name, description : str
     found : tuple or None
-        Out-of-fold answers (n_levels, n_samples, n_outputs), and the member fitted to all rows.
+        Out-of-fold predictions (n_levels, n_samples, n_outputs), and the member fitted to all rows.
     seconds : float
     remark : str
         Why nothing was found.
     nested : ndarray of shape (n_levels, n_samples, n_outputs) or None
-        The answers of the first repeat alone, which are those that say how good the average is: its
-        folds have parameters that were chosen without their targets.
+        The predictions of the first repeat alone, whose parameters were chosen without the targets
+        of the fold. They score the average.
     """
 
     name: str
@@ -133,7 +124,7 @@ def cut_folds(
     points: DrawPoints,
     groups: ArrayLike | None = None,
 ) -> Folds:
-    """Cut folds as often as planned, and hide cells at every level."""
+    """Return repeated folds, and the rows with cells hidden at every level."""
     most = min(_MOST_HIDDEN_ROWS, _MOST_HIDDEN_CELLS // max(1, rows.table.shape[1]))
     levels = HiddenLevels.of(rows.table, plan.hidden, max(100, most), plan.seed)
     repeats = [
@@ -144,23 +135,21 @@ def cut_folds(
 
 
 def prepare(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) -> Ground:
-    """Choose members to try, cut folds and hide cells; arguments as of :func:`assemble`."""
+    """Plan members, cut folds and hide cells; parameters as of :func:`assemble`."""
     plan = replace(plan, density=_density_for(rows, plan.density))
-    settings = {"seed": plan.seed, "n_jobs": plan.n_jobs, "density": plan.density}
-    plans = plan_members(plan.members, rows, settings)
+    plans = plan_members(plan.members, rows, Settings(plan.seed, plan.n_jobs, plan.density))
     norm = MissingNorm.of(rows.table.unknown)
     density = fit_density(plan.density, rows.table, rows.weights)
     n_columns = len(getattr(density, "columns_", range(rows.table.shape[1])))
     points = DrawPoints.sobol(_DRAWS, n_columns, plan.seed)
-    folds = cut_folds(rows, plan, norm, points, groups)
-    return Ground(plans, folds, norm, density, points)
+    return Ground(plans, cut_folds(rows, plan, norm, points, groups), norm, density, points)
 
 
 def _density_for(rows: LearningRows, density: DensityLike) -> DensityLike:
     """Return the density that is fitted to the table and to every fold.
 
-    On a wide table most steps of EM are for digits that no answer shows, and they would take most
-    of the time that members have.
+    On a wide table most steps of EM are for digits that no prediction shows, and they would take
+    most of the time that members have.
     """
     wide = rows.table.shape[1] > _WIDE
     by_name = isinstance(density, str) and density == "gaussian"
@@ -168,32 +157,30 @@ def _density_for(rows: LearningRows, density: DensityLike) -> DensityLike:
 
 
 def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) -> Assembled:
-    """Try the members, choose their weights at every level of hidden cells, and keep the best.
+    """Try the members, choose their weights at every level of hidden cells, and average them.
 
     Parameters
     ----------
     rows : LearningRows
-        Numbers in units of their own spread.
+        Numbers are in units of their own spread.
     plan : Plan
     groups : array-like of shape (n_samples,), optional
         Rows of one group are never on both sides of a fold.
     """
     started = time.monotonic()
     ground = prepare(rows, plan, groups)
-    folds = ground.folds
-    deadline = None
+    folds, deadline = ground.folds, None
+    order = list(range(len(ground.plans)))
     if plan.time_budget is not None:
         deadline = started + _SHARE_FOR_MEMBERS * plan.time_budget
-    tried: list[Tried] = []
-    order = list(range(len(ground.plans)))
-    if deadline is not None:
         order = quick_first([member.name for member in ground.plans])
+    tried: list[Tried] = []
     total = len(ground.plans) * (len(folds) + 1)
+    # Members that begin with the same density, fitted to the same folds, share the fits.
     with shared_fits(), progress_bar(total, shown=plan.progress, title="automatic") as bar:
-        # Members that begin with the same density, fitted to the same folds, share the fits.
         for member in (ground.plans[k] for k in order):
-            # The first member is tried whatever the budget: one answer is better than none. A
-            # later one is not begun when it would probably come too late.
+            # The first member is tried whatever the budget: one is better than none. A later one
+            # is not begun when it would probably come too late.
             taken = {each.name: each.seconds for each in tried if each.found}
             on_features = not isinstance(member, SearchPlan)
             seconds = expected_seconds(member.name, taken, on_features=on_features)
@@ -202,7 +189,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
                 tried.append(Tried(member.name, member.description, None, 0.0, _LATE))
             else:
                 tried.append(try_member(member, ground, bar, deadline if tried else None))
-    tried = [tried[order.index(k)] for k in range(len(order))]  # as they were asked for
+    tried = [tried[order.index(k)] for k in range(len(order))]  # in the order of the parameter
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
@@ -222,7 +209,7 @@ def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) ->
 
 
 def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) -> Tried:
-    """Tune a member, and let it answer the rows of every fold that it did not learn from."""
+    """Tune a member, and let it predict the held-out rows of every fold."""
     started, folds = time.monotonic(), ground.folds
 
     def outcome(
@@ -237,18 +224,17 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
     n_outputs = folds.rows.n_classes or 1
     sums = np.zeros((len(folds.levels.tables), len(folds.rows.y), n_outputs))
     counts = np.zeros(sums.shape[:2])
-    # A member that converges slowly, or a column that is constant in a fold, is judged by its
-    # answers.
+    # A member that converges slowly, or a column that is constant in a fold, shows in its loss.
     with hidden_warnings():
         try:
             rows = folds.rows.seen_by(member.takes_limits, ground.density)
-            choices, fitted = member.tuned(rows, folds.first)
+            candidates, fitted = member.tuned(rows, folds.first)
             bar.advance(member.name)
             if deadline is not None and time.monotonic() >= deadline:
                 return outcome(None, _LATE)
             for fold in range(len(folds)):
                 begun = time.monotonic()
-                folds.answers(choices, fold, sums, counts)
+                folds.add_predictions(candidates, fold, sums, counts)
                 if fold == len(folds.first) - 1:
                     nested = np.where(counts[..., None] > 0, sums, np.nan)
                 bar.advance(member.name)
@@ -257,7 +243,7 @@ def try_member(member: Any, ground: Ground, bar: Any, deadline: float | None) ->
                 if deadline is not None and now + left * (now - begun) > deadline:
                     if left > 0:
                         return outcome(None, _LATE)
-                    break  # further repeats are a luxury
+                    break  # further repeats are not needed
         except (ValueError, np.linalg.LinAlgError, FloatingPointError, MemoryError) as error:
             return outcome(None, f"failed: {error}")
     with np.errstate(invalid="ignore"):
@@ -282,10 +268,10 @@ def weigh(
     weighting : str
         As of :func:`~absentia.automatic.blending.blend_weights`.
     answers : ndarray of shape (n_members, n_levels, n_samples, n_outputs)
-        Out of fold; NaN for rows that were not judged.
+        Out of fold; NaN for rows without one.
     folds : Folds
     nested : ndarray of the same shape, optional
-        What is blended to judge the average, where that are not all answers.
+        What is blended to score the average; ``answers`` by default.
 
     Returns
     -------
@@ -295,7 +281,6 @@ def weigh(
     temperatures, excess : ndarray of shape (n_levels,)
         ``excess`` is how much more rows of each level miss than training rows do.
     """
-    row_weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
     to_blend = answers if nested is None else nested
     n_levels = answers.shape[1]
     weights, temperatures, excess = [], np.ones(n_levels), np.zeros(n_levels)
@@ -305,35 +290,31 @@ def weigh(
         fold_of_row[test] = fold
     for level in range(n_levels):
         own = answers[:, level]
-        judged = np.isfinite(own).all(axis=(0, 2)) & (row_weights > 0)
+        scored = np.isfinite(own).all(axis=(0, 2)) & (rows.row_weights > 0)
 
         def choose(chosen: Any, own: FloatArray = own) -> tuple[FloatArray, float]:
-            found = blend_weights(
-                weighting, own[:, chosen], rows.y[chosen], row_weights[chosen], rows.task
-            )
+            y, row_weights = rows.y[chosen], rows.row_weights[chosen]
+            found = blend_weights(weighting, own[:, chosen], y, row_weights, rows.task)
             if rows.n_classes is None:
                 return found, 1.0
             mean = np.tensordot(found, own[:, chosen], axes=1)
-            return found, fit_temperature(mean, rows.y[chosen], row_weights[chosen])
+            return found, fit_temperature(mean, y, row_weights)
 
-        found, temperatures[level] = choose(judged)
+        found, temperatures[level] = choose(scored)
         weights.append(found)
         if level:
-            mask = folds.levels.tables[level].unknown[judged]
+            mask = folds.levels.tables[level].unknown[scored]
             mean_excess = float(folds.norm.excess(mask).mean())
             # Levels must increase, also where training rows missed so much that nothing is new.
             excess[level] = max(mean_excess, excess[level - 1] + 1e-3)
         for fold in range(len(folds.first)):
-            asked = judged & (fold_of_row == fold)
-            others = judged & (fold_of_row != fold)
-            if asked.any() and others.any():
+            inside, others = scored & (fold_of_row == fold), scored & (fold_of_row != fold)
+            if inside.any() and others.any():
                 theirs, temperature = choose(others)
-                mean = np.tensordot(theirs, to_blend[:, level, asked], axes=1)
-                blended[level, asked] = (
-                    mean
-                    if rows.n_classes is None
-                    else tempered(mean, np.full(len(mean), temperature))
-                )
+                mean = np.tensordot(theirs, to_blend[:, level, inside], axes=1)
+                if rows.n_classes is not None:
+                    mean = tempered(mean, np.full(len(mean), temperature))
+                blended[level, inside] = mean
     return blended, np.stack(weights), temperatures, excess
 
 
@@ -342,24 +323,23 @@ def _summary(
 ) -> MemberTable:
     found = np.full(weights.shape, np.nan)
     scores = np.full(len(tried), np.nan)
-    row_weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    row_weights = rows.row_weights
     for k, member in enumerate(tried):
         if member.found is None:
             continue
         answers, _ = member.found
         for level, own in enumerate(answers):
-            judged = np.isfinite(own).all(axis=1) & (row_weights > 0)
-            loss = losses(own[judged], rows.y[judged], rows.task)
-            found[k, level] = np.average(loss, weights=row_weights[judged])
-        judged = np.isfinite(answers[0]).all(axis=1) & (row_weights > 0)
+            scored = np.isfinite(own).all(axis=1) & (row_weights > 0)
+            loss = losses(own[scored], rows.y[scored], rows.task)
+            found[k, level] = np.average(loss, weights=row_weights[scored])
         if rows.n_classes is None:
-            spread = np.average(
-                (rows.y - np.average(rows.y, weights=row_weights)) ** 2, weights=row_weights
-            )
+            centre = np.average(rows.y, weights=row_weights)
+            spread = np.average((rows.y - centre) ** 2, weights=row_weights)
             scores[k] = 1.0 - found[k, 0] / (spread or 1.0)
         else:
-            right = answers[0][judged].argmax(axis=1) == rows.y[judged]
-            scores[k] = np.average(right, weights=row_weights[judged])
+            scored = np.isfinite(answers[0]).all(axis=1) & (row_weights > 0)
+            right = answers[0][scored].argmax(axis=1) == rows.y[scored]
+            scores[k] = np.average(right, weights=row_weights[scored])
     return MemberTable(
         names=tuple(member.name for member in tried),
         descriptions=tuple(member.description for member in tried),

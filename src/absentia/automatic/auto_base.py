@@ -1,4 +1,4 @@
-"""What the automatic classifier and regressor share: reading, assembling, answering."""
+"""Base class of the automatic classifier and regressor."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.automatic.assembly import Assembled, Plan, assemble
-from absentia.automatic.committee import Committee
-from absentia.automatic.member_plans import LearningRows, as_rows
-from absentia.automatic.member_table import MemberTable
+from absentia.automatic.committee import Committee, MemberTable
+from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.missing_values import Unknowns
 from absentia.densities.training_rows import warn_of_lost_columns
@@ -53,7 +52,7 @@ from absentia.tables.rows import TakesMissing, row_weights
 
 __all__ = ["AutoMachine"]
 
-#: Out-of-fold answers of small tables are averaged over several ways to cut folds.
+#: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
 _ROWS_FOR_REPEATS = 400
 
 
@@ -68,7 +67,7 @@ def _is_shares(value: Any) -> bool:
 
 @declared
 class AutoMachine(TakesMissing, ShowsColumns):
-    """What both automatic machines share: reading, assembling, answering."""
+    """Base class of the automatic machines: read a table, assemble a committee, predict."""
 
     committee_: Committee = field(init=False)
     members_: MemberTable = field(init=False)
@@ -107,7 +106,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Try members, weigh them by their answers to rows left out, and keep the best average.
+        """Try members, weight them by their out-of-fold predictions, and keep their average.
 
         Parameters
         ----------
@@ -118,7 +117,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
             conditional mean within the limits.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, in fitting and in judging members.
+            Weights of the rows, in fitting and in scoring members.
         groups : array-like of shape (n_samples,), optional
             Rows of one group (a patient, a site) are never on both sides of a fold.
 
@@ -162,13 +161,13 @@ class AutoMachine(TakesMissing, ShowsColumns):
         rows, codes = self._learning_rows(table, targets, weights)
         names = opened.labels if encoder is None else encoder.get_feature_names_out().tolist()
         warn_of_lost_columns(np.asarray((~table.unknown).any(axis=0)), names)
-        # Once is enough, and by name: members see arrays.
+        # Once is enough, and with names, which the arrays of members do not have.
         with hidden_warnings("Left out of the density", UserWarning):
             found = assemble(rows, plan, groups)
-        judged = self._judged(rows, found, codes)
+        scores = self._scores(rows, found, codes)
         out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
         out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)
-        learned = codes | judged
+        learned = codes | scores
         learned["out_of_fold_"] = (
             out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
         )
@@ -182,20 +181,20 @@ class AutoMachine(TakesMissing, ShowsColumns):
         return self
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
-        """Return predictions with their uncertainty taken apart, averaged over what is missing.
+        """Return predictions with a decomposition of their uncertainty.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
         by_column : bool, default=True
-            Whether to say what each missing column alone would remove.
+            Whether to compute what each missing column alone would remove.
 
         Returns
         -------
         Uncertainty
-            Of the columns of the frame, also where they are words. The noise of a regressor is the
-            mean squared error of its answers to rows left out, less what their missing values
-            account for.
+            For the columns of the frame, also where they are words. The noise of a regressor is the
+            mean squared error of its out-of-fold predictions, less the part of their missing
+            values.
         """
         table = self._table(X)
         plan = None if self.encoder_ is None else self.encoder_.plan()
@@ -231,28 +230,28 @@ class AutoMachine(TakesMissing, ShowsColumns):
         return self.committee_.answer(table)
 
     def _decoded(self, answers: FloatArray, codes: Learned) -> FloatArray:
-        """Return answers of members in the units of the target."""
+        """Return predictions of members in the units of the target."""
         return answers
 
     def _noise(self) -> float:
         return 0.0
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+        raise NotImplementedError
 
     def _learning_rows(
         self, table: Table, y: np.ndarray, weights: FloatArray | None
     ) -> tuple[LearningRows, Learned]:
         """Return the rows with targets in codes, and the fitted attributes that decode them."""
-        raise TypeError(f"{type(self).__name__} does not say what its targets are.")
+        raise NotImplementedError
 
-    def _judged(self, rows: LearningRows, found: Assembled, codes: Learned) -> Learned:
-        """Return scores from the out-of-fold answers, by name of the fitted attribute."""
-        raise TypeError(f"{type(self).__name__} does not say how it is judged.")
+    def _scores(self, rows: LearningRows, found: Assembled, codes: Learned) -> Learned:
+        """Return scores of the out-of-fold predictions, by name of the fitted attribute."""
+        raise NotImplementedError
 
 
 def _numbers_with_limits(rows: Table) -> Table:
-    """Return numbers and their limits alone, for members that each read them in their own way."""
+    """Return numbers and their limits without names and plan."""
     return Table(rows.array, lower=rows.lower, upper=rows.upper, columns_checked=True)
 
 
@@ -261,12 +260,10 @@ def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True)
         numbers = encoder.fit_transform(X)
-        # The encoder keeps it for its notes; who fits a machine to a frame reads none.
+        # The encoder has it in its notes, which nobody reads after fitting a machine.
         warn_of_sentinels(encoder.plan_.by_name)
         return encoder, numbers
     opened = open_memory(X, words="indicators")
     if not isinstance(opened, Table):
-        raise TypeError(
-            "The automatic machines take rows, not beliefs: each member makes its own of them."
-        )
+        raise TypeError("The automatic machines take rows, not beliefs: each member makes its own.")
     return None, opened

@@ -1,4 +1,4 @@
-"""The automatic machines: give a table, get the best average of different members."""
+"""The automatic machines: averages of different members, weighted by cross-validation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from absentia.automatic.assembly import Assembled
 from absentia.automatic.auto_base import AutoMachine
 from absentia.automatic.error_scale import ErrorScale
-from absentia.automatic.member_plans import LearningRows
+from absentia.automatic.member_tuning import LearningRows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FRACTION, FloatMatrix
 from absentia.tables import FloatArray, Learned, Table, TableLike
@@ -16,20 +16,20 @@ from absentia.tables.rows import is_constant
 
 __all__ = ["AutoClassifier", "AutoRegressor"]
 
-#: Of how many rows errors are compared with what they miss: fewer of wide tables.
+#: Rows to which the scale of errors is fitted: fewer of wide tables.
 _CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
 
 
 class AutoClassifier(ClassifierTargets, AutoMachine):
     """An average of classifiers for a table with missing values, weighted by cross-validation.
 
-    Different members are tuned cheaply and judged by their out-of-fold log loss: kernel logistic
+    Different members are tuned cheaply and scored by their out-of-fold log loss: kernel logistic
     regression on beliefs (one Gaussian, a mixture, normal scores, times a kernel of what is
-    missing) and on means with indicators, a random forest, and boosted trees. The answer is an
+    missing) and on means with indicators, a random forest, and boosted trees. The prediction is an
     average ``p(x) = sum_k w_k(x) p_k(x)`` whose weights minimise the out-of-fold log loss with a
     pull towards equal weights, followed by a temperature. Rows that miss more than
-    the training rows did get weights of their own, chosen on rows from which further cells were
-    hidden; trees answer them through an average over what the row could be.
+    the training rows did get weights of their own, chosen on rows in which further cells were
+    hidden; trees are averaged over draws of such rows.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
         of estimators that take NaN. The last two names need their packages, and a machine that
         uses them cannot be saved.
     time_budget : float, optional
-        Seconds of the clock that a fit may take. A member is not begun when it would come too late,
-        judged by how long members like it took; the first is always tried. Without it, and with
-        an integer ``random_state``, a fit is deterministic.
+        Seconds of wall time that a fit may take. A member is not begun when it would probably come
+        too late; the first is always tried. Without it, and with an integer ``random_state``, a fit
+        is deterministic.
     weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
-        How weights are chosen: the optimum over all weights of sum one with a pull towards equal
+        How weights are chosen: the optimum over all weights of sum one, shrunk towards equal
         weights, forward selection with replacement (Caruana and others, 2004), the optimum
-        without a pull, or not at all.
+        without shrinkage, or all equal.
     hidden : sequence of float, default=(0.3, 0.6)
         Shares of the observed cells that are hidden to choose weights for rows that miss more.
         ``()`` uses the same weights for all rows.
@@ -66,17 +66,16 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     members_ : MemberTable
-        What was tried: ``print(model.members_)`` shows weights, scores and seconds.
+        The members that were tried: ``print(model.members_)`` shows weights, scores and seconds.
     score_, score_error_ : float
         Accuracy of ``out_of_fold_`` and its standard error.
     log_loss_ : float
         Log loss of ``out_of_fold_``.
     baseline_ : float
-        Accuracy of always answering the most frequent class.
+        Accuracy of always predicting the most frequent class.
     out_of_fold_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the training rows from members that had not seen them, with
-        hyperparameters, weights and temperature that were chosen on other folds (see Notes); NaN
-        for rows that were in no fold.
+        Out-of-fold probabilities of the training rows, with hyperparameters, weights and
+        temperature that were chosen on other folds (see Notes); NaN for rows that were in no fold.
     committee_ : Committee
         The fitted members, their weights and temperatures.
     density_ : density
@@ -91,16 +90,16 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
 
     Notes
     -----
-    ``score_``, ``log_loss_`` and ``out_of_fold_`` are those of the first repetition of the folds.
-    Width, penalty and weight of the mask kernel for a fold are chosen by models that neither
-    learned from its rows nor were judged on them: folds are left out two at a time (three beyond
-    400 rows), and each is judged by models without the other. Sizes of trees and penalties on
-    Fourier features are chosen by the loss on rows of other folds, from models that may have
-    learned from the fold, and so are the weights and the temperature of the average. With two
-    folds, or where two or three have all rows of a class, this holds for kernels too. Densities and
-    scalings of columns in the search know all rows, but no targets. Further repetitions, in which
-    kernels are chosen by rows of other folds too, count in ``members_`` and in the final weights
-    only.
+    ``score_``, ``log_loss_`` and ``out_of_fold_`` are those of the first repetition of the folds,
+    by nested cross-validation. Width, penalty and weight of the mask kernel for a fold are chosen
+    by models that were neither trained nor scored on its rows: folds are left out two at a time
+    (three beyond 400 rows), and each is scored by models without the other. Sizes of trees and
+    penalties on Fourier features are chosen by the loss on rows of other folds, from models that
+    may have been trained on the fold, and so are the weights and the temperature of the average.
+    With two folds, or where two or three have all rows of a class, this holds for kernels too.
+    Densities and scalings of columns in the search have seen all rows, but no targets. Further
+    repetitions, in which kernels are chosen by rows of other folds too, count in ``members_`` and
+    in the final weights only.
 
     Examples
     --------
@@ -139,12 +138,12 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
         classes, codes = np.unique(y, return_inverse=True)
         return LearningRows(table, codes, weights, len(classes)), {"classes_": classes}
 
-    def _judged(
+    def _scores(
         self, rows: LearningRows, found: Assembled, codes: dict[str, object]
     ) -> dict[str, object]:
         answers = found.out_of_fold[0]
         judged = np.isfinite(answers).all(axis=1)
-        weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        weights = rows.row_weights
         shares = np.bincount(rows.y, weights) / weights.sum()
         right = answers[judged].argmax(axis=1) == rows.y[judged]
         truth = np.maximum(answers[judged, rows.y[judged]], 1e-15)
@@ -181,21 +180,20 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     Attributes
     ----------
     members_ : MemberTable
-        What was tried: ``print(model.members_)`` shows weights, scores and seconds.
+        The members that were tried: ``print(model.members_)`` shows weights, scores and seconds.
     score_, score_error_ : float
         R² of ``out_of_fold_`` and its standard error.
     baseline_ : float
-        R² of always answering the mean: 0.
+        R² of always predicting the mean: 0.
     target_mean_, target_scale_ : float
-        Mean and unit of the targets, in which members learn them.
+        Mean and scale by which targets are standardised.
     errors_ : ndarray of shape (n_levels, 201)
         Quantiles of the absolute errors of such predictions, at each level of hidden cells.
     error_scale_ : ErrorScale
-        How large these errors are, by what a row misses.
+        The size of these errors, by what a row misses.
     out_of_fold_ : ndarray of shape (n_samples,)
-        Predictions for the training rows from members that had not seen them, with
-        hyperparameters, weights and a mean of the target from other folds, as the Notes of
-        :class:`AutoClassifier` say.
+        Out-of-fold predictions of the training rows, with hyperparameters, weights and a mean of
+        the target from other folds, see the Notes of :class:`AutoClassifier`.
     committee_ : Committee
     density_ : density
     encoder_ : TableEncoder or None
@@ -235,7 +233,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         return self._answers(self._table(X))[:, 0]
 
     def predict_interval(self, X: TableLike, coverage: float = 0.9) -> FloatArray:
-        """Return an interval for the target of each row, from errors on rows left out.
+        """Return an interval for the target of each row, from out-of-fold errors.
 
         The half-width is a quantile of the absolute out-of-fold errors, relative to the error that
         is expected for what the row misses: rows without the columns that matter get wider
@@ -255,7 +253,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         table = self._table(X)
         centre = self._answers(table)[:, 0]
         own = self.committee_
-        half = self._error_scale().half_widths(
+        half = self.error_scale_.half_widths(
             table,
             own.norm.excess(table.unknown),
             own.levels,
@@ -274,24 +272,18 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         return numbers
 
     def _noise(self) -> float:
-        # A square beyond all numbers is infinite.
+        # The square may overflow to infinity.
         with np.errstate(over="ignore"):
-            return float(self._error_scale().lines[0, 0] * np.square(self.target_scale_))
-
-    def _error_scale(self) -> ErrorScale:
-        # Models that were saved before there was one know their errors by level.
-        known: ErrorScale | None = getattr(self, "error_scale_", None)
-        return known or ErrorScale.by_level(self.errors_ / self.target_scale_)
+            return float(self.error_scale_.lines[0, 0] * np.square(self.target_scale_))
 
     def _learning_rows(
         self, table: Table, y: np.ndarray, weights: FloatArray | None
     ) -> tuple[LearningRows, Learned]:
-        # In a unit of their own, a power of two that changes no digit: squares of 1e200 have no
-        # number.
+        # In units of a power of two, which changes no digit, because squares of 1e200 overflow.
         exponent = int(np.frexp(np.abs(y).max(initial=0.0))[1])
         unit = np.ldexp(y, -exponent)
         counted = unit if weights is None else unit[weights > 0]
-        if is_constant(counted):  # whose mean, and so its spread, would be rounding
+        if is_constant(counted):  # the mean, and so the spread, would be rounding
             centre, spread = float(counted[0]), 0.0
         else:
             centre = float(np.average(unit, weights=weights))
@@ -301,7 +293,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         codes = {"target_mean_": mean, "target_scale_": scale}
         return LearningRows(table, (y - mean) / scale, weights, None), codes
 
-    def _judged(
+    def _scores(
         self, rows: LearningRows, found: Assembled, codes: dict[str, object]
     ) -> dict[str, object]:
         residuals = found.out_of_fold[..., 0] - rows.y
@@ -309,9 +301,9 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         errors = np.stack(
             [np.quantile(np.abs(level[np.isfinite(level)]), grid) for level in residuals]
         )
-        # More hidden cells never make an answer surer than it was.
+        # More hidden cells never make a prediction surer.
         errors = np.maximum.accumulate(errors, axis=0)
-        # Conditioning takes time in proportion to the cube of the columns.
+        # The time of conditioning grows with the cube of the number of columns.
         some = np.flatnonzero(found.levels.judged)
         some = some[: max(_FEWEST_FOR_SCALE, _CELLS_FOR_SCALE // rows.table.shape[1])]
         scale = ErrorScale.of(
@@ -323,7 +315,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
             len(grid),
         )
         judged = np.isfinite(residuals[0])
-        weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        weights = rows.row_weights
         # The target has mean zero and variance one, so that 1 - error^2 is R² row by row; a
         # constant target has no variance to explain.
         squared = residuals[0, judged] ** 2

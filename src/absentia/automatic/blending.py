@@ -1,7 +1,7 @@
-"""How to weigh members from their answers to rows that they had not seen.
+"""Weights of members from their out-of-fold predictions.
 
-Answers have the shape (n_members, n_samples, n_outputs). The loss of classifiers is the log loss of
-the averaged probabilities, that of regressors the squared error of the averaged numbers.
+Predictions have the shape (n_members, n_samples, n_outputs). The loss of classifiers is the log
+loss of the averaged probabilities, that of regressors the squared error of the averaged numbers.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ __all__ = [
     "weights_of_rows",
 ]
 
-#: No probability is taken for smaller: one forest's zero would cost an infinite loss.
+#: The smallest probability: one forest's zero would cost an infinite loss.
 FLOOR = 1e-5
 _ROUNDS = 40
 _EM_STEPS = 300
 _TEMPERATURES = (0.2, 5.0)
-#: Rows that speak for every member before any row was judged.
-_ROWS_PER_MEMBER = 1.0
-#: How firmly a temperature is held at one: the precision of its logarithm.
+#: Pseudo-counts of the prior, per member.
+_PSEUDO_COUNTS = 1.0
+#: Precision of the prior of a log temperature, which has mean zero.
 _TEMPERATURE_PRECISION = 10.0
+#: Members of a smaller weight are left out.
+_SMALLEST_WEIGHT = 0.02
 
 
 def losses(answers: FloatArray, y: np.ndarray, task: Task) -> FloatArray:
@@ -56,15 +58,10 @@ def losses(answers: FloatArray, y: np.ndarray, task: Task) -> FloatArray:
 def greedy_weights(
     answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
 ) -> FloatArray:
-    """Choose members one after the other, again and again, as the average gains most.
+    """Return weights by forward selection with replacement (Caruana and others, 2004).
 
-    Forward selection with replacement of Caruana and others (2004): the weight of a member is how
-    often it was chosen in the best of the rounds.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Not negative, of sum one.
+    The weight of a member, shape (n_members,), is how often it was chosen in the best of the
+    rounds.
     """
     total = np.zeros(answers.shape[1:])
     counts = np.zeros(len(answers))
@@ -86,64 +83,47 @@ def greedy_weights(
 
 
 def stacking_weights(
-    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
+    answers: FloatArray,
+    y: np.ndarray,
+    sample_weight: FloatArray,
+    task: Task,
+    pseudo_counts: float = 0.0,
 ) -> FloatArray:
-    """Return the weights, not negative and of sum one, of the smallest loss of all.
+    """Return the weights, not negative and of sum one, of the smallest loss.
 
-    Numbers: non-negative least squares, the sum by a heavy last equation. Probabilities: the loss
-    of a mixture is convex in its weights, and the EM algorithm finds the optimum.
+    Probabilities: the loss of a mixture is convex in its weights, and the EM algorithm finds the
+    optimum. With pseudo-counts these are the most probable weights under a Dirichlet distribution.
+    Numbers: non-negative least squares, the sum by a heavy last equation. With pseudo-counts ``c``
+    the penalty is ``c K s^2 |w - 1/K|^2``, where ``s^2`` is the error of the best of the ``K``
+    members, which is as strong.
     """
-    if task == "regression":
-        return _least_squares(answers, y, sample_weight, 0.0)
-    return _mixture_weights(answers, y, sample_weight, 0.0)
-
-
-def shrunk_weights(
-    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
-) -> FloatArray:
-    """Return weights as of stacking, pulled towards equal ones: few rows say little.
-
-    Probabilities: the most probable weights under a Dirichlet distribution, as if one further row
-    had spoken for each member. Numbers: least squares with the penalty ``K s^2 |w - 1/K|^2``, where
-    ``s^2`` is the error of the best of the ``K`` members, which is as strong.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Positive, of sum one.
-    """
-    if task == "regression":
-        return _least_squares(answers, y, sample_weight, _ROWS_PER_MEMBER)
-    return _mixture_weights(answers, y, sample_weight, _ROWS_PER_MEMBER)
-
-
-def _mixture_weights(
-    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, rows_per_member: float
-) -> FloatArray:
-    right = np.maximum(answers[:, np.arange(len(y)), y], FLOOR)
-    weights = np.full(len(answers), 1.0 / len(answers))
-    for _ in range(_EM_STEPS):
-        parts = weights[:, None] * right
-        counts = (parts / parts.sum(axis=0)) @ sample_weight + rows_per_member
-        weights = counts / counts.sum()
-    return weights
-
-
-def _least_squares(
-    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, rows_per_member: float
-) -> FloatArray:
     n_members = len(answers)
+    if task == "classification":
+        right = np.maximum(answers[:, np.arange(len(y)), y], FLOOR)
+        weights = np.full(n_members, 1.0 / n_members)
+        for _ in range(_EM_STEPS):
+            parts = weights[:, None] * right
+            counts = (parts / parts.sum(axis=0)) @ sample_weight + pseudo_counts
+            weights = counts / counts.sum()
+        return weights
     root = np.sqrt(sample_weight)
     design = (answers[..., 0] * root).T
     errors = np.average((answers[..., 0] - y) ** 2, axis=1, weights=sample_weight)
-    pull = np.sqrt(rows_per_member * n_members * errors.min())
+    pull = np.sqrt(pseudo_counts * n_members * errors.min())
     heavy = 1e3 * max(1.0, float(np.linalg.norm(design)))
     solution, _ = nnls(
         np.vstack([design, pull * np.eye(n_members), np.full((1, n_members), heavy)]),
         np.concatenate([y * root, np.full(n_members, pull / n_members), [heavy]]),
     )
-    weights: FloatArray = solution / solution.sum()
-    return weights
+    least: FloatArray = solution / solution.sum()
+    return least
+
+
+def shrunk_weights(
+    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
+) -> FloatArray:
+    """Return weights as of stacking, shrunk towards equal ones by one pseudo-count per member."""
+    return stacking_weights(answers, y, sample_weight, task, _PSEUDO_COUNTS)
 
 
 def blend_weights(
@@ -158,26 +138,25 @@ def blend_weights(
         "stacking": stacking_weights,
     }[method]
     weights = choose(answers, y, sample_weight, task)
-    # What a member with a percent would say is not worth its fit.
-    weights = np.where(weights < 0.02, 0.0, weights)
+    weights = np.where(weights < _SMALLEST_WEIGHT, 0.0, weights)
     kept: FloatArray = weights / weights.sum()
     return kept
 
 
 def fit_temperature(probabilities: FloatArray, y: IntArray, sample_weight: FloatArray) -> float:
-    """Return the temperature ``T`` of least log loss for ``softmax(log p / T)``, held near one.
+    """Return the temperature ``T`` of least log loss for ``softmax(log p / T)``, shrunk to one.
 
-    One parameter (Guo and others, 2017); above one the answers were too sure, below one too
-    timid, as averages of different members are. ``5 log(T)^2`` is added to the sum of the log
-    losses, so that a hundred rows that are all answered rightly do not make the answers certain.
+    One parameter (Guo and others, 2017); above one the probabilities were overconfident, below one
+    underconfident, as averages of different members are. ``5 log(T)^2`` is added to the sum of the
+    log losses, so that a hundred rows that are all predicted rightly do not make it certain.
     """
     logits = np.log(np.maximum(probabilities, FLOOR))
     rows = np.arange(len(y))
 
     def loss(log_temperature: float) -> float:
         found = log_softmax(logits / np.exp(log_temperature), axis=1)[rows, y]
-        doubt = 0.5 * _TEMPERATURE_PRECISION * log_temperature**2
-        return doubt - float(found @ sample_weight)
+        penalty = 0.5 * _TEMPERATURE_PRECISION * log_temperature**2
+        return penalty - float(found @ sample_weight)
 
     found = minimize_scalar(loss, bounds=np.log(_TEMPERATURES), method="bounded")
     return float(np.exp(found.x))
@@ -191,19 +170,10 @@ def tempered(probabilities: FloatArray, temperature: FloatArray) -> FloatArray:
 
 
 def weights_of_rows(excess: FloatArray, levels: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weight of each member for each row, interpolated between levels.
+    """Return the weight of each member for each row, shape (n_samples, n_members).
 
-    Parameters
-    ----------
-    excess : ndarray of shape (n_samples,)
-        How much more rows miss than training rows do.
-    levels : ndarray of shape (n_levels,)
-        The excess at which weights were chosen; increasing.
-    weights : ndarray of shape (n_levels, n_members)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_members)
+    The ``weights`` (n_levels, n_members) were chosen at increasing ``levels`` of excess, and are
+    interpolated at the ``excess`` of each row: how much more it misses than training rows do.
     """
     columns = [np.interp(excess, levels, column) for column in weights.T]
     return np.stack(columns, axis=1)

@@ -1,22 +1,124 @@
-"""Several fitted members that answer as one, with weights by how much a row misses."""
+"""Several fitted members that predict as one, with weights by how much a row misses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import tempered, weights_of_rows
-from absentia.automatic.member_plans import FittedMember, as_rows, rows_for
-from absentia.automatic.novelty import MissingNorm
-from absentia.automatic.row_draws import columns_of, over_draws
+from absentia.automatic.member_tuning import FittedMember, as_rows, rows_for
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityEstimator
-from absentia.tables import FloatArray, Table
+from absentia.densities.missing_values import Unknowns
+from absentia.machines.averaging import mean_over_draws
+from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.stored import Stored
 
-__all__ = ["Committee", "answer_with_holes"]
+__all__ = [
+    "Committee",
+    "MemberTable",
+    "MissingNorm",
+    "answer_with_holes",
+    "hide_cells",
+    "unknowns_of",
+]
+
+AnyRows = TypeVar("AnyRows", FloatArray, Table)
+
+#: Rows that miss no more than this share of the training rows are not new.
+_QUANTILE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class MissingNorm(Stored):
+    """The missing values of training rows, with which new rows are compared.
+
+    The surprise of a row is the weighted share of its missing columns, where a column that was
+    missing in a part ``r`` of the training rows weighs ``1 - r``. The excess of a row is its
+    surprise beyond that of 95 % of the training rows, between 0 (nothing new) and 1 (nothing is
+    observed).
+
+    Attributes
+    ----------
+    rates : ndarray of shape (n_features,)
+        Share of the training rows that missed each column.
+    usual : float
+        The surprise that 95 % of the training rows do not exceed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.automatic.committee import MissingNorm
+    >>> norm = MissingNorm.of(np.zeros((10, 4), dtype=bool))
+    >>> norm.excess(np.array([[False] * 4, [True, True, False, False]]))
+    array([0. , 0.5])
+    """
+
+    rates: FloatArray
+    usual: float
+
+    def validate(self) -> None:
+        """Raise ValueError unless rates and the usual surprise are shares."""
+        self._require_array("rates", np.float64, (None,))
+        self._require_finite("rates")
+        if not 0.0 <= self.usual <= 1.0:
+            raise ValueError(f"MissingNorm.usual must be a share, found {self.usual!r}.")
+
+    @classmethod
+    def of(cls, mask: BoolArray) -> MissingNorm:
+        """Return the norm of training rows with this mask, shape (n_samples, n_features)."""
+        norm = cls(mask.mean(axis=0), 0.0)
+        return cls(norm.rates, float(np.quantile(norm._surprise(mask), _QUANTILE)))
+
+    def excess(self, mask: BoolArray) -> FloatArray:
+        """Return how much more each row misses than training rows, shape (n_samples,)."""
+        room = max(1.0 - self.usual, np.finfo(float).eps)
+        beyond: FloatArray = np.clip((self._surprise(mask) - self.usual) / room, 0.0, 1.0)
+        return np.where(beyond > 1e-12, beyond, 0.0)  # the rest is rounding
+
+    def is_new(self, mask: BoolArray) -> BoolArray:
+        """Return which rows miss more than training rows did, or a column that none did."""
+        new: BoolArray = (self.excess(mask) > 0) | mask[:, self.rates == 0].any(axis=1)
+        return new
+
+    def _surprise(self, mask: BoolArray) -> FloatArray:
+        weights = 1.0 - self.rates
+        surprise: FloatArray = mask @ weights / max(weights.sum(), np.finfo(float).tiny)
+        return np.minimum(surprise, 1.0)
+
+
+def hide_cells(table: AnyRows, share: float, seed: int) -> AnyRows:
+    """Hide a share of the observed cells of each row at random, whichever column they are in.
+
+    A value with limits counts as observed; where it is hidden, its limits are too. At least one
+    observed value is left to a row that has one. A larger share with the same seed hides what a
+    smaller one does, and more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.automatic.committee import hide_cells
+    >>> np.isnan(hide_cells(np.ones((2, 4)), 0.5, seed=0)).sum(axis=1)
+    array([2, 2])
+    """
+    observed = ~(table.unknown if isinstance(table, Table) else np.isnan(table))
+    lots = np.random.default_rng(seed).random(table.shape)
+    lots[~observed] = np.inf  # nothing to hide
+    rank = lots.argsort(axis=1).argsort(axis=1)
+    n_observed = observed.sum(axis=1)
+    # Rounding up or down by lot, so that the share is met on average in narrow tables.
+    fraction = np.random.default_rng(seed + 1).random(len(table))
+    n_hidden = np.minimum(np.floor(share * n_observed + fraction), np.maximum(n_observed - 1, 0))
+    chosen = rank < n_hidden[:, None]
+    return table.hiding(chosen) if isinstance(table, Table) else np.where(chosen, np.nan, table)
+
+
+def unknowns_of(density: BaseEstimator, table: Table) -> Unknowns:
+    """Return what a density says about the missing values of a table."""
+    return Unknowns.of(density, table.labels, table.n_features)
 
 
 def answer_with_holes(
@@ -26,37 +128,32 @@ def answer_with_holes(
     density: BaseEstimator,
     points: DrawPoints,
 ) -> FloatArray:
-    """Return a member's answers to rows that may miss more than training rows did.
+    """Return a member's predictions of rows that may miss more than training rows did.
 
-    Members that know missing values only from training get such rows as draws of what they could
-    be, and their answers are averaged, as :class:`~absentia.MarginalClassifier` does.
+    Members that know missing values only from training are averaged over draws of such rows, as
+    in :class:`~absentia.MarginalClassifier`.
     """
     table = as_rows(rows)
-    mask = table.unknown
-    new = np.flatnonzero(norm.is_new(mask)) if member.averages else np.array([], dtype=int)
-    if not len(new):
+    new = norm.is_new(table.unknown) & member.averages
+    if not new.any():
         return member.answer(rows_for(member.takes_limits, table, density))
-    columns = columns_of(density, table)
-
-    def mean_answer(draws: FloatArray) -> FloatArray:
-        n, m, _ = draws.shape
-        complete = np.full((n * m, table.shape[1]), np.nan)
-        complete[:, columns] = draws.reshape(n * m, -1)
-        means: FloatArray = member.answer(complete).reshape(n, m, -1).mean(axis=1)
-        return means
-
-    averaged = over_draws(mean_answer, table[new], density, points)
+    averaged = mean_over_draws(
+        lambda complete, _: member.answer(complete),
+        unknowns_of(density, table),
+        table[np.flatnonzero(new)],
+        points,
+    )
     answers = np.empty((len(table), averaged.shape[1]))
     answers[new] = averaged
-    rest = np.setdiff1d(np.arange(len(table)), new)
-    if len(rest):
-        answers[rest] = member.answer(rows_for(member.takes_limits, table[rest], density))
+    if not new.all():
+        rest = table[np.flatnonzero(~new)]
+        answers[~new] = member.answer(rows_for(member.takes_limits, rest, density))
     return answers
 
 
 @dataclass(frozen=True, eq=False)
 class Committee(Stored):
-    """Fitted members, their weights, and what they need to answer rows with new holes.
+    """Fitted members, their weights, and what they need for rows that miss more than usual.
 
     Attributes
     ----------
@@ -89,22 +186,106 @@ class Committee(Stored):
         if not (np.diff(self.levels) > 0).all() or not (self.temperatures > 0).all():
             raise ValueError("Committee: levels must increase and temperatures be positive.")
 
-    def answer(self, rows_given: FloatArray | Table) -> FloatArray:
-        """Return probabilities, or numbers in one column; NaN where missing is welcome."""
-        table = as_rows(rows_given)
+    def answer(self, rows: FloatArray | Table) -> FloatArray:
+        """Return probabilities, or numbers in one column, for rows with NaN."""
+        table = as_rows(rows)
         excess = self.norm.excess(table.unknown)
         weights = weights_of_rows(excess, self.levels, self.weights)
         total: FloatArray | None = None
         for member, column in zip(self.members, weights.T, strict=True):
-            rows = np.flatnonzero(column > 0)
-            if not len(rows):
+            some = np.flatnonzero(column > 0)
+            if not len(some):
                 continue
-            answers = answer_with_holes(member, table[rows], self.norm, self.density, self.points)
+            answers = answer_with_holes(member, table[some], self.norm, self.density, self.points)
             if total is None:
                 total = np.zeros((len(table), answers.shape[1]))
-            total[rows] += column[rows, None] * answers
+            total[some] += column[some, None] * answers
         assert total is not None  # weights have the sum one
         if total.shape[1] == 1:
             return total
         temperature = np.exp(np.interp(excess, self.levels, np.log(self.temperatures)))
         return tempered(total, temperature)
+
+
+@dataclass(frozen=True, eq=False)
+class MemberTable(Stored):
+    """One line per member that was tried.
+
+    Attributes
+    ----------
+    names, descriptions : tuple of str
+    weights : ndarray of shape (n_members, n_levels)
+        For rows that miss as much as training rows (first column), and for rows with more hidden.
+    losses : ndarray of shape (n_members, n_levels)
+        Log loss or mean squared error (in units of the target's variance) on held-out rows.
+    scores : ndarray of shape (n_members,)
+        Accuracy or R² on held-out rows.
+    seconds : ndarray of shape (n_members,)
+    hidden : tuple of float
+        Share of the observed cells that was hidden at each level.
+    remarks : tuple of str
+        Why a member was not used, else empty.
+    measure : str
+        The name of the scores, ``"accuracy"`` or ``"R²"``.
+    """
+
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    weights: FloatArray
+    losses: FloatArray
+    scores: FloatArray
+    seconds: FloatArray
+    hidden: tuple[float, ...]
+    remarks: tuple[str, ...]
+    measure: str
+
+    def validate(self) -> None:
+        """Raise ValueError unless there is one entry per member everywhere."""
+        n, levels = len(self.names), len(self.hidden)
+        self._require_array("weights", np.float64, (n, levels))
+        self._require_array("losses", np.float64, (n, levels))
+        for name in ("scores", "seconds"):
+            self._require_array(name, np.float64, (n,))
+        if not len(self.descriptions) == len(self.remarks) == n:
+            raise ValueError(f"MemberTable has {n} names and {len(self.remarks)} remarks.")
+
+    def __len__(self) -> int:
+        """Return the number of members that were tried."""
+        return len(self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the columns by name, for ``pandas.DataFrame`` and others."""
+        columns: dict[str, Any] = {"member": list(self.names)}
+        for k, share in enumerate(self.hidden):
+            columns["weight" if k == 0 else f"weight, {share:.0%} hidden"] = self.weights[:, k]
+        columns[self.measure] = self.scores
+        loss = "log loss" if self.measure == "accuracy" else "error"
+        for k, share in enumerate(self.hidden):
+            columns[loss if k == 0 else f"{loss}, {share:.0%} hidden"] = self.losses[:, k]
+        return columns | {"seconds": self.seconds, "remark": list(self.remarks)}
+
+    def __str__(self) -> str:
+        """Return the table as text, the largest weights first."""
+        columns = self.to_dict()
+        remarks = columns.pop("remark")
+        order = np.lexsort((np.arange(len(self)), -self.weights.sum(axis=1)))
+        cells = [[_cell(values[i]) for values in columns.values()] for i in order]
+        heads = list(columns)
+        widths = [max(len(row[j]) for row in [heads, *cells]) for j in range(len(heads))]
+        lines = [
+            "  ".join(
+                text.ljust(width) if j == 0 else text.rjust(width)
+                for j, (text, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in [heads, *cells]
+        ]
+        lines[1:] = [
+            f"{line}  {remarks[i]}".rstrip() for line, i in zip(lines[1:], order, strict=True)
+        ]
+        return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "-" if np.isnan(value) else f"{value:.3f}"

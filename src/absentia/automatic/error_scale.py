@@ -1,4 +1,4 @@
-"""How large the errors of a regressor are, by what a row misses.
+"""The size of the errors of a regressor, by what a row misses.
 
 A row without the columns that matter is predicted worse than one without the columns that do not.
 What matters is measured by a linear predictor ``w'x``, the ridge regression of the target on the
@@ -24,17 +24,18 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 
-from absentia.automatic.member_plans import as_rows
-from absentia.automatic.row_draws import columns_of, over_draws
+from absentia.automatic.committee import unknowns_of
+from absentia.automatic.member_tuning import as_rows
 from absentia.beliefs.draws import DrawPoints
-from absentia.tables import FloatArray, Table
+from absentia.machines.averaging import over_draws
+from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.stored import Stored
 
 __all__ = ["ErrorScale", "fit_line", "moments_of_projection"]
 
 #: Ridge per row, in units of the variance of the columns.
 _RIDGE = 0.01
-#: Squared errors beyond this quantile count as large as it: one outlier is no slope.
+#: Squared errors are cut at this quantile, so that one outlier makes no slope.
 _LARGEST = 0.99
 _STEPS = 10
 
@@ -77,20 +78,12 @@ class ErrorScale(Stored):
         points: DrawPoints,
         n_quantiles: int,
     ) -> ErrorScale:
-        """Fit the lines.
+        """Fit the lines to out-of-fold errors (n_levels, n_rows), NaN for rows without one.
 
-        Parameters
-        ----------
-        errors : ndarray of shape (n_levels, n_rows)
-            Out of fold; NaN for rows that were not judged.
-        targets : ndarray of shape (n_rows,)
-        tables : tuple of Table, one per level
-        density : density
-        points : DrawPoints
-        n_quantiles : int
+        ``tables`` has the rows with the cells of each level hidden.
         """
-        columns = columns_of(density, tables[0])
-        means, _ = moments_of_projection(np.eye(len(columns)), tables[0], density, points)
+        n_columns = len(unknowns_of(density, tables[0]).numbers)
+        means, _ = moments_of_projection(np.eye(n_columns), tables[0], density, points)
         centred = means - means.mean(axis=0)
         spread = centred.std(axis=0)
         spread[spread == 0.0] = 1.0
@@ -109,19 +102,6 @@ class ErrorScale(Stored):
             quantiles.append(np.quantile(ratio, grid))
         return cls(slopes, np.stack(lines), np.stack(quantiles))
 
-    @classmethod
-    def by_level(cls, errors: FloatArray) -> ErrorScale:
-        """Return one width for all rows of a level.
-
-        Parameters
-        ----------
-        errors : ndarray of shape (n_levels, n_quantiles)
-            Quantiles of absolute errors.
-        """
-        squares = np.mean(errors**2, axis=1)
-        scales = np.sqrt(np.where(squares > 0, squares, 1.0))
-        return cls(np.zeros(0), np.column_stack([squares, 0.0 * squares]), errors / scales[:, None])
-
     def half_widths(
         self,
         table: Table,
@@ -133,16 +113,8 @@ class ErrorScale(Stored):
     ) -> FloatArray:
         """Return half the width of each row's interval, interpolated between the levels.
 
-        Parameters
-        ----------
-        table : Table of n_rows rows
-        excess : ndarray of shape (n_rows,)
-            How much more each row misses than training rows did.
-        levels : ndarray of shape (n_levels,)
-            The same of the levels of hidden cells.
-        coverage : float
-        density : density
-        points : DrawPoints
+        ``excess`` is how much more each row misses than training rows did, ``levels`` the same for
+        the levels of hidden cells.
         """
         variance = np.zeros((len(table), 1))
         if self.lines[:, 1].any():
@@ -195,32 +167,15 @@ def fit_line(variance: FloatArray, squared: FloatArray) -> FloatArray:
 def moments_of_projection(
     weights: FloatArray, table: Table, density: BaseEstimator, points: DrawPoints
 ) -> tuple[FloatArray, FloatArray]:
-    """Return means and variances of ``weights' x`` over what each row could be.
+    """Return means and variances (n_rows, n_outputs) of ``weights' x`` over draws of each row.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_columns, n_outputs)
-        On the columns of the density.
-    table : Table of n_rows rows
-    density : density
-    points : DrawPoints
-
-    Returns
-    -------
-    means, variances : ndarray of shape (n_rows, n_outputs)
+    ``weights`` has a line for each column of the density.
     """
-    table = as_rows(table)
-    columns = columns_of(density, table)
-    known = table.array[:, columns]
-    means, variances = known @ weights, np.zeros((len(table), weights.shape[1]))
-    unsure = np.flatnonzero(np.isnan(known).any(axis=1))
-    if not len(unsure):
-        return means, variances
+    unknowns = unknowns_of(density, as_rows(table))
 
-    def moments(draws: FloatArray) -> FloatArray:
-        projected = draws @ weights
-        return np.stack([projected.mean(axis=1), projected.var(axis=1)], axis=1)
+    def moments(complete: FloatArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
+        projected = complete[:, :, unknowns.numbers] @ weights
+        return projected.mean(axis=1), projected.var(axis=1)
 
-    found = over_draws(moments, table[unsure], density, points)
-    means[unsure], variances[unsure] = found[:, 0], found[:, 1]
+    means, variances = over_draws(moments, unknowns, as_rows(table), points)
     return means, variances

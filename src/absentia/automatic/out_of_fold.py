@@ -1,4 +1,4 @@
-"""Answers of members to rows that they had not seen, as these rows are and with more hidden."""
+"""Predictions of members for held-out rows, as these rows are and with more cells hidden."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from absentia.automatic.choices import Choices, Splits
-from absentia.automatic.committee import answer_with_holes
-from absentia.automatic.member_plans import LearningRows
-from absentia.automatic.novelty import MissingNorm, hide_cells
+from absentia.automatic.committee import MissingNorm, answer_with_holes, hide_cells
+from absentia.automatic.member_tuning import LearningRows
+from absentia.automatic.nested_selection import Candidates, Splits
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityLike, fit_density
 from absentia.hidden_warnings import hidden_warnings
@@ -24,8 +23,7 @@ __all__ = ["Folds", "HiddenLevels", "make_splits"]
 def make_splits(rows: LearningRows, n_splits: int, groups: ArrayLike | None, seed: int) -> Splits:
     """Return shuffled folds, stratified by class; rows of one group stay together.
 
-    Rows of a class that has no second row are always learned from, so that every fold knows every
-    class.
+    The only row of a class is in every training set, so that every fold has every class.
     """
     y, n = rows.y, len(rows.y)
     classifies = rows.n_classes is not None
@@ -36,15 +34,13 @@ def make_splits(rows: LearningRows, n_splits: int, groups: ArrayLike | None, see
         rarest = int(counts[counts > 1].min(initial=n))
         n_splits = min(n_splits, max(2, rarest))
     n_splits = max(2, min(n_splits, n))
+    kind: type[BaseEstimator] = StratifiedKFold if classifies else KFold
     if groups is not None:
         n_groups = len(np.unique(groups))
         if n_groups < 2:
             raise ValueError("groups has one group only: expected at least two, one per fold.")
-        kind: type[BaseEstimator] = StratifiedGroupKFold if classifies else GroupKFold
-        splitter = kind(min(n_splits, n_groups), shuffle=True, random_state=seed)
-    else:
-        kind = StratifiedKFold if classifies else KFold
-        splitter = kind(n_splits, shuffle=True, random_state=seed)
+        kind, n_splits = StratifiedGroupKFold if classifies else GroupKFold, min(n_splits, n_groups)
+    splitter = kind(n_splits, shuffle=True, random_state=seed)
     with hidden_warnings("The least populated class"):
         found = list(splitter.split(np.zeros((n, 1)), y, groups))
     lonely = np.flatnonzero(alone)
@@ -65,7 +61,7 @@ class HiddenLevels:
         Share of the observed cells that is hidden at each level.
     tables : tuple of Table, each of shape (n_samples, n_features)
     judged : ndarray of bool, shape (n_samples,)
-        Which rows are judged at the levels that hide something: a sample of many.
+        The rows that are scored at the levels that hide something: a sample of many.
     """
 
     shares: tuple[float, ...]
@@ -105,39 +101,35 @@ class Folds:
         """Return how many fits a member takes."""
         return len(self.splits)
 
-    def answers(self, choices: Choices, fold: int, out: FloatArray, counts: FloatArray) -> None:
-        """Fit a member on one fold, and add its answers to the rows left out.
+    def add_predictions(
+        self, candidates: Candidates, fold: int, sums: FloatArray, counts: FloatArray
+    ) -> None:
+        """Fit a member to one fold, and add its predictions of the held-out rows.
 
-        Parameters
-        ----------
-        choices : Choices
-            The candidate is the one that all rows but those left out would choose.
-        fold : int
-        out : ndarray of shape (n_levels, n_samples, n_outputs)
-            Sums of answers, added to.
-        counts : ndarray of shape (n_levels, n_samples)
-            How many answers were added.
+        The candidate is the one that all rows but the held-out ones would choose. ``sums`` of
+        predictions (n_levels, n_samples, n_outputs) and their ``counts`` (n_levels, n_samples)
+        are added to.
         """
         repeat, train, test = self.splits[fold]
-        candidate = choices.for_fold(fold, test)
-        plan = choices.plan_of(candidate)
+        candidate = candidates.for_fold(fold, test)
+        plan = candidates.plan_of(candidate)
         rows, centre = self.rows[train].centred()
         limited = rows.table.lower is not None
         density = self._density_of(fold) if plan.averages or limited else None
         # A fit of the search saw means within limits that come from the density of all rows.
-        member = None if limited else choices.fits.get((candidate, fold))
+        member = None if limited else candidates.fits.get((candidate, fold))
         if member is None:
             member = plan.fitted(rows.seen_by(plan.takes_limits, density))
         for level, table in enumerate(self.levels.tables):
             if level and repeat:
                 break  # once is enough for rows with more hidden
-            asked = test if level == 0 else test[self.levels.judged[test]]
-            if not len(asked):
+            some = test if level == 0 else test[self.levels.judged[test]]
+            if not len(some):
                 continue
-            out[level, asked] += centre + answer_with_holes(
-                member, table[asked], self.norm, density, self.points
+            sums[level, some] += centre + answer_with_holes(
+                member, table[some], self.norm, density, self.points
             )
-            counts[level, asked] += 1
+            counts[level, some] += 1
 
     def _density_of(self, fold: int) -> BaseEstimator:
         if fold not in self._densities:

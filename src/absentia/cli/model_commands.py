@@ -1,12 +1,15 @@
-"""The commands that make a model file and that answer from one."""
+"""The commands ``train``, ``predict`` and ``ask``."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from absentia.cli.terminal import (
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
-    from absentia.recipe.learning_table import LearningTable
+    from absentia.recipe.model import Interval, TableModel
+    from absentia.tables.encoder import TableEncoder
 
 __all__ = ["ask", "predict", "train"]
 
@@ -46,7 +50,8 @@ def train(
         str,
         typer.Option(
             help="automatic (an average of different models), or one machine: genrbf, genrbf-mask "
-            "(uses missingness), genrbf-mixture, genrbf-low-rank, expected-rbf, esd or egk."
+            "(uses missingness), genrbf-mixture, genrbf-low-rank, expected-rbf, esd, egk, logistic "
+            "(for classes) or gaussian-process (for quantities)."
         ),
     ] = "automatic",
     time_budget: Annotated[
@@ -79,55 +84,43 @@ def train(
     tables.
     """
     from absentia import save
-    from absentia.cli.asking import with_calibration
     from absentia.cli.files import check_output, place_now, read_table
-    from absentia.cli.learning import (
-        fit,
-        machine_of,
-        new_model,
-        with_probabilities,
-    )
-    from absentia.recipe.learning_table import split_target
+    from absentia.recipe import training
 
     check_output(output, inputs=[file], force=force, endings=())
-    kinds = kinds_of(categories, numbers, dates)
-    frame = read_table(file, say, sheet=sheet)
-    table = split_target(frame, target, task, ignore=words_of(ignore) or ()).shuffled()
-    table, held = table.held_out(calibrate)
-    model = new_model(
-        table.task,
-        method,
+    found = training.train(
+        read_table(file, say, sheet=sheet),
+        target,
+        task=task,
+        method=method,
+        ignore=words_of(ignore) or (),
+        kinds=kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
-        kinds=kinds,
+        calibrate=calibrate,
         progress=not quiet and sys.stderr.isatty(),
         time_budget=time_budget,
     )
-    fit(model, table)
-    machine = machine_of(model)
-    model = with_probabilities(model, table)
-    if held is not None:
-        model = with_calibration(model, held.features, held.target)
     output = place_now(output, force=force, note=say)
-    save(model, output)
+    save(found.model.estimator, output)
     if not quiet:
-        _say_what_was_learned(model, machine, table, target, output)
+        for line in (*found.notes, *_hints(found.model.encoder), *found.chosen):
+            say(line)
+        say(f"{found}. Model written to {output}.")
 
 
-def _say_what_was_learned(
-    model: BaseEstimator, machine: BaseEstimator, table: LearningTable, target: str, output: Path
-) -> None:
-    """Print how the table was read, what was chosen, and how good it is; ``machine`` as fitted."""
-    from absentia.cli.learning import pipeline_of, training_summary
-    from absentia.recipe.learning_table import reading_notes
-
-    score, lines = training_summary(machine, table)
-    notes = reading_notes(pipeline_of(model).named_steps["encode"])
-    for line in (*table.notes, *notes, *lines):
-        say(line)
-    say(
-        f"{table.task.capitalize()} of {target} from {len(table.target)} rows: {score}. Model "
-        f"written to {output}."
-    )
+def _hints(encoder: TableEncoder) -> list[str]:
+    """Return the options by which columns are read in another way."""
+    hints = []
+    if encoder.ids_:
+        hints.append(
+            f"{', '.join(encoder.ids_)}: use --keep-ids to learn from such columns as well"
+        )
+    readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
+    coded = [name for name, reading in readings if reading.sentinels]
+    if coded:
+        said = f"use --numbers {','.join(coded)} to keep such codes as numbers"
+        hints.append(f"{', '.join(coded)}: {said}")
+    return hints
 
 
 def predict(
@@ -170,30 +163,96 @@ def predict(
     that cannot be read and words that did not occur in training are uncertain, not errors: notes
     say what was not used, and which values lie far beyond the range of training.
     """
-    from absentia.cli.asking import doubts, regions
     from absentia.cli.files import check_output, place_now, write_table
-    from absentia.cli.learning import predictions, written_with
     from absentia.tables.files.formats import has_types
 
+    if coverage is not None and not 0 < coverage < 1:
+        raise ValueError(f"--coverage must be a share between 0 and 1, found {coverage:g}.")
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
     fitted, frame, cells = _model_and_rows(model, file, sheet)
-    shown = probabilities or (uncertainty and hasattr(fitted, "predict_proba"))
-    found = predictions(fitted, frame, probabilities=shown)
+    rows = fitted.rows(frame)
+    found = predictions(fitted, rows, probabilities or (uncertainty and fitted.classes is not None))
     if uncertainty:
-        found |= doubts(fitted, frame)
+        found |= _doubts(fitted, rows)
     if coverage is not None:
-        guaranteed, without = regions(fitted, frame, coverage)
-        found |= guaranteed
-        if without:
-            say(
-                f"{without} of {len(frame)} rows have too few calibration rows for a coverage of "
-                f"{coverage:g}: their interval is infinite, or their set has all classes."
-            )
+        found |= _regions(fitted, rows, coverage)
     if output not in (None, "-"):
         output = str(place_now(Path(str(output)), force=force, note=say))
     kept = cells() if keep and not has_types(output) else frame
     write_table(written_with(kept, found, keep=keep, note=say), output)
+
+
+def predictions(model: TableModel, rows: Any, probabilities: bool) -> dict[str, np.ndarray]:
+    """Return the predictions by the name of their column, with probabilities if requested."""
+    if not probabilities:
+        return {"prediction": model.predict(rows)}
+    chances, classes = model.probabilities(rows), np.asarray(model.classes)
+    # The classes that `predict` returns, without computing every kernel value again.
+    found = {"prediction": classes[chances.argmax(axis=1)]}
+    return found | {f"probability_{c}": p for c, p in zip(classes, chances.T, strict=True)}
+
+
+def _doubts(model: TableModel, rows: Any) -> dict[str, np.ndarray]:
+    found = model.doubts(rows)
+    named = {"doubt": found.doubt, "due_to_missing": found.due_to_missing}
+    return named if found.interval is None else _ends(found.interval) | named
+
+
+def _ends(interval: Interval) -> dict[str, np.ndarray]:
+    ends = {"lower": interval.lower, "upper": interval.upper}
+    rows = interval.n_calibration
+    return ends if rows is None else ends | {"calibration_rows": rows}
+
+
+def _regions(model: TableModel, rows: Any, coverage: float) -> dict[str, np.ndarray]:
+    """Return intervals or label sets by name, with a note on rows without a guarantee."""
+    if model.classes is None:
+        interval = model.interval(rows, coverage)
+        found, without = _ends(interval), int(np.isinf(interval.lower).sum())
+    else:
+        sets = model.label_sets(rows, coverage)
+        named = zip(sets.classes, sets.members.T, strict=True)
+        found = {f"in_set_{label}": members for label, members in named}
+        found["calibration_rows"] = sets.n_calibration
+        without = sets.n_without_guarantee
+    if without:
+        say(
+            f"{without} of {len(rows)} rows have too few calibration rows for a coverage of "
+            f"{coverage:g}: their interval is infinite, or their set has all classes."
+        )
+    return found
+
+
+def written_with(
+    frame: pd.DataFrame,
+    found: dict[str, np.ndarray],
+    *,
+    keep: bool,
+    note: Callable[[str], None] = lambda text: None,
+) -> pd.DataFrame:
+    """Return predictions as a frame, next to the input if requested.
+
+    No column of the input is overwritten: where it has one named ``prediction``, that of the model
+    is ``prediction_2``, or the next name that nothing else has, with a note.
+    """
+    import pandas as pd
+
+    if not keep:
+        return pd.DataFrame(found)
+    taken = set(frame.columns)
+    named: dict[str, np.ndarray] = {}
+    for name, values in found.items():
+        # Another class may have the next name: "a_2" beside "a".
+        free = name if name not in taken else _next_name(name, {*taken, *found, *named})
+        if free != name:
+            note(f"The input already has a column {name!r}; that of the model is named {free!r}.")
+        named[free] = values
+    return frame.assign(**named)
+
+
+def _next_name(name: str, taken: set[str]) -> str:
+    return next(free for k in count(2) if (free := f"{name}_{k}") not in taken)
 
 
 def ask(
@@ -222,14 +281,23 @@ def ask(
     average; quantities also have the standard deviation of the prediction before (doubt) and after
     (doubt_after).
     """
-    from absentia.cli.asking import costs_from, next_measurements
+    import pandas as pd
+
     from absentia.cli.files import check_output, read_table, write_table
 
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model, costs or file], force=force)
     prices = {} if costs is None else costs_from(read_table(costs, say), costs)
     fitted, frame, _ = _model_and_rows(model, file, sheet)
-    found = next_measurements(fitted, frame, prices, top)
+    rows = fitted.rows(frame)
+    ranked = fitted.next_measurements(rows, prices)
+    entries = [(row, *c) for row, best in enumerate(ranked, start=1) for c in best[:top]]
+    found = pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
+    if fitted.classes is None:
+        now = fitted.doubts(rows).doubt[found["row"].to_numpy(dtype=np.intp) - 1]
+        left = np.clip(1.0 - found["gain"].to_numpy(dtype=np.float64), 0.0, 1.0)
+        found.insert(2, "doubt", now)
+        found.insert(3, "doubt_after", now * np.sqrt(left))
     if output is not None:
         write_table(found, output)
     elif len(found):
@@ -240,23 +308,74 @@ def ask(
         say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
 
 
+def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
+    """Return the costs in a table of two columns: the name of a column, and what it costs.
+
+    Numbers are read as in any table: "2,5" where decimals have a comma. A first line whose second
+    cell is a number is no header, but the first of the costs.
+    """
+    import pandas as pd
+
+    from absentia.tables.columns.column import Column
+    from absentia.tables.columns.numerals import number_of
+    from absentia.tables.columns.readings import numbers_of
+
+    if frame.shape[1] != 2:
+        raise ValueError(
+            f"{source} has {frame.shape[1]} columns; expected two, names of columns and their "
+            "costs."
+        )
+    costs: dict[str, float] = {}
+    if np.isfinite([number_of(str(frame.columns[1]), sign) for sign in ".,"]).any():
+        first = pd.DataFrame([frame.columns], columns=frame.columns)
+        frame = pd.concat([first, frame.astype(object)], ignore_index=True)
+    column = frame.iloc[:, 1]
+    numbers = numbers_of(column, Column(column).decimal_sign)
+    for name, cost, number in zip(frame.iloc[:, 0], column, numbers.tolist(), strict=True):
+        try:
+            costs[str(name)] = float(cost) if np.isnan(number) else number
+        except ValueError:
+            raise ValueError(
+                f"{source} gives {cost!r} as the cost of {name!r}; expected a number."
+            ) from None
+    if len(costs) < len(frame):
+        raise ValueError(f"{source} names a column more than once; give one cost for each.")
+    return costs
+
+
 def _model_and_rows(
-    model: Path, file: str, sheet: str | None
-) -> tuple[BaseEstimator, pd.DataFrame, Callable[[], pd.DataFrame]]:
-    """Load a model and the rows to ask it about, with notes on what it cannot use of them.
+    path: Path, file: str, sheet: str | None
+) -> tuple[TableModel, pd.DataFrame, Callable[[], pd.DataFrame]]:
+    """Load a model and rows for it, with notes on what it cannot use of them.
 
     The function returns the cells of those rows as the file has them.
     """
     from absentia.cli.files import read_table_and_cells
-    from absentia.cli.learning import check_reach, load_model, pipeline_of
-    from absentia.tables.plan_notes import as_written, row_notes
+    from absentia.recipe.model import TableModel
 
-    fitted = load_model(model, say)
+    model = TableModel(_load(path))
     frame, cells = read_table_and_cells(file, say, sheet=sheet)
-    pipeline = pipeline_of(fitted)
-    encoder = pipeline.named_steps["encode"]
-    frame = as_written(encoder, frame, cells)
-    check_reach(pipeline, frame)
-    for note in row_notes(encoder, frame, file):
-        say(note)
-    return fitted, frame, cells
+    return model, model.read(frame, cells, file, say), cells
+
+
+def _load(path: Path) -> BaseEstimator:
+    """Load an estimator, with a note if another version of scikit-learn trained it."""
+    from sklearn.exceptions import InconsistentVersionWarning
+
+    from absentia.persistence import load
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", InconsistentVersionWarning)
+        estimator = load(path)
+    found = {
+        (str(message.original_sklearn_version), str(message.current_sklearn_version))
+        for message in (warning.message for warning in caught)
+        if isinstance(message, InconsistentVersionWarning)
+    }
+    for original, current in sorted(found):
+        say(
+            f"{path} was trained with scikit-learn {original}, and {current} is installed: "
+            "predictions may differ. Train it again to be sure."
+        )
+    return estimator

@@ -19,7 +19,7 @@ from absentia.machines.targets import Task
 from absentia.optional_imports import optional_import
 from absentia.pictures import FAINT, INK, MISSING, pyplot, tidy
 from absentia.recipe.learning_table import LearningTable, split_target
-from absentia.recipe.methods import AUTOMATIC, BASELINES, METHODS, new_estimator
+from absentia.recipe.methods import AUTOMATIC, BASELINES, METHODS, new_steps
 from absentia.reports.report_page import Page
 from absentia.tables import FloatArray, Table
 from absentia.tables.encoder import TableEncoder
@@ -128,7 +128,9 @@ def compare(
         try:
             with hidden_warnings():
                 found = cross_validate(
-                    new_estimator(name, table.task, random_state, rows.n_features),
+                    BASELINES[name].make(table.task, random_state, rows.n_features)
+                    if name in BASELINES
+                    else new_steps(name, table.task, seed=random_state),
                     rows if name in METHODS else complete,
                     table.target,
                     cv=folds,

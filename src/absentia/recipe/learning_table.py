@@ -13,7 +13,6 @@ from sklearn.model_selection import train_test_split
 from absentia.machines.targets import Task
 from absentia.tables import BoolArray
 from absentia.tables.columns.guesses import case_note, read_column, read_in_table
-from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ __all__ = [
     "LearningTable",
     "best_constant",
     "guess_task",
-    "reading_notes",
     "split_target",
     "target_values",
     "without_columns",
@@ -62,7 +60,7 @@ class LearningTable:
         if most is None or n <= most:
             return self
         rows = sample_in_proportion(self.target if self.task == "classification" else None, n, most)
-        note = f"Only a sample of {most} of the {n} rows is used."
+        note = f"Only a sample of {most:,} of the {n:,} rows is used."
         return replace(self._rows(rows), notes=(*self.notes, note))
 
     def held_out(self, share: float, seed: int = 0) -> tuple[LearningTable, LearningTable | None]:
@@ -130,21 +128,6 @@ def sample_in_proportion(
         # The position of a row within its class: the first rows take the same part of each class.
         place[members] = (np.arange(len(members)) + 0.5) / len(members)
     return np.sort(np.argsort(place, kind="stable")[:most])
-
-
-def reading_notes(encoder: TableEncoder) -> list[str]:
-    """Return sentences on how the columns were read, and the options that change it."""
-    hints = []
-    if encoder.ids_:
-        hints.append(
-            f"{', '.join(encoder.ids_)}: use --keep-ids to learn from such columns as well"
-        )
-    readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
-    coded = [name for name, reading in readings if reading.sentinels]
-    if coded:
-        said = f"use --numbers {','.join(coded)} to keep such codes as numbers"
-        hints.append(f"{', '.join(coded)}: {said}")
-    return [*encoder.notes_, *hints]
 
 
 def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> pd.DataFrame:

@@ -17,17 +17,18 @@ from sklearn.ensemble import (
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
 from absentia.densities import LowRankDensity, MixtureDensity
-from absentia.machines import SVCCV, SVRCV
+from absentia.machines import SVCCV, SVRCV, GaussianProcessRegressor, LogisticRegressionCV
 from absentia.machines.targets import Task
 from absentia.optional_imports import optional_import
+from absentia.tables.known_limits import KeepsLimits
 
-__all__ = ["AUTOMATIC", "BASELINES", "METHODS", "in_target_units", "new_estimator", "new_machine"]
+__all__ = ["AUTOMATIC", "BASELINES", "METHODS", "new_machine", "new_steps"]
 
 #: The default method.
 AUTOMATIC = "automatic"
@@ -62,8 +63,13 @@ _KERNELS = {
     "esd": _Kernel("esd"),
     "egk": _Kernel("egk"),
 }
+#: Machines whose predictions come with their own uncertainty, by the task that they are for.
+_PROBABILISTIC: dict[str, Task] = {
+    "logistic": "classification",
+    "gaussian-process": "regression",
+}
 #: All names, the default first.
-METHODS = (AUTOMATIC, *_KERNELS)
+METHODS = (AUTOMATIC, *_KERNELS, *_PROBABILISTIC)
 
 
 def new_machine(
@@ -79,8 +85,9 @@ def new_machine(
     Parameters
     ----------
     method : str
-        One of :data:`METHODS`: the automatic machine, or a support vector machine with one kernel
-        whose penalty, width and mask weight are chosen by cross-validation.
+        One of :data:`METHODS`: the automatic machine; a support vector machine with one kernel
+        whose penalty, width and mask weight are chosen by cross-validation; logistic regression,
+        tuned by log loss; a Gaussian process.
     task : {"classification", "regression"}
     seed : int, default=0
     progress : bool, default=False
@@ -92,6 +99,13 @@ def new_machine(
     if method == AUTOMATIC:
         automatic = AutoClassifier if task == "classification" else AutoRegressor
         return automatic(random_state=seed, progress=progress, time_budget=time_budget)
+    if method in _PROBABILISTIC:
+        if task != _PROBABILISTIC[method]:
+            raise ValueError(
+                f"The method {method!r} is for {_PROBABILISTIC[method]}, and this is {task}: "
+                "choose another method."
+            )
+        return LogisticRegressionCV() if task == "classification" else GaussianProcessRegressor()
     settings = _KERNELS[method]
     search = SVCCV if task == "classification" else SVRCV
     return search(
@@ -196,16 +210,28 @@ BASELINES = {
 }
 
 
-def new_estimator(name: str, task: Task, seed: int, n_columns: int) -> BaseEstimator:
-    """Return an unfitted estimator of encoded rows: a baseline, or a machine in target units."""
-    if name in BASELINES:
-        return BASELINES[name].make(task, seed, n_columns)
-    machine = new_machine(name, task, seed=seed)
-    return machine if name == AUTOMATIC else in_target_units(machine, task)
+def new_steps(
+    name: str, task: Task, first: Sequence[tuple[str, BaseEstimator]] = (), **settings: Any
+) -> BaseEstimator:
+    """Return an unfitted pipeline that ends in a machine of :data:`METHODS`.
+
+    Parameters
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    first : sequence of (name, step)
+        Steps before those of the method.
+    **settings
+        As for :func:`new_machine`.
+    """
+    machine = new_machine(name, task, **settings)
+    scale = [("scale", KeepsLimits(StandardScaler()))] if name in _PROBABILISTIC else []
+    pipeline = Pipeline([*first, *scale, ("machine", machine)])
+    return in_target_units(pipeline, task) if name in _KERNELS else pipeline
 
 
-def in_target_units(machine: BaseEstimator, task: Task) -> BaseEstimator:
-    """Return a machine that learns a quantity in units of its own spread."""
+def in_target_units(estimator: BaseEstimator, task: Task) -> BaseEstimator:
+    """Return an estimator that learns a quantity in units of its own spread."""
     if task == "classification":
-        return machine
-    return TransformedTargetRegressor(machine, transformer=StandardScaler())
+        return estimator
+    return TransformedTargetRegressor(estimator, transformer=StandardScaler())

@@ -9,10 +9,12 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from absentia.machines.targets import Task
 from absentia.progress import LOGGER
+from absentia.recipe import training
 from absentia.recipe.comparison import compare
+from absentia.recipe.learning_table import split_target
 from absentia.studio.row_answers import RowAnswers
-from absentia.studio.row_model import train_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +26,12 @@ _COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-grad
 _COMPARED_ROWS = 500
 #: Rows of a batch between two reports.
 _BATCH_ROWS = 200
+
+#: Settings of training: an answer must keep up with typing.
+_TRAINED: dict[Task, dict[str, Any]] = {
+    "classification": {"method": "logistic", "max_rows": 2000},
+    "regression": {"method": "gaussian-process", "max_rows": 1000, "calibrate": 0.3},
+}
 
 Step = Callable[[float, str], None]
 
@@ -118,9 +126,14 @@ def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, object]) -> N
         pipe.send(("error", f"{type(error).__name__}: {error}"))
 
 
-def train(step: Step, **arguments: Any) -> Any:
-    """Train a model in a worker; see :func:`absentia.studio.row_model.train_model`."""
-    return train_model(step=step, **arguments)
+def train(step: Step, frame: pd.DataFrame, target: str, **options: Any) -> training.Training:
+    """Train a model that answers quickly; see :func:`absentia.recipe.training.train`.
+
+    Classes are learned by logistic regression, quantities by a Gaussian process whose intervals
+    are calibrated on held-out rows. Large tables are sampled.
+    """
+    task = split_target(frame, target, options.pop("task", None)).task
+    return training.train(frame, target, task=task, step=step, **_TRAINED[task], **options)
 
 
 def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a trained pipeline answers about raw rows: one row as a form, or a batch."""
+"""Answers of a model for the page: one row as a form, or a batch."""
 
 from __future__ import annotations
 
@@ -7,40 +7,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
-from sklearn.pipeline import Pipeline
 
 from absentia.beliefs.prior import FARTHEST
-from absentia.decisions import measure_next
-from absentia.decisions.measurements import rank_source_columns
 from absentia.densities.fit_density import believe
-from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.uncertainty import entropy
 from absentia.parameters import POSITIVE
-from absentia.predictions import predict_uncertainty
 from absentia.predictions.answers import find_density
+from absentia.recipe.model import TableModel
 from absentia.tables import BoolArray, FloatArray, Table
-from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.formats import read_bytes
-from absentia.tables.plan_notes import as_written, row_notes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FieldValue", "RowAnswers"]
+__all__ = ["FieldValue", "Json", "RowAnswers"]
 
 #: An object of a page's script: what JSON can hold, by name.
 Json = dict[str, Any]
 
-_COVERAGE = 0.9
-#: Draws of what a row with bounds could be, and how many of them must keep to the bounds.
+#: Draws of a row with bounds, and the fewest of them that must lie within the bounds.
 _DRAWS, _FEWEST_DRAWS = 4000, 25
 _MOST_BATCH_ROWS = 5000
 
 
 @dataclass(frozen=True)
 class FieldValue:
-    """What a person knows about one field: a value, nothing, or a bound.
+    """The value of one field of the form: known, unknown, or bounded.
 
     Attributes
     ----------
@@ -52,46 +43,26 @@ class FieldValue:
     state: str = "unknown"
     text: str = ""
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether it says only on which side of a number the value lies."""
-        return self.state in ("at most", "at least")
-
 
 class RowAnswers:
-    """Asks a pipeline of ``encode``, ``scale`` and ``machine`` about rows.
+    """Answers of a model about raw rows.
 
     Parameters
     ----------
-    pipeline : Pipeline
-        As made by :func:`absentia.studio.row_model.train_model`.
+    model : TableModel
+        Trained here or by the command line.
     """
 
-    def __init__(self, pipeline: Pipeline):
-        names = [name for name, _ in pipeline.steps] if isinstance(pipeline, Pipeline) else []
-        if names != ["encode", "scale", "machine"]:
-            raise ValueError(
-                f"The file holds a {type(pipeline).__name__} that was not saved by the studio; "
-                "open one that was, or train a new model."
-            )
-        self.pipeline = pipeline
-        self._encoder: TableEncoder = pipeline.named_steps["encode"]
-        self._scaler = pipeline.named_steps["scale"]
-        # The units of the machine: those of the plan, scaled.
-        plan, scaled = self._encoder.plan_, getattr(self._scaler, "transformer_", self._scaler)
-        self._means = plan.centres + plan.scales * scaled.mean_
-        self._spreads = plan.scales * scaled.scale_
-        self._machine = pipeline.named_steps["machine"]
-        inner = getattr(self._machine, "estimator_", self._machine)
-        self._model = getattr(inner, "estimator", inner)  # a FrozenEstimator holds the process
-        self.classifies = hasattr(self._machine, "classes_")
-        if not (self.classifies or hasattr(self._machine, "predict_interval")):
-            raise ValueError(
-                f"The file holds a {type(self._machine).__name__}, which gives neither "
-                "probabilities nor intervals; open a model that the studio saved."
-            )
-        readings = self._encoder.plan_.by_name
-        self._widths = {name: r.width() for name, r in readings.items() if r.width()}
+    def __init__(self, model: TableModel):
+        self.model = model
+        plan = model.encoder.plan_
+        self._centres, self._scales = plan.centres, plan.scales
+        if "scale" in model.pipeline.named_steps:
+            step = model.pipeline.named_steps["scale"]
+            scaler = getattr(step, "transformer_", step)
+            self._centres = plan.centres + plan.scales * scaler.mean_
+            self._scales = plan.scales * scaler.scale_
+        self._widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
 
     @property
@@ -102,28 +73,26 @@ class RowAnswers:
     @property
     def classes(self) -> list[str]:
         """The classes as text; empty for a quantity."""
-        if not self.classifies:
+        found = self.model.classes
+        if found is None:
             return []
-        return [
-            f"{c:g}" if isinstance(c, float) else str(c) for c in self._machine.classes_.tolist()
-        ]
+        return [f"{c:g}" if isinstance(c, float) else str(c) for c in found.tolist()]
 
     def fields(self) -> list[Json]:
-        """Describe each field for a form: name, kind, choices, and what is typical."""
-        kinds = dict(zip(self._encoder.columns_, self._encoder.kinds_, strict=True))
-        described = []
-        for k, name in enumerate(self._widths):
-            j = int(np.flatnonzero(self._owner == k)[0])
-            described.append(
-                {
-                    "name": name,
-                    "kind": kinds[name],
-                    "choices": self._encoder.categories_.get(name, []),
-                    "mean": float(self._means[j]),
-                    "spread": float(self._spreads[j]),
-                }
-            )
-        return described
+        """Describe each field of the form: name, kind, choices, mean and spread."""
+        encoder = self.model.encoder
+        kinds = dict(zip(encoder.columns_, encoder.kinds_, strict=True))
+        places = np.flatnonzero(np.diff(self._owner, prepend=-1))
+        return [
+            {
+                "name": name,
+                "kind": kinds[name],
+                "choices": encoder.categories_.get(name, []),
+                "mean": float(self._centres[j]),
+                "spread": float(self._scales[j]),
+            }
+            for name, j in zip(self.names, places, strict=True)
+        ]
 
     def answer(
         self, values: Mapping[str, FieldValue], costs: Mapping[str, float] | None = None
@@ -135,45 +104,43 @@ class RowAnswers:
         values : mapping from field to FieldValue
             Fields that are not there are unknown.
         costs : mapping from field to float, optional
-            What measuring a field costs; 1 by default.
+            Of measuring a field; 1 by default.
 
         Returns
         -------
         dict
             ``prediction``; ``probabilities`` or ``lower`` and ``upper``; ``missing_share``, the
-            share of the doubt that is due to unknown fields; ``next``, the unknown fields by gain
-            per cost (a share of the variance for quantities, with the standard deviation before
-            and after); ``unread``, fields whose text could not be read; ``note``.
+            share of the uncertainty that is due to unknown fields; ``next``, the unknown fields by
+            gain per cost (a share of the variance for quantities, with the standard deviation
+            before and after); ``unread``, fields whose text could not be read; ``note``.
         """
-        known = {n: v.text for n, v in values.items() if v.state == "value" and v.text.strip()}
+        given = {n: v for n, v in values.items() if n in self._widths and v.text.strip()}
+        known = {n: v.text for n, v in given.items() if v.state == "value"}
         row = self._encoded(known)
-        unread = [
-            name for name in known if name in self._widths and np.isnan(self._part(row, name)).all()
-        ]
+        unread = [name for name in known if self._part(_unknown(row), name).all()]
         for name, text in known.items():
-            if name in self._widths and (np.abs(self._part(row, name)) > FARTHEST).any():
+            if (np.abs(self._part(np.asarray(row), name)) > FARTHEST).any():
                 raise ValueError(
                     f"{text[:40]!r} is too far from all other values of {name!r} for double "
                     "precision. Correct the value, or leave it unknown."
                 )
-        bounds, unread_bounds = self._bounds(values)
-        limited = {self.names[self._owner[j]] for j in bounds}
-        unread = [name for name in unread if name not in limited]
-        found = self._bounded(row, bounds) if bounds else self._unbounded(row)
+        bounded, unread_bounds = self._bounded(row, given)
+        note = ""
+        if bounded is not row and not self._is_possible(bounded):
+            bounded, note = row, "These bounds hardly fit the other values, so they are ignored."
+        found = self._prediction(bounded)
         return {
             **found,
+            "note": note or found["note"],
             "unread": [*unread, *unread_bounds],
-            "next": self._next(row, dict(costs or {})),
-            "n_unknown": sum(1 for name in self.names if np.isnan(self._part(row, name)).all()),
+            "next": self._next(bounded, dict(costs or {})),
+            "n_unknown": int(self._unknown_fields(bounded)[0]),
         }
 
     def read_batch(self, content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
         """Return a file as a table, and add notes on cells that the model cannot use."""
         frame, cells = read_bytes(content, name, notes.append)
-        if len(frame):
-            frame = as_written(self._encoder, frame, cells)
-            notes += row_notes(self._encoder, frame, name)
-        return frame
+        return self.model.read(frame, cells, name, notes.append) if len(frame) else frame
 
     def check_batch(self, frame: pd.DataFrame) -> None:
         """Raise where a table cannot be a batch."""
@@ -186,7 +153,7 @@ class RowAnswers:
             raise ValueError("The file has a header but no rows: a batch needs at least one row.")
 
     def batch(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Answer every row of a raw table, with its doubt, as a pandas frame.
+        """Answer every row of a raw table, with its uncertainty, as a pandas frame.
 
         Columns ``row`` (from 1), ``prediction``, then ``probability`` or ``lower`` and ``upper``,
         ``doubt`` (entropy in nats, or a standard deviation), ``due_to_unknown`` (a share) and
@@ -195,154 +162,101 @@ class RowAnswers:
         import pandas as pd
 
         self.check_batch(frame)
-        with hidden_warnings(category=UserWarning):
-            rows = self._scaler.transform(self._encoder.transform(frame))
-        doubt = predict_uncertainty(self._model, rows, by_column=False)
+        rows = self.model.rows(frame)
+        doubts = self.model.doubts(rows)
         data: Json = {"row": np.arange(1, len(rows) + 1)}
-        if self.classifies:
-            data["prediction"] = np.array(self.classes, dtype=object)[
-                doubt.prediction.argmax(axis=1)
-            ]
-            data["probability"] = doubt.prediction.max(axis=1)
-            data["doubt"] = doubt.total
+        if self.classes:
+            chances = self.model.probabilities(rows)
+            data["prediction"] = np.array(self.classes, dtype=object)[chances.argmax(axis=1)]
+            data["probability"] = chances.max(axis=1)
         else:
-            intervals = self._machine.predict_interval(rows, coverage=_COVERAGE)
-            data["prediction"] = np.ravel(doubt.prediction)
-            data["lower"], data["upper"] = intervals.lower, intervals.upper
-            data["doubt"] = np.sqrt(doubt.total)
-        data["due_to_unknown"] = doubt.missing_share
-        starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
-        data["unknown_fields"] = _unknown(rows)[:, starts].sum(axis=1)
+            data["prediction"] = self.model.predict(rows)
+        if doubts.interval is not None:
+            data["lower"], data["upper"] = doubts.interval[:2]
+        data["doubt"] = doubts.doubt
+        data["due_to_unknown"] = doubts.due_to_missing
+        data["unknown_fields"] = self._unknown_fields(rows)
         return pd.DataFrame(data)
 
-    def _encoded(self, known: Mapping[str, str]) -> FloatArray:
-        """Return one raw row in the units of the machine, shape (1, n_encoded)."""
+    def _encoded(self, known: Mapping[str, str]) -> FloatArray | Table:
+        """Return one raw row in the units of the machine."""
         import pandas as pd
 
-        frame = pd.DataFrame(
-            {name: [known.get(name)] for name in self._encoder.columns_}, dtype=object
-        )
-        # Limits that are written into the form are known, and averaged over, apart.
-        with hidden_warnings(category=UserWarning):  # the page says what it cannot read
-            return np.asarray(self._scaler.transform(self._encoder.transform(frame)))
+        columns = self.model.encoder.columns_
+        frame = pd.DataFrame({name: [known.get(name)] for name in columns}, dtype=object)
+        return self.model.rows(frame)
 
-    def _part(self, row: FloatArray, name: str) -> FloatArray:
+    def _part(self, row: np.ndarray, name: str) -> np.ndarray:
         return row[0, self._owner == self.names.index(name)]
 
-    def _bounds(
-        self, values: Mapping[str, FieldValue]
-    ) -> tuple[dict[int, tuple[float, float]], list[str]]:
-        """Return the ends of bounded columns, and the fields whose bounds are unreadable."""
-        ends: dict[int, tuple[float, float]] = {}
-        unread = []
+    def _bounded(
+        self, row: FloatArray | Table, values: Mapping[str, FieldValue]
+    ) -> tuple[FloatArray | Table, list[str]]:
+        """Return a row with the bounds of its fields, and the fields with unreadable bounds."""
+        array, unread = np.array(row), []
+        lower, upper = np.full(array.shape, -np.inf), np.full(array.shape, np.inf)
+        if isinstance(row, Table) and row.lower is not None and row.upper is not None:
+            lower, upper = row.lower.copy(), row.upper.copy()
         for name, value in values.items():
-            if name not in self._widths or not value.text.strip():
-                continue
-            j = int(np.flatnonzero(self._owner == self.names.index(name))[0])
-            if not value.is_bound:
-                written = self._written_limits(name, value.text)
-                if written is not None:
-                    mean, scale = self._means[j], self._spreads[j]
-                    ends[j] = ((written[0] - mean) / scale, (written[1] - mean) / scale)
-                continue
-            end = float(self._encoded({name: value.text})[0, j])
-            if np.isnan(end):
-                unread.append(name)
-            else:
-                ends[j] = (-np.inf, end) if value.state == "at most" else (end, np.inf)
-        return ends, unread
+            if value.state in ("at most", "at least"):
+                j = int(np.flatnonzero(self._owner == self.names.index(name))[0])
+                end = float(np.asarray(self._encoded({name: value.text}))[0, j])
+                if np.isnan(end):
+                    unread.append(name)
+                else:
+                    (upper if value.state == "at most" else lower)[0, j] = end
+        if not (np.isfinite(lower) | np.isfinite(upper)).any():
+            return row, unread
+        return Table(array, lower=lower, upper=upper, columns_checked=True), unread
 
-    def _written_limits(self, name: str, text: str) -> tuple[float, float] | None:
-        """Return the limits that a text such as "<0.5" or "5-10" gives a number, if it does."""
-        import pandas as pd
+    def _is_possible(self, row: FloatArray | Table) -> bool:
+        """Return whether enough draws of the row without its bounds lie within them."""
+        assert isinstance(row, Table)
+        lower, upper = np.asarray(row.lower), np.asarray(row.upper)
+        density = find_density(self.model.machine)
+        draws = believe(density, row.array).sample(_DRAWS, random_state=0)[:, 0]
+        within = ((draws >= lower) & (draws <= upper)) | ~row.mask
+        return bool(within.all(axis=1).sum() >= _FEWEST_DRAWS)
 
-        plan = self._encoder.plan_
-        reading = plan.readings[plan.names.index(name)]
-        if reading.kind != "number":
-            return None
-        lower, upper = reading.bounds(pd.Series([text], dtype=object))
-        limits = np.isfinite(lower[0]) or np.isfinite(upper[0])
-        return (float(lower[0]), float(upper[0])) if limits and lower[0] < upper[0] else None
+    def _prediction(self, row: FloatArray | Table) -> Json:
+        doubts = self.model.doubts(row)
+        found: Json = {"missing_share": float(doubts.due_to_missing[0]), "note": ""}
+        if doubts.interval is None:
+            chances = self.model.probabilities(row)[0].tolist()
+            named = dict(zip(self.classes, chances, strict=True))
+            best = max(named, key=lambda name: named[name])
+            return found | {"prediction": best, "probabilities": named}
+        lower, upper = float(doubts.interval.lower[0]), float(doubts.interval.upper[0])
+        if not np.isfinite(lower):
+            found["note"] = "There are too few rows with this pattern to calibrate an interval."
+        prediction = float(self.model.predict(row)[0])
+        return found | {"prediction": prediction, "lower": _finite(lower), "upper": _finite(upper)}
 
-    def _unbounded(self, row: FloatArray) -> Json:
-        doubt = predict_uncertainty(self._model, row, by_column=False)
-        share = float(np.ravel(doubt.missing_share)[0])
-        if self.classifies:
-            return self._of_classes(doubt.prediction[0], share)
-        interval = self._machine.predict_interval(row, coverage=_COVERAGE)
-        return {
-            "prediction": float(np.ravel(doubt.prediction)[0]),
-            "lower": _finite(interval.lower[0]),
-            "upper": _finite(interval.upper[0]),
-            "missing_share": share,
-            "note": ""
-            if np.isfinite(interval.lower[0])
-            else "There are too few rows with this pattern to calibrate an interval.",
-        }
-
-    def _bounded(self, row: FloatArray, bounds: dict[int, tuple[float, float]]) -> Json:
-        """Average over draws of the row that keep to the bounds.
-
-        ``E[f(x) | observed, bounds]`` is the average of ``f`` over those draws of the belief that
-        lie within the bounds; the doubt splits as for any unknown value.
-        """
-        draws = believe(find_density(self._model), row).sample(_DRAWS, random_state=0)[:, 0]
-        keeps = np.ones(len(draws), dtype=bool)
-        for j, (low, high) in bounds.items():
-            keeps &= (draws[:, j] >= low) & (draws[:, j] <= high)
-        if keeps.sum() < _FEWEST_DRAWS:
-            return {
-                **self._unbounded(row),
-                "note": "These bounds hardly fit the other values, so they are ignored.",
-            }
-        kept = draws[keeps][:512]
-        if self.classifies:
-            each = self._machine.predict_proba(kept)
-            average = each.mean(axis=0)
-            total, noise = float(entropy(average)), float(entropy(each).mean())
-            return self._of_classes(average, max(0.0, 1 - noise / total) if total else 0.0)
-        doubt = predict_uncertainty(self._model, kept, by_column=False)
-        means, noise = np.ravel(doubt.prediction), float(np.mean(doubt.total))
-        spread = float(np.sqrt(means.var() + noise))
-        reach = float(norm.ppf((1 + _COVERAGE) / 2)) * spread
-        return {
-            "prediction": float(means.mean()),
-            "lower": float(means.mean()) - reach,
-            "upper": float(means.mean()) + reach,
-            "missing_share": float(means.var()) / spread**2 if spread else 0.0,
-            "note": "With bounds, the interval is the model's own, without calibration.",
-        }
-
-    def _of_classes(self, chances: FloatArray, share: float) -> Json:
-        named = dict(zip(self.classes, (float(p) for p in chances), strict=True))
-        best = max(named, key=lambda name: named[name])
-        return {"prediction": best, "probabilities": named, "missing_share": share, "note": ""}
-
-    def _next(self, row: FloatArray, costs: dict[str, float]) -> list[Json]:
-        """Rank the unknown fields; of a field's indicator columns the most telling one counts."""
-        if not np.isnan(row).any():
+    def _next(self, row: FloatArray | Table, costs: dict[str, float]) -> list[Json]:
+        """Return the unknown fields, ranked."""
+        if not np.isnan(np.asarray(row)).any():
             return []
         for name, cost in costs.items():
             POSITIVE.check(f"The cost of {name}", cost)
         known = {name: cost for name, cost in costs.items() if name in self._widths}
-        gains = measure_next(self._model, row).gain
-        variance = 1.0
-        if not self.classifies:
-            variance = float(predict_uncertainty(self._model, row, by_column=False).total[0])
-            gains = gains / (variance or 1.0)
-        ranked = rank_source_columns(gains, list(self._encoder.source_columns()), known)[0]
         found: list[Json] = [
             {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": _finite(c.gain_per_cost)}
-            for c in ranked
+            for c in self.model.next_measurements(row, known)[0]
         ]
-        for entry in () if self.classifies else found:
-            left = min(max(1.0 - entry["gain"], 0.0), 1.0)
-            entry |= {"doubt": variance**0.5, "doubt_after": (left * variance) ** 0.5}
+        if not self.classes:
+            now = float(self.model.doubts(row).doubt[0])
+            for entry in found:
+                left = min(max(1.0 - entry["gain"], 0.0), 1.0)
+                entry |= {"doubt": now, "doubt_after": left**0.5 * now}
         return found
+
+    def _unknown_fields(self, rows: FloatArray | Table) -> np.ndarray:
+        """Return the number of fields of each row without even a bound."""
+        starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
+        return _unknown(rows)[:, starts].sum(axis=1)
 
 
 def _unknown(rows: FloatArray | Table) -> BoolArray:
-    """Return which values nothing is known of, not even a limit."""
     return rows.unknown if isinstance(rows, Table) else np.isnan(rows)
 
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from absentia.persistence import load, save
 from absentia.recipe.learning_table import guess_task, split_target
+from absentia.recipe.model import TableModel
+from absentia.recipe.training import Training
 from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
-from absentia.studio.row_model import TrainedModel
 from absentia.tables.column_plan import id_note
 from absentia.tables.columns.guesses import read_columns
 from absentia.tables.columns.readings import LIMITS
@@ -44,7 +45,7 @@ class Workspace:
         self.kinds: dict[str, str] = {}
         self.task: str | None = None
         self.job: Job | None = None
-        self.trained: TrainedModel | None = None
+        self.trained: Training | None = None
         self.answers: RowAnswers | None = None
         self._batch: Any = None
         self._batch_notes: Sequence[str] = ()
@@ -138,9 +139,9 @@ class Workspace:
         with self._lock:  # two requests of a page may ask at once
             state = job.look()
             found = {"state": state, "share": job.share, "text": job.text, "seconds": job.seconds}
-            if state == "done" and isinstance(job.result, TrainedModel):
+            if state == "done" and isinstance(job.result, Training):
                 if self.trained is not job.result:
-                    self.trained, self.answers = job.result, RowAnswers(job.result.pipeline)
+                    self.trained, self.answers = job.result, RowAnswers(job.result.model)
                     self._batch = None
                 found["model"] = self.model_card()
             elif state == "done" and isinstance(job.result, list):
@@ -169,7 +170,7 @@ class Workspace:
         if trained is not None:
             card |= {"measure": trained.measure, "score": trained.score, "spread": trained.spread}
             card |= {"baseline": trained.baseline, "notes": list(trained.notes)}
-            card["how"] = trained.how
+            card["how"] = f"{trained.how[0].upper()}{trained.how[1:]}."
         return card
 
     def row(self, number: int) -> dict[str, str]:
@@ -222,7 +223,7 @@ class Workspace:
         """Return the model as the bytes of a model file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.absentia"
-            save(self._asked().pipeline, path)
+            save(self._asked().model.estimator, path)
             return path.read_bytes()
 
     @classmethod
@@ -236,7 +237,7 @@ class Workspace:
             except ValueError as error:
                 raise ValueError(str(error).replace(repr(str(path)), name)) from None
         workspace = cls(name=name)
-        workspace.answers = RowAnswers(model)
+        workspace.answers = RowAnswers(TableModel(model))
         return workspace
 
     def _table(self) -> pd.DataFrame:

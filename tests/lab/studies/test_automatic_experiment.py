@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from absentia.automatic.assembly import Plan, assemble
-from absentia.automatic.member_plans import LearningRows
-from absentia.automatic.novelty import hide_cells
+from absentia.automatic.committee import hide_cells
+from absentia.automatic.member_tuning import LearningRows
 from lab.studies.automatic import scores
 from lab.studies.automatic.answers import LEVELS, compute, read
 from lab.studies.automatic.methods import Scene, all_methods

@@ -14,9 +14,9 @@ from sklearn.model_selection import GridSearchCV
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity
 from absentia.automatic.assembly import Plan, prepare, try_member
 from absentia.automatic.blending import losses as loss_of_rows
-from absentia.automatic.choices import Choices
-from absentia.automatic.member_library import plan_members
-from absentia.automatic.member_plans import EstimatorPlan, LearningRows, SearchPlan, StagedPlan
+from absentia.automatic.member_specs import Settings, plan_members
+from absentia.automatic.member_tuning import EstimatorPlan, LearningRows, SearchPlan, StagedPlan
+from absentia.automatic.nested_selection import Candidates
 from absentia.automatic.out_of_fold import make_splits
 from absentia.progress import Bar
 
@@ -102,7 +102,7 @@ def test_losses_of_rows_are_those_behind_the_scores_of_a_search(n_classes, weigh
     y = rng.normal(size=n) if n_classes is None else rng.integers(0, 3, n)
     weights = rng.uniform(0.5, 2.0, n) if weighted else None
     rows = LearningRows(X, y, weights, n_classes)
-    settings = {"seed": 0, "n_jobs": None, "density": "gaussian"}
+    settings = Settings(0, None, "gaussian")
     (plan,) = plan_members(["linear"], rows, settings)
     splits = make_splits(rows, 3, None, 0)
     choices, fitted = plan.tuned(rows, splits)
@@ -137,7 +137,7 @@ def test_folds_that_hold_a_whole_class_are_not_left_out_together():
     assert rows.has_all_classes(np.arange(39))
     assert not rows.has_all_classes(np.arange(38))
     assert not replace(rows, weights=(y == 0).astype(float)).has_all_classes(np.arange(40))
-    (plan,) = plan_members(["beliefs"], rows, {"seed": 0, "n_jobs": None, "density": "gaussian"})
+    (plan,) = plan_members(["beliefs"], rows, Settings(0, None, "gaussian"))
     splits = make_splits(rows, 2, None, 0) * 2
     assert len(plan.tuned(rows, splits[:2])[0].nested) == 0
 
@@ -148,7 +148,7 @@ def test_targets_of_a_fold_change_no_choice_for_it(kind):
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40).astype(float)
     rows = LearningRows(X, y.astype(int), None, 2) if kind is AutoClassifier else None
     rows = rows or LearningRows(X, y, None, None)
-    (plan,) = plan_members(["beliefs"], rows, {"seed": 0, "n_jobs": None, "density": "gaussian"})
+    (plan,) = plan_members(["beliefs"], rows, Settings(0, None, "gaussian"))
     splits = make_splits(rows, 5, None, 0)
     expected = plan.tuned(rows, splits)[0]
     for fold, (_, test) in enumerate(splits):
@@ -162,10 +162,10 @@ def test_targets_of_a_fold_change_no_choice_for_it(kind):
 def test_rows_that_judged_choose_for_other_rows_only():
     first = np.array([[1.0, 1.0, 4.0, np.nan], [2.0, 2.0, 0.0, np.nan]])
     second = np.array([[np.nan, np.nan, np.nan, 0.0], [np.nan, np.nan, np.nan, 1.0]])
-    choices = Choices(GUESSES.__getitem__, (first, second))
+    choices = Candidates(GUESSES.__getitem__, (first, second))
     assert choices.without(np.array([0, 3])) == 1
     assert choices.without(np.array([2])) == 0
     assert choices.without(np.array([0, 1, 2])) == 0  # by the second fold
     assert choices.without(np.arange(4)) == 0
-    heavy = Choices(GUESSES.__getitem__, (first,), np.array([9.0, 1.0, 1.0, 1.0]))
+    heavy = Candidates(GUESSES.__getitem__, (first,), np.array([9.0, 1.0, 1.0, 1.0]))
     assert heavy.without(np.array([3])) == 0

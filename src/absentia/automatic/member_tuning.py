@@ -1,4 +1,4 @@
-"""Models that can be members: how each is tuned and fitted, and how it answers afterwards."""
+"""Members of the automatic machines: how each is tuned and fitted, and how it predicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from absentia.automatic.blending import losses
-from absentia.automatic.choices import Choices, RowScorer, Splits, left_out_together, nested_losses
+from absentia.automatic.nested_selection import (
+    Candidates,
+    RowScorer,
+    Splits,
+    left_out_together,
+    nested_losses,
+)
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
@@ -63,14 +69,8 @@ _ROWS_FOR_THREADS = 20_000
 
 
 def as_rows(table: FloatArray | Table) -> Table:
-    """Return an array as a table; a table comes back as it is."""
+    """Return an array as a table, and a table as it is."""
     return table if isinstance(table, Table) else Table(table, columns_checked=True)
-
-
-def _carries_limits(steps: Any) -> bool:
-    """Return whether the first step of a pipeline carries limits to a machine on beliefs."""
-    first = steps.steps[0][1] if isinstance(steps, Pipeline) else (steps or (None,))[0]
-    return isinstance(first, KeepsLimits)
 
 
 def rows_for(takes_limits: bool, table: Table, density: BaseEstimator) -> Table:
@@ -82,10 +82,7 @@ def rows_for(takes_limits: bool, table: Table, density: BaseEstimator) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class LearningRows:
-    """Rows to learn from: class codes from 0 or numbers, weights or None.
-
-    Arrays become tables, which know the limits of their values.
-    """
+    """Training rows: class codes from 0 or numbers, weights or None. Arrays become tables."""
 
     table: Table
     y: np.ndarray
@@ -107,8 +104,8 @@ class LearningRows:
     def centred(self) -> tuple[LearningRows, float]:
         """Return the rows with targets of mean zero, and their mean; classes as they are.
 
-        Kernel ridge regression has no intercept: it answers zero where it knows nothing, which
-        must be the mean of the rows that it learned from, not of others too.
+        Kernel ridge regression has no intercept: far from all rows it predicts zero, which must be
+        the mean of the rows that it was trained on, not of others too.
         """
         if self.n_classes is not None:
             return self, 0.0
@@ -116,7 +113,7 @@ class LearningRows:
         return replace(self, y=self.y - centre), centre
 
     def has_all_classes(self, rows: IntArray) -> bool:
-        """Return whether every class has one of these rows, of a weight that counts."""
+        """Return whether every class has one of these rows, of positive weight."""
         if self.n_classes is None:
             return True
         counted = rows if self.weights is None else rows[self.weights[rows] > 0]
@@ -124,21 +121,26 @@ class LearningRows:
 
     @property
     def task(self) -> Task:
-        """What is to be learned."""
+        """Classification or regression."""
         return "regression" if self.n_classes is None else "classification"
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """The weights of the rows, one where there are none."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMember(Stored):
-    """A fitted model that answers tables of float64 with NaN.
+    """A fitted model that predicts tables of float64 with NaN.
 
     Attributes
     ----------
     name : str
     model : TreeEnsemble or estimator
     averages : bool
-        Whether rows that miss more than training rows did are answered by an average over what
-        they could be; members on beliefs know such rows by themselves.
+        Whether rows that miss more than training rows did are predicted by an average over draws;
+        members on beliefs handle such rows by themselves.
     n_classes : int or None
         None for regressors.
     """
@@ -155,8 +157,8 @@ class FittedMember(Stored):
 
     @property
     def takes_limits(self) -> bool:
-        """Whether limits of values are part of what the model learns from."""
-        return isinstance(self.model, Pipeline) and _carries_limits(self.model)
+        """Whether the model uses limits of values."""
+        return _carries_limits(self.model)
 
     def answer(self, rows: FloatArray | Table) -> FloatArray:
         """Return probabilities of all classes, or numbers in one column."""
@@ -172,14 +174,7 @@ class FittedMember(Stored):
 
 @dataclass(frozen=True, eq=False)
 class MemberPlan(ABC):
-    """A model that may become a member.
-
-    Attributes
-    ----------
-    name, description : str
-    averages : bool
-        As in :class:`FittedMember`.
-    """
+    """A model that may become a member; ``averages`` as in :class:`FittedMember`."""
 
     name: str
     description: str
@@ -188,46 +183,46 @@ class MemberPlan(ABC):
     @property
     @abstractmethod
     def takes_limits(self) -> bool:
-        """Whether limits of values are part of what the member learns from."""
+        """Whether the member uses limits of values."""
 
     @abstractmethod
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
-        """Judge candidates on the folds; return them, and the best of them fitted to all rows."""
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
+        """Score candidates on the folds; return them, and the best of them fitted to all rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class EstimatorPlan(MemberPlan):
-    """An estimator that takes NaN, with a few values to try of some of its parameters."""
+    """An estimator that takes NaN, with a small grid of its parameters."""
 
     estimator: BaseEstimator | None = None
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
     def takes_limits(self) -> bool:
-        return isinstance(self.estimator, Pipeline) and _carries_limits(self.estimator)
+        return _carries_limits(self.estimator)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
         plans = [
             replace(self, estimator=clone(self.estimator).set_params(**candidate), grid={})
             for candidate in ParameterGrid(dict(self.grid))
         ]
         if len(plans) == 1:
-            return Choices.one(plans[0]), plans[0].fitted(rows)
+            return Candidates(plans.__getitem__), plans[0].fitted(rows)
         fits: dict[tuple[int, int], FittedMember] = {}
         found = []
-        # The first fold chooses. Its own rows are answered by what the second would choose, whose
-        # fits are those that answer the second fold: they cost no time.
+        # The first fold chooses. Its own rows are predicted by the candidate that the second would
+        # choose, whose fits are needed to predict the second fold in any case.
         for fold, (train, test) in enumerate(splits[:2]):
             learned, centre = rows[train].centred()
-            judged = rows[test]
+            held_out = rows[test]
             of_rows = np.full((len(plans), len(rows.y)), np.nan)
             for candidate, plan in enumerate(plans):
                 member = fits[candidate, fold] = plan.fitted(learned)
-                answers = centre + member.answer(judged.table)
-                of_rows[candidate, test] = losses(answers, judged.y, rows.task)
+                answers = centre + member.answer(held_out.table)
+                of_rows[candidate, test] = losses(answers, held_out.y, rows.task)
             found.append(of_rows)
-        choices = Choices(plans.__getitem__, tuple(found), rows.weights, fits=fits)
-        return choices, plans[choices.without(np.array([], dtype=int))].fitted(rows)
+        candidates = Candidates(plans.__getitem__, tuple(found), rows.weights, fits=fits)
+        return candidates, plans[candidates.without(np.array([], dtype=int))].fitted(rows)
 
     def fitted(self, rows: LearningRows) -> FittedMember:
         """Fit a copy of the estimator."""
@@ -252,22 +247,21 @@ class StagedPlan(EstimatorPlan):
 
     stages: tuple[int, ...] = (25, 50, 100, 200)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
         grid = list(ParameterGrid(dict(self.grid)))
         places = [(stage, k) for k in range(len(grid)) for stage in self.stages]
         of_rows = np.full((len(places), len(rows.y)), np.nan)
         sums = np.zeros(len(places))
         for train, test in splits[:_STAGED_FOLDS]:
-            judged = rows[test]
+            held_out = rows[test]
             learned, centre = rows[train].centred()
             for k, candidate in enumerate(grid):
                 model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
-                for stage, answers in self._staged(model, learned, judged.table.array):
+                for stage, answers in self._staged(model, learned, held_out.table.array):
                     place = places.index((stage, k))
-                    loss = losses(centre + answers, judged.y, rows.task)
+                    loss = losses(centre + answers, held_out.y, rows.task)
                     of_rows[place, test] = loss
-                    sums[place] += np.average(loss, weights=judged.weights)
-
+                    sums[place] += np.average(loss, weights=held_out.weights)
         sums[np.isnan(of_rows).all(axis=1)] = np.inf
 
         def plan_of(place: int) -> EstimatorPlan:
@@ -275,12 +269,13 @@ class StagedPlan(EstimatorPlan):
             model = clone(self.estimator).set_params(max_iter=stage, **grid[k])
             return EstimatorPlan(self.name, self.description, self.averages, model)
 
-        return Choices(plan_of, (of_rows,), rows.weights), plan_of(int(sums.argmin())).fitted(rows)
+        candidates = Candidates(plan_of, (of_rows,), rows.weights)
+        return candidates, plan_of(int(sums.argmin())).fitted(rows)
 
     def _staged(
         self, model: BaseEstimator, rows: LearningRows, table: FloatArray
     ) -> Iterator[tuple[int, FloatArray]]:
-        """Fit a model, and return its answers after each of the stages."""
+        """Fit a model, and yield its predictions after each of the stages."""
         model = self._fit(model, rows)
         staged = model.staged_predict if rows.n_classes is None else model.staged_predict_proba
         table = np.where(rows.table.mask.all(axis=0), 0.0, table)
@@ -304,16 +299,14 @@ class SearchPlan(MemberPlan):
 
     @property
     def takes_limits(self) -> bool:
-        return _carries_limits(self.before)
+        return bool(self.before) and isinstance(self.before[0], KeepsLimits)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Choices, FittedMember]:
+    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
         steps = [(f"{type(step).__name__.lower()}-{k}", step) for k, step in enumerate(self.before)]
         # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
         searched = list(splits[: max(2, _SEARCHED_ROWS // len(rows.y))])
         search = clone(self.search).set_params(scoring=RowScorer(rows.n_classes))
-        pipeline, of_folds = _searched(
-            Pipeline([*steps, ("machine", search)]), rows, searched, self.takes_limits
-        )
+        pipeline, of_folds = self._searched(Pipeline([*steps, ("machine", search)]), rows, searched)
         *before, (name, found) = pipeline.steps
         results = found.cv_results_
 
@@ -328,10 +321,10 @@ class SearchPlan(MemberPlan):
         for (_, test), own in zip(searched, of_folds, strict=True):
             of_rows[:, test] = own
         nested = self._nested(pipeline, rows, splits)
-        return Choices(plan_of, (of_rows,), rows.weights, nested), fitted
+        return Candidates(plan_of, (of_rows,), rows.weights, nested), fitted
 
     def _nested(self, pipeline: Pipeline, rows: LearningRows, splits: Splits) -> list[FloatArray]:
-        """Return losses for each fold, of candidates that had not learned from its rows."""
+        """Return losses for each fold, of candidates that were trained without its rows."""
         groups = left_out_together(len(splits), thorough=len(rows.y) <= _THOROUGH_ROWS)
         together = [
             (
@@ -342,22 +335,24 @@ class SearchPlan(MemberPlan):
         ]
         if not groups or not all(rows.has_all_classes(train) for train, _ in together):
             return []
-        # A density knows no targets: that of all rows spares a fit for each group.
+        # A density has seen no targets: that of all rows saves a fit for each group.
         frozen = FrozenEstimator(pipeline[-1].density_)
         again = clone(pipeline).set_params(machine__refit=False, machine__density=frozen)
-        _, found = _searched(again, rows, together, self.takes_limits)
-        return nested_losses(splits, groups, found)
+        return nested_losses(splits, groups, self._searched(again, rows, together)[1])
+
+    def _searched(
+        self, pipeline: Pipeline, rows: LearningRows, splits: Splits
+    ) -> tuple[Pipeline, list[FloatArray]]:
+        """Search on some folds; return the losses (n_candidates, n_rows) on the rows of each."""
+        pipeline = clone(pipeline).set_params(machine__cv=list(splits))
+        table = rows.table if self.takes_limits else rows.table.array
+        search = fit_weighted(pipeline, table, rows.y, rows.weights)[-1]
+        return pipeline, [
+            search.scoring.of_rows(rows.y[test], search.cv_results_[f"split{fold}_test_score"])
+            for fold, (_, test) in enumerate(splits)
+        ]
 
 
-def _searched(
-    pipeline: Pipeline, rows: LearningRows, splits: Splits, takes_limits: bool
-) -> tuple[Pipeline, list[FloatArray]]:
-    """Search on some folds; return the losses (n_candidates, n_rows) on the rows of each."""
-    pipeline = clone(pipeline).set_params(machine__cv=list(splits))
-    table = rows.table if takes_limits else rows.table.array
-    pipeline = fit_weighted(pipeline, table, rows.y, rows.weights)
-    search = pipeline[-1]
-    return pipeline, [
-        search.scoring.of_rows(rows.y[test], search.cv_results_[f"split{fold}_test_score"])
-        for fold, (_, test) in enumerate(splits)
-    ]
+def _carries_limits(model: Any) -> bool:
+    """Return whether the first step of a pipeline passes limits on to a machine on beliefs."""
+    return isinstance(model, Pipeline) and isinstance(model.steps[0][1], KeepsLimits)

@@ -8,12 +8,12 @@ from sklearn.metrics import log_loss
 
 from absentia import AutoClassifier, GaussianDensity, load, save
 from absentia.automatic.assembly import _density_for
-from absentia.automatic.member_library import plan_members
-from absentia.automatic.member_plans import LearningRows
-from absentia.automatic.novelty import hide_cells
+from absentia.automatic.committee import hide_cells
+from absentia.automatic.member_specs import Settings, plan_members
+from absentia.automatic.member_tuning import LearningRows
 from absentia.automatic.out_of_fold import make_splits
 
-SETTINGS = {"seed": 0, "n_jobs": 1, "density": "gaussian"}
+SETTINGS = Settings(0, 1, "gaussian")
 
 
 def wide_table(n, seed):

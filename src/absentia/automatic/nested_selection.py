@@ -1,16 +1,15 @@
-"""Which candidate of a member answers which rows: one that these rows did not help to choose.
+"""Nested selection: each fold is predicted by a candidate chosen without it.
 
-A member tries a few candidates (widths, penalties, sizes of leaves) on rows left out. The one with
-the smallest loss answers new rows. Its loss on the rows that chose it is too small, though, the
-more so the fewer rows and the more candidates there are. Rows ``T`` of a fold are therefore
-answered by
+A member tries a few candidates (widths, penalties, sizes of leaves) on held-out rows, and the one
+with the smallest loss predicts new rows. Its loss on the rows that chose it is optimistic, the more
+so the fewer rows and the more candidates there are. Rows ``T`` of a fold are therefore predicted by
 
     argmin_c  sum_{i in J without T} w_i loss_c(i) / sum_{i in J without T} w_i,
 
-where ``J`` are the rows on which candidates were judged, which takes no fit more. It is not enough
-for kernels: a width at which the rows of ``T`` predict others well is one at which others predict
-them well. For kernels the losses in this sum are those of models that learned without ``T``, from
-folds that are left out together.
+where ``J`` are the rows on which candidates were scored, which takes no further fit. That is not
+enough for kernels: a width at which the rows of ``T`` predict others well is one at which others
+predict them well. For kernels the losses in this sum are those of models that were trained without
+``T``, from folds that are left out together.
 """
 
 from __future__ import annotations
@@ -26,41 +25,41 @@ from absentia.automatic.blending import losses
 from absentia.tables import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from absentia.automatic.member_plans import EstimatorPlan, FittedMember
+    from absentia.automatic.member_tuning import EstimatorPlan, FittedMember
 
-__all__ = ["Choices", "RowScorer", "Splits", "left_out_together", "nested_losses"]
+__all__ = ["Candidates", "RowScorer", "Splits", "left_out_together", "nested_losses"]
 
-#: Rows to learn from and rows left out, fold by fold.
+#: Training and held-out rows, fold by fold.
 Splits = Sequence[tuple[IntArray, IntArray]]
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
-    """The candidates of a member, and the loss of each on rows left out.
+class Candidates:
+    """The candidates of a member, and the loss of each on held-out rows.
 
     Attributes
     ----------
     plan_of : callable
-        ``plan_of(candidate)`` returns the plan with these hyperparameters.
+        From the number of a candidate to the plan with its hyperparameters.
     found : tuple of ndarray of shape (n_candidates, n_samples)
-        Losses, NaN for rows that judged nothing. The first array chooses; later ones choose for a
+        Losses, NaN for rows that were not scored. The first array chooses; later ones choose for a
         fold that has all rows of those before.
     weights : ndarray of shape (n_samples,) or None
     nested : sequence of ndarray of shape (n_candidates, n_samples)
-        Losses for each fold of the first repeat, of candidates that had not learned from its rows
-        either. They choose for the fold, where there are any.
+        Losses for each fold of the first repeat, of candidates that were trained without its rows.
+        They choose for the fold, where there are any.
     fits : dict
-        Members that were fitted to try candidates, by candidate and fold of the first repeat.
+        Members that were fitted to score candidates, by candidate and fold of the first repeat.
 
     Examples
     --------
     The second candidate is better on all rows together, because of the last of them; that one is
-    answered by the first:
+    predicted by the first:
 
     >>> import numpy as np
-    >>> from absentia.automatic.choices import Choices
-    >>> choices = Choices(str, (np.array([[1.0, 1.0, 4.0], [2.0, 2.0, 0.0]]),))
-    >>> choices.without([0]), choices.without([2])
+    >>> from absentia.automatic.nested_selection import Candidates
+    >>> candidates = Candidates(str, (np.array([[1.0, 1.0, 4.0], [2.0, 2.0, 0.0]]),))
+    >>> candidates.without([0]), candidates.without([2])
     (1, 0)
     """
 
@@ -70,22 +69,14 @@ class Choices:
     nested: Sequence[FloatArray] = ()
     fits: Mapping[tuple[int, int], FittedMember] = field(default_factory=dict)
 
-    @classmethod
-    def one(cls, plan: EstimatorPlan) -> Choices:
-        """Return the only candidate of a member that has nothing to choose."""
-        return cls(lambda _: plan)
-
     def for_fold(self, fold: int, rows: IntArray) -> int:
-        """Return the candidate that answers a fold of these rows, counted over all repeats."""
+        """Return the candidate that predicts a fold of these rows, counted over all repeats."""
         if fold < len(self.nested):
             return self._best(self.nested[fold], np.zeros(0, dtype=int)) or 0
         return self.without(rows)
 
     def without(self, rows: IntArray) -> int:
-        """Return the candidate with the smallest loss on all rows but these.
-
-        The first candidate where no other row judged.
-        """
+        """Return the candidate with the smallest loss on all other rows, by default the first."""
         for found in self.found:
             best = self._best(found, rows)
             if best is not None:
@@ -103,21 +94,20 @@ class Choices:
 
 
 class RowScorer:
-    """Minus the mean loss, as a scorer of a search that keeps the losses of single rows.
+    """Scorer of a search, minus the mean loss, that caches the losses of single rows.
 
-    A search knows its scores by candidate and fold alone; rows of other folds than its own need the
-    losses row by row. They are kept by the targets of the fold and by the score, and found again by
-    both: equal scores in one fold are as good as each other.
+    A search has its scores by candidate and fold only. Losses are cached by the targets of the
+    fold and by the score: equal scores in one fold are interchangeable.
 
     Parameters
     ----------
     n_classes : int or None
-        Of classes coded from 0; None for numbers.
+        The number of classes, coded from 0; None for numbers.
     """
 
     def __init__(self, n_classes: int | None) -> None:
         self.n_classes = n_classes
-        self._kept: dict[tuple[bytes, float], FloatArray] = {}
+        self._cached: dict[tuple[bytes, float], FloatArray] = {}
 
     def __call__(
         self,
@@ -126,7 +116,7 @@ class RowScorer:
         y: np.ndarray,
         sample_weight: FloatArray | None = None,
     ) -> float:
-        """Return minus the mean loss of a model on rows left out."""
+        """Return minus the mean loss of a model on held-out rows."""
         if self.n_classes is None:
             own = losses(np.reshape(model.predict(X), (-1, 1)), y, "regression")
         else:
@@ -134,40 +124,28 @@ class RowScorer:
             answers[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(X)
             own = losses(answers, y, "classification")
         score = -float(np.average(own, weights=sample_weight))
-        self._kept[_key(y, score)] = own
+        self._cached[_key(y, score)] = own
         return score
 
     def of_rows(self, y: np.ndarray, scores: FloatArray) -> FloatArray:
-        """Return the losses behind the scores of a fold.
+        """Return the losses (n_candidates, n_rows) behind the scores of a fold with targets ``y``.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_rows,)
-            The targets of the rows left out.
-        scores : ndarray of shape (n_candidates,)
-
-        Returns
-        -------
-        ndarray of shape (n_candidates, n_rows)
-            Infinite where a score is no number.
+        They are infinite where a score is not finite.
         """
         none = np.full(len(y), np.inf)
-        return np.stack([self._kept.get(_key(y, float(score)), none) for score in scores])
+        return np.stack([self._cached.get(_key(y, float(score)), none) for score in scores])
 
 
 def left_out_together(n_folds: int, *, thorough: bool) -> list[list[int]]:
-    """Return groups of folds, so that each fold is in one with others that can judge without it.
+    """Return groups of folds, such that each fold is in one with others that can be scored.
 
-    Parameters
-    ----------
-    n_folds : int
-    thorough : bool
-        Whether each fold is left out with both of its neighbours, one after the other; otherwise
-        folds are left out by threes, each once, so that fewer and smaller problems are solved.
+    If ``thorough``, each fold is left out with both of its neighbours, one after the other;
+    otherwise folds are left out by threes, each once, so that fewer and smaller problems are
+    solved.
 
     Examples
     --------
-    >>> from absentia.automatic.choices import left_out_together
+    >>> from absentia.automatic.nested_selection import left_out_together
     >>> left_out_together(5, thorough=True)
     [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
     >>> left_out_together(5, thorough=False)
@@ -175,7 +153,7 @@ def left_out_together(n_folds: int, *, thorough: bool) -> list[list[int]]:
     >>> left_out_together(2, thorough=True)
     []
     """
-    if n_folds < 3:  # nothing would be left to learn from
+    if n_folds < 3:  # nothing would be left to train on
         return []
     size = 2 if thorough or n_folds < 5 else 3
     starts = range(0, n_folds, 1 if thorough else size)
@@ -185,20 +163,10 @@ def left_out_together(n_folds: int, *, thorough: bool) -> list[list[int]]:
 def nested_losses(
     splits: Splits, groups: Sequence[Sequence[int]], found: Sequence[FloatArray]
 ) -> list[FloatArray]:
-    """Return losses for each fold, on rows of the folds that were left out together with it.
+    """Return losses (n_candidates, n_samples) for each fold, on folds left out together with it.
 
-    Parameters
-    ----------
-    splits : sequence of (train, test)
-    groups : list of list of int
-        As of :func:`left_out_together`.
-    found : list of ndarray of shape (n_candidates, n_rows)
-        Losses of each group on the rows of its folds, one fold after the other.
-
-    Returns
-    -------
-    list of ndarray of shape (n_candidates, n_samples)
-        NaN for rows that say nothing about the fold.
+    ``found`` are the losses (n_candidates, n_rows) of each of the ``groups`` on the rows of its
+    folds, one fold after the other. Rows that were not scored for a fold are NaN.
     """
     n_samples = 1 + max(int(max(train.max(), test.max())) for train, test in splits)
     nested = [np.full((len(found[0]), n_samples), np.nan) for _ in splits]

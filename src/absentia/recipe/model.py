@@ -1,0 +1,270 @@
+"""A fitted model of raw tables, and its answers.
+
+Every application saves and opens the same estimator: a pipeline of the steps ``encode``, optionally
+``scale``, and ``machine``, for quantities in units of their spread inside a
+``TransformedTargetRegressor``. The machine may be a conformal predictor, which holds rows that it
+was not trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from absentia.beliefs.prior import FARTHEST
+from absentia.decisions import measure_next
+from absentia.decisions.measurements import RankedColumn, rank_source_columns
+from absentia.hidden_warnings import hidden_warnings
+from absentia.machines.uncertainty import Uncertainty, entropy
+from absentia.predictions import (
+    ConformalClassifier,
+    ConformalRegressor,
+    PredictionSets,
+    predict_uncertainty,
+)
+from absentia.tables import FloatArray, Table
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.phrases import too_far
+from absentia.tables.plan_notes import as_written, row_notes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Doubts", "Interval", "TableModel"]
+
+#: The coverage of intervals unless another is requested.
+COVERAGE = 0.9
+
+
+class Interval(NamedTuple):
+    """Intervals in the units of the target; infinite with too few calibration rows."""
+
+    lower: FloatArray
+    upper: FloatArray
+    n_calibration: np.ndarray | None
+
+
+class Doubts(NamedTuple):
+    """Uncertainty of predictions.
+
+    Attributes
+    ----------
+    doubt : ndarray of shape (n_samples,)
+        Entropy of the class in nats, or standard deviation of the quantity.
+    due_to_missing : ndarray of shape (n_samples,)
+        The share that measuring all missing values would remove.
+    interval : Interval or None
+        Intervals that contain nine of ten quantities; None for classes.
+    """
+
+    doubt: FloatArray
+    due_to_missing: FloatArray
+    interval: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """Answers of a fitted estimator about raw tables.
+
+    Parameters
+    ----------
+    estimator : Pipeline or TransformedTargetRegressor
+        As :func:`absentia.recipe.training.train` makes it and model files hold it.
+    """
+
+    estimator: BaseEstimator
+
+    def __post_init__(self) -> None:
+        pipeline = getattr(self.estimator, "regressor_", self.estimator)
+        if not isinstance(pipeline, Pipeline) or "encode" not in pipeline.named_steps:
+            raise ValueError(
+                f"The file holds a {type(self.estimator).__name__} that was not made by `absentia "
+                "train` or the studio, so it is not known which columns it needs."
+            )
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The fitted steps, without the units of the target."""
+        return getattr(self.estimator, "regressor_", self.estimator)
+
+    @property
+    def encoder(self) -> TableEncoder:
+        """The step that reads raw columns."""
+        return self.pipeline.named_steps["encode"]
+
+    @property
+    def machine(self) -> BaseEstimator:
+        """The last step."""
+        return self.pipeline[-1]
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The labels of the classes; None for a quantity."""
+        return getattr(self.machine, "classes_", None)
+
+    def read(
+        self,
+        frame: pd.DataFrame,
+        cells: Callable[[], pd.DataFrame],
+        source: str,
+        note: Callable[[str], None],
+    ) -> pd.DataFrame:
+        """Return rows of a file as the model reads them, with notes on what it cannot use.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        cells : callable
+            Returns the cells of the same rows as the file has them.
+        source : str
+            The name of the file.
+        note : callable
+            Called with each sentence.
+        """
+        frame = as_written(self.encoder, frame, cells)
+        self._check_reach(frame)
+        for sentence in row_notes(self.encoder, frame, source):
+            note(sentence)
+        return frame
+
+    def rows(self, frame: pd.DataFrame) -> FloatArray | Table:
+        """Return raw rows in the units of the machine, with limits such as ``<0.5``."""
+        with hidden_warnings(category=UserWarning):  # `read` has said it
+            rows = self.pipeline[:-1].transform(frame)
+        return rows if isinstance(rows, Table) else np.asarray(rows, dtype=np.float64)
+
+    def predict(self, rows: FloatArray | Table) -> np.ndarray:
+        """Return the prediction of each row: a class, or a quantity in its own units."""
+        if self.classes is not None and hasattr(self.machine, "predict_proba"):
+            return self.classes[self.machine.predict_proba(rows).argmax(axis=1)]
+        found = np.ravel(self.machine.predict(rows))
+        return found if self.classes is not None else self._shift + self._scale * found
+
+    def probabilities(self, rows: FloatArray | Table) -> FloatArray:
+        """Return the probability of each class."""
+        if not hasattr(self.machine, "predict_proba"):
+            raise ValueError(
+                "This model has no probabilities: they exist for classes, not for quantities."
+            )
+        return self.machine.predict_proba(rows)
+
+    def doubts(self, rows: FloatArray | Table) -> Doubts:
+        """Return the uncertainty of each prediction.
+
+        The interval of a quantity comes from calibration rows or, without them, from the
+        cross-validated error of training and the spread due to missing values.
+        """
+        doubt = self._uncertainty(rows)
+        if doubt.unit == "entropy":
+            return Doubts(entropy(self.probabilities(rows)), doubt.missing_share, None)
+        variance = self._variance(doubt)
+        spread = self._scale * np.sqrt(variance)
+        share = np.divide(doubt.missing, variance, out=np.zeros_like(variance), where=variance > 0)
+        if isinstance(self.machine, ConformalRegressor):
+            return Doubts(spread, share, self.interval(rows, COVERAGE))
+        reach = norm.ppf((1 + COVERAGE) / 2) * spread
+        middle = self.predict(rows)
+        return Doubts(spread, share, Interval(middle - reach, middle + reach, None))
+
+    def interval(self, rows: FloatArray | Table, coverage: float) -> Interval:
+        """Return intervals with a guarantee for each missing pattern, from calibration rows."""
+        self._check_calibrated(ConformalRegressor)
+        found = self.machine.predict_interval(rows, coverage=coverage)
+        shift, scale = self._shift, self._scale
+        return Interval(
+            shift + scale * found.lower, shift + scale * found.upper, found.n_calibration
+        )
+
+    def label_sets(self, rows: FloatArray | Table, coverage: float) -> PredictionSets:
+        """Return sets of classes with a guarantee for each missing pattern."""
+        self._check_calibrated(ConformalClassifier)
+        return self.machine.predict_set(rows, coverage=coverage)
+
+    def next_measurements(
+        self, rows: FloatArray | Table, costs: Mapping[str, float] | None = None
+    ) -> list[list[RankedColumn]]:
+        """Return the missing columns of each row by expected gain per cost, best first.
+
+        The gain is the entropy in nats or, for quantities, the share of the row's variance that
+        knowing the value is expected to remove. Of a column of words, the most informative word
+        counts.
+        """
+        gains = measure_next(self.machine, rows).gain
+        if self.classes is None:
+            variance = self._variance(self._uncertainty(rows))
+            # A row whose prediction is certain has nothing to gain.
+            gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
+        return rank_source_columns(gains, list(self.encoder.source_columns()), costs)
+
+    def calibrated(self, features: pd.DataFrame, target: np.ndarray) -> TableModel:
+        """Return a model that holds rows it was not trained on, for intervals and label sets."""
+        kind = ConformalClassifier if is_classifier(self.machine) else ConformalRegressor
+        if self.classes is None:
+            target = (target - self._shift) / self._scale
+        machine = kind(FrozenEstimator(self.machine)).fit(self.rows(features), target)
+        return self.with_machine(machine)
+
+    def with_machine(self, machine: BaseEstimator) -> TableModel:
+        """Return a model with another last step."""
+        *before, (name, _) = self.pipeline.steps
+        pipeline = Pipeline([*before, (name, machine)])
+        if self.estimator is self.pipeline:
+            return TableModel(pipeline)
+        estimator = copy(self.estimator)
+        estimator.regressor_ = pipeline
+        return TableModel(estimator)
+
+    def _check_calibrated(self, kind: type) -> None:
+        if not isinstance(self.machine, kind):
+            raise ValueError(
+                "This model has no calibration rows, which --coverage needs: train it with "
+                "--calibrate 0.2."
+            )
+
+    def _check_reach(self, frame: pd.DataFrame) -> None:
+        """Refuse values that no machine reaches, by the names and in the units of the table."""
+        import pandas as pd
+
+        for name in self.encoder.columns_:
+            if name not in frame.columns or frame[name].dtype.kind not in "fO":
+                continue
+            numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+            far = np.flatnonzero((np.abs(numbers) > FARTHEST) & np.isfinite(numbers))
+            if len(far):
+                raise ValueError(too_far(int(far[0]) + 1, float(numbers[far[0]]), str(name)))
+
+    def _uncertainty(self, rows: FloatArray | Table) -> Uncertainty:
+        return predict_uncertainty(self.machine, rows, by_column=False)
+
+    def _variance(self, doubt: Uncertainty) -> FloatArray:
+        """Return the variance of each prediction, in units of the machine.
+
+        The noise of a search that maximised R² is its cross-validated error.
+        """
+        if doubt.noise.any():
+            return doubt.total
+        score = getattr(getattr(self.machine, "estimator_", self.machine), "best_score_", None)
+        if score is None:
+            raise ValueError(
+                "This model does not know how large its errors are: train it with --calibrate 0.2."
+            )
+        return doubt.total + float(np.clip(1.0 - score, 0.0, 1.0))
+
+    @property
+    def _scale(self) -> float:
+        """The unit in which the machine learned its quantity."""
+        transformer = getattr(self.estimator, "transformer_", None)
+        return 1.0 if transformer is None else float(transformer.scale_[0])
+
+    @property
+    def _shift(self) -> float:
+        transformer = getattr(self.estimator, "transformer_", None)
+        return 0.0 if transformer is None else float(transformer.mean_[0])

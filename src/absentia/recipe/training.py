@@ -1,0 +1,243 @@
+"""Training: a raw table, a target and settings become a fitted model and its score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+
+from absentia.machines.targets import Task
+from absentia.recipe.learning_table import LearningTable, split_target
+from absentia.recipe.methods import AUTOMATIC, new_steps
+from absentia.recipe.model import TableModel
+from absentia.tables import FloatArray
+from absentia.tables.encoder import TableEncoder
+from absentia.tables.phrases import with_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Training", "train"]
+
+_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A trained model, and how good it is on rows that it was not trained on.
+
+    Attributes
+    ----------
+    model : TableModel
+    task : {"classification", "regression"}
+    target : str
+    n_rows : int
+        Of training.
+    measure : str
+        The name of the score.
+    score, spread, baseline : float
+        The score, its standard error (NaN if unknown), and that of the best constant prediction.
+    constant : str
+        The best constant prediction, in words.
+    how : str
+        The rows by which the model was scored, in words.
+    chosen : tuple of str
+        Sentences on members or settings that were chosen.
+    notes : tuple of str
+        Sentences on how the table was read.
+    """
+
+    model: TableModel
+    task: Task
+    target: str
+    n_rows: int
+    measure: str
+    score: float
+    spread: float
+    baseline: float
+    constant: str
+    how: str
+    chosen: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        spread = "" if np.isnan(self.spread) else f" ± {self.spread:.3f}"
+        kind = "" if self.how.startswith("measured") else "cross-validated "
+        worse = "; the model has learned nothing" if self.score <= self.baseline else ""
+        return (
+            f"{self.task.capitalize()} of {self.target} from {self.n_rows} rows: {kind}"
+            f"{self.measure} {self.score:.3f}{spread} ({self.how}; {self.constant} would score "
+            f"{self.baseline:.3f}{worse})"
+        )
+
+
+def train(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    task: str | None = None,
+    method: str = AUTOMATIC,
+    ignore: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    keep_ids: bool = False,
+    calibrate: float = 0.0,
+    max_rows: int | None = None,
+    progress: bool = False,
+    time_budget: float | None = None,
+    step: Callable[[float, str], None] = lambda share, text: None,
+) -> Training:
+    """Train a model on a raw table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    target : str
+        The column to predict.
+    task : {"classification", "regression"}, optional
+        By default text, and whole numbers with few different values, are classes.
+    method : str, default="automatic"
+        One of :data:`absentia.recipe.methods.METHODS`.
+    ignore : sequence of str, default=()
+        Columns to leave out.
+    kinds : mapping from column to kind, optional
+        As for :class:`absentia.TableEncoder`.
+    keep_ids : bool, default=False
+        Whether to learn from columns that only identify the rows.
+    calibrate : float, default=0.0
+        The share of the rows that is held out for intervals and label sets.
+    max_rows : int, optional
+        A larger table is sampled.
+    progress : bool, default=False
+        Whether to show a bar.
+    time_budget : float, optional
+        Seconds; for the automatic machine.
+    step : callable
+        Called with the share of the work that is done, and what comes next.
+    """
+    step(0.02, "reading the columns")
+    table = split_target(frame, target, task, ignore=ignore).sampled(max_rows).shuffled()
+    table, held = table.held_out(calibrate)
+    estimator = new_model(
+        table.task,
+        method,
+        kinds=kinds,
+        keep_ids=keep_ids,
+        progress=progress,
+        time_budget=time_budget,
+    )
+    step(0.1, f"fitting the method {method} to {len(table.target):,} rows")
+    fit(estimator, table)
+    searched = TableModel(estimator)
+    model = _with_probabilities(searched, table)
+    step(0.7, "measuring the score on held-out rows")
+    score, spread, how, chosen = _score(searched, model, table, held)
+    if held is not None:
+        step(0.85, "calibrating on held-out rows")
+        model = model.calibrated(held.features, held.target)
+    step(1.0, "done")
+    baseline, constant = table.baseline()
+    return Training(
+        model,
+        table.task,
+        target,
+        len(table.target),
+        "accuracy" if table.task == "classification" else "R²",
+        score,
+        spread,
+        baseline,
+        constant,
+        how,
+        chosen,
+        (*table.notes, *model.encoder.notes_),
+    )
+
+
+def new_model(
+    task: Task,
+    method: str,
+    *,
+    kinds: Mapping[str, str] | None = None,
+    keep_ids: bool = False,
+    progress: bool = False,
+    time_budget: float | None = None,
+) -> BaseEstimator:
+    """Return an unfitted pipeline from raw tables to a machine that tunes itself."""
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
+    first = [("encode", encoder)]
+    return new_steps(method, task, first, progress=progress, time_budget=time_budget)
+
+
+def fit(estimator: BaseEstimator, table: LearningTable) -> None:
+    """Fit an estimator to a table; errors name its columns."""
+    try:
+        estimator.fit(table.features, table.target)
+    except ValueError as error:
+        pipeline = getattr(estimator, "regressor", estimator)
+        encoder = clone(pipeline.named_steps["encode"]).fit(table.features)
+        names = list(encoder.get_feature_names_out())
+        raise ValueError(with_names(str(error), names)) from error
+
+
+def _with_probabilities(model: TableModel, table: LearningTable) -> TableModel:
+    """Return a model with probabilities for classes, by Platt's method if it has none.
+
+    The machine that a search found takes the place of the search. Its decision values for rows
+    that it was not trained on, by five-fold cross-validation, give the probabilities.
+    """
+    best = getattr(model.machine, "best_estimator_", None)
+    if table.task == "regression" or best is None:
+        return model
+    if not hasattr(best, "predict_proba"):
+        best = CalibratedClassifierCV(best, cv=_FOLDS, ensemble=False)
+        best.fit(model.rows(table.features), table.target)
+    return model.with_machine(best)
+
+
+def _score(
+    searched: TableModel, model: TableModel, table: LearningTable, held: LearningTable | None
+) -> tuple[float, float, str, tuple[str, ...]]:
+    """Return the score, its standard error, how it was measured, and what was chosen."""
+    machine = searched.machine
+    if hasattr(machine, "members_"):
+        lines = ["Members, with weights by how much more a row misses than the rows of this file:"]
+        lines += [f"  {line}" for line in str(machine.members_).splitlines()]
+        how = "each row predicted by members that had not seen it"
+        return machine.score_, machine.score_error_, how, tuple(lines)
+    chosen: tuple[str, ...] = ()
+    if hasattr(machine, "best_params_"):
+        settings = (f"{name}={_short(value)}" for name, value in machine.best_params_.items())
+        chosen = (f"Chosen by cross-validation: {', '.join(settings)}.",)
+        if machine is model.machine or not hasattr(machine, "predict_proba"):
+            n_settings = len(machine.cv_results_["params"])
+            how = f"the best of {n_settings} settings, so slightly optimistic"
+            return machine.best_score_, float("nan"), how, chosen
+    if held is not None:
+        how = f"measured on {len(held.target):,} rows that the model was not trained on"
+        y, predicted = held.target, model.predict(model.rows(held.features))
+    else:
+        how = f"each row predicted by a model that had not seen it, in {_FOLDS} folds"
+        kind = StratifiedKFold if table.task == "classification" else KFold
+        folds = kind(_FOLDS, shuffle=True, random_state=1)
+        rows, y = model.rows(table.features), table.target
+        predicted = cross_val_predict(model.machine, rows, y, cv=folds)
+    if table.task == "regression":
+        return *_explained(y, np.ravel(predicted)), how, chosen
+    right = predicted == y
+    return float(right.mean()), float(right.std() / np.sqrt(len(y))), how, chosen
+
+
+def _explained(y: FloatArray, predicted: FloatArray) -> tuple[float, float]:
+    """Return R² and its standard error, by the delta method for a ratio of two means."""
+    errors, deviations = (y - predicted) ** 2, (y - y.mean()) ** 2
+    ratio = errors.mean() / deviations.mean()
+    influence = (errors - ratio * deviations) / deviations.mean()
+    return float(1 - ratio), float(influence.std() / np.sqrt(len(y)))
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
