@@ -21,13 +21,8 @@ from weakref import finalize
 
 from absentia.cli.files import check_writable, protect_inputs
 from absentia.reports.report_page import Page, is_page_of_ours
-<<<<<<< HEAD
-from absentia.reports.safe_text import show_text_literally, write_csv
-from absentia.tables.files.formats import replaced
-=======
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.tables.files.formats import replaced
->>>>>>> spine
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -73,15 +73,3 @@ def spreadsheet_text(value: object) -> Any:
     ("'=1+2", 'a-b', -1.5)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-<<<<<<< HEAD
-
-
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
-    # Here, because the command line needs this module before it may take long to import.
-    from absentia.tables.files.formats import replaced
-
-    with replaced(path) as draft:
-        frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(draft, index=False)
-=======
->>>>>>> spine
