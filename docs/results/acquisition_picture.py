@@ -15,8 +15,10 @@ matplotlib.use("Agg")
 import numpy as np
 import pandas as pd
 
-from absentia import AcquisitionPolicy, LogisticRegression, datasets, measure_next
-from absentia.pictures import COLOURS, FAINT, INK, label_ends, pyplot, tidy
+from absentia import AcquisitionPolicy, LogisticRegression, measure_next
+from absentia.pictures import COLOURS, FAINT, INK, pyplot, tidy
+from lab.data import datasets
+from lab.line_labels import label_ends
 
 NAMES = {
     "bp": "blood pressure",

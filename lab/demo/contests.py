@@ -32,10 +32,11 @@ from absentia.densities import GaussianDensity
 from absentia.machines import SVC
 from absentia.missingness.amputation import mcar
 from absentia.optional_imports import optional_import
-from absentia.pictures import COLOURS, INK, MISSING, grid_of_panels, label_ends
+from absentia.pictures import COLOURS, INK, MISSING, grid_of_panels
 from absentia.progress import Bar, progress_bar
 from absentia.tables import FloatArray
 from lab.demo.production import answer_incomplete_rows
+from lab.line_labels import label_ends
 
 __all__ = ["Contest", "main", "run"]
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from absentia import describe_missingness
-from absentia.reports.safe_text import as_plot_labels, printable, spreadsheet_text, write_csv
+from absentia.reports.safe_text import as_plot_labels, printable, spreadsheet_text
+from lab.experiments.reporting.report_folder import write_csv
 
 ESCAPE = "in\x1b[2J\x1b]0;title\x07come"
 FORMULA = r"$\frac{$"

@@ -21,7 +21,7 @@ from weakref import finalize
 
 from absentia.cli.files import check_writable, protect_inputs
 from absentia.reports.report_page import Page, is_page_of_ours
-from absentia.reports.safe_text import show_text_literally, write_csv
+from absentia.reports.safe_text import spreadsheet_text
 from absentia.tables.files.whole_files import replaced
 
 if TYPE_CHECKING:
@@ -161,3 +161,28 @@ def _digest(path: Path) -> str:
     if path.name == _PAGE:
         content = _OWN_DIGEST.sub(b"", content, count=1)
     return hashlib.sha256(content).hexdigest()
+
+
+def show_text_literally(figure: Figure) -> None:
+    """Keep matplotlib from reading formulas into the text of a finished figure.
+
+    The powers of ten along logarithmic axes are formulas of its own, and stay.
+    """
+    from matplotlib.text import Text
+
+    axes_of = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
+    powers = {
+        id(label)
+        for axis in axes_of
+        if axis.get_scale() == "log"
+        for label in axis.get_ticklabels(which="both")
+    }
+    for text in figure.findobj(Text):
+        if id(text) not in powers:
+            text.set_parse_math(False)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
+    with replaced(path) as draft:
+        frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(draft, index=False)

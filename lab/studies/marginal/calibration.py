@@ -12,8 +12,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from absentia import GaussianProcessRegressor, datasets
+from absentia import GaussianProcessRegressor
 from absentia.tables import FloatArray
+from lab.data import datasets
 from lab.studies.marginal.trials import ampute
 
 __all__ = ["SETTINGS", "TABLES", "rows"]

@@ -10,20 +10,9 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-__all__ = [
-    "as_plot_labels",
-    "printable",
-    "show_text_literally",
-    "spreadsheet_text",
-    "write_csv",
-]
+__all__ = ["as_plot_labels", "printable", "spreadsheet_text"]
 
 #: What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -75,25 +64,6 @@ def _shortened(text: str, limit: int) -> str:
     return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def show_text_literally(figure: Figure) -> None:
-    """Keep matplotlib from reading formulas into the text of a finished figure.
-
-    The powers of ten along logarithmic axes are formulas of its own, and stay.
-    """
-    from matplotlib.text import Text
-
-    axes_of = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
-    powers = {
-        id(label)
-        for axis in axes_of
-        if axis.get_scale() == "log"
-        for label in axis.get_ticklabels(which="both")
-    }
-    for text in figure.findobj(Text):
-        if id(text) not in powers:
-            text.set_parse_math(False)
-
-
 def spreadsheet_text(value: object) -> Any:
     """Return text that a spreadsheet would take for a formula with an apostrophe before it.
 
@@ -103,12 +73,3 @@ def spreadsheet_text(value: object) -> Any:
     ("'=1+2", 'a-b', -1.5)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a pandas frame as CSV for spreadsheets: no cell and no heading is a formula."""
-    # Here, because the command line needs this module before it may take long to import.
-    from absentia.tables.files.whole_files import replaced
-
-    with replaced(path) as draft:
-        frame.map(spreadsheet_text).rename(columns=spreadsheet_text).to_csv(draft, index=False)
