@@ -1,6 +1,7 @@
 """Draw decision_surface.png: what a machine decides, with incomplete rows as segments.
 
-Run ``PYTHONPATH=. python docs/images/decision_surface_picture.py`` in a checkout; it needs the ``plot`` extra.
+Run ``PYTHONPATH=. python docs/images/decision_surface_picture.py`` in a checkout; it needs the
+``plot`` extra.
 """
 
 from __future__ import annotations
