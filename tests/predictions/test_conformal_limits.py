@@ -14,7 +14,7 @@ from absentia import (
     bounded,
 )
 from absentia.persistence import load, save
-from absentia.predictions.calibration import HidingTable
+from absentia.predictions.hiding_table import HidingTable
 from absentia.tables.table import Table
 
 RNG = np.random.default_rng(0)

@@ -68,26 +68,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class MemberSpec:
-    """A member: its name, how to make and tune it, when it is tried, and what it costs.
+    """A member: its name, how to make and tune it, what it costs, and when it is tried.
 
-    Attributes
-    ----------
-    name, description : str
-    make : callable
-        From training rows and settings to a plan, which holds the estimator and its grid; name and
-        description of the plan are those of the spec.
-    like : str
-        The member whose time is the best predictor of its own, and
-    times : float
-        how many times that is: ratios of processor time on 1000 and 2400 rows of 20 columns and on
-        600 rows of 474, nearer to the largest than to the smallest, because a member that is begun
-        in vain takes the time of all later ones.
-    times_on_features : float or None
-        The same for a kernel member on Fourier features, if different.
-    averages : bool
-        As in :class:`~absentia.automatic.member_tuning.FittedMember`.
-    default : callable
-        Whether it is tried by default on some training rows.
+    ``make`` returns a plan, which holds the estimator and its grid. The member whose time is the
+    best predictor of its own is ``like``, and it takes ``times`` as long: ratios of processor time
+    on 1000 and 2400 rows of 20 columns and on 600 rows of 474, nearer to the largest than to the
+    smallest, because a member that is begun in vain takes the time of all later ones. Kernel
+    members on Fourier features may have another ratio, ``times_on_features``. ``averages`` is as
+    in :class:`~absentia.automatic.member_tuning.FittedMember`, and ``default`` whether the member
+    is tried by default on some training rows.
     """
 
     name: str
@@ -208,15 +197,21 @@ def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
     return EstimatorPlan("", "", False, make_pipeline(KeepsLimits(StandardScaler()), process))
 
 
-def _package(
-    name: str, classes: tuple[str, str], **quiet: Any
-) -> Callable[[LearningRows, Settings], MemberPlan]:
-    def make(rows: LearningRows, settings: Settings) -> MemberPlan:
-        package = optional_import(name, "boosters", f"The member {name!r}")
-        kind = getattr(package, classes[0 if rows.n_classes else 1])
-        return EstimatorPlan("", "", True, kind(random_state=settings.seed, **quiet))
+def _catboost(rows: LearningRows, settings: Settings) -> MemberPlan:
+    package = optional_import("catboost", "boosters", "The member 'catboost'")
+    kind = package.CatBoostClassifier if rows.n_classes else package.CatBoostRegressor
+    quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
+    return EstimatorPlan("", "", True, kind(random_state=settings.seed, **quiet))
 
-    return make
+
+def _lightgbm(rows: LearningRows, settings: Settings) -> MemberPlan:
+    package = optional_import("lightgbm", "boosters", "The member 'lightgbm'")
+    kind = package.LGBMClassifier if rows.n_classes else package.LGBMRegressor
+    return EstimatorPlan("", "", True, kind(random_state=settings.seed, verbosity=-1, n_jobs=1))
+
+
+def _mixture(settings: Settings) -> DensityLike:
+    return MixtureDensity(3, n_init=1, tol=1e-4, random_state=settings.seed)
 
 
 def _has_holes(rows: LearningRows) -> bool:
@@ -239,86 +234,35 @@ _MEANS = (SimpleImputer(add_indicator=True, keep_empty_features=True), StandardS
 #: the largest would leave out all trees of large tables. Not by default: CatBoost and LightGBM,
 #: whose trees are no plain arrays, so that the model could not be saved, and Gaussian processes,
 #: which take several times longer than kernel logistic regression.
+# fmt: off
 SPECS = {
     spec.name: spec
     for spec in (
         MemberSpec("forest", "random forest", _forest, "linear", 3.0, averages=True),
         MemberSpec("linear", "linear model on the means of beliefs", _linear, "forest", 0.6),
-        MemberSpec(
-            "beliefs", "genRBF on beliefs of one Gaussian", _kernel(_SCALED), "linear", 4.0, 1.0
-        ),
-        MemberSpec(
-            "boosting", "histogram gradient boosting", _boosting, "forest", 0.9, averages=True
-        ),
-        MemberSpec(
-            "indicators",
-            "RBF kernel on column means and indicators of what is missing",
-            _kernel(*_MEANS, density=lambda settings: "gaussian"),
-            "beliefs",
-            2.0,
-            default=_has_holes,
-        ),
-        MemberSpec(
-            "extra-trees", "extremely randomized trees", _extra_trees, "forest", 0.7, averages=True
-        ),
-        MemberSpec(
-            "beliefs-mask",
-            "genRBF on beliefs, times a kernel of what is missing",
-            _kernel(_SCALED, mask_weights=_mask_weights),
-            "beliefs",
-            2.5,
-            default=_has_holes,
-        ),
-        MemberSpec(
-            "beliefs-scores",
-            "genRBF on beliefs about normal scores of the columns",
-            _kernel(_normal_scores, _SCALED),
-            "beliefs",
-            2.5,
-        ),
-        MemberSpec(
-            "beliefs-mixture",
-            "genRBF on beliefs of a mixture of three",
-            _kernel(
-                _SCALED,
-                density=lambda settings: MixtureDensity(
-                    3, n_init=1, tol=1e-4, random_state=settings.seed
-                ),
-            ),
-            "beliefs",
-            6.0,
-            default=_is_narrow,
-        ),
-        MemberSpec(
-            "gaussian-process",
-            "Gaussian process on beliefs",
-            _gaussian_process,
-            "beliefs",
-            10.0,
-            default=_never,
-        ),
-        MemberSpec(
-            "catboost",
-            "trees of catboost",
-            _package(
-                "catboost",
-                ("CatBoostClassifier", "CatBoostRegressor"),
-                verbose=False,
-                allow_writing_files=False,
-                thread_count=1,
-            ),
-            averages=True,
-            default=_never,
-        ),
-        MemberSpec(
-            "lightgbm",
-            "trees of lightgbm",
-            _package("lightgbm", ("LGBMClassifier", "LGBMRegressor"), verbosity=-1, n_jobs=1),
-            averages=True,
-            default=_never,
-        ),
+        MemberSpec("beliefs", "genRBF on beliefs of one Gaussian", _kernel(_SCALED),
+                   "linear", 4.0, 1.0),
+        MemberSpec("boosting", "histogram gradient boosting", _boosting,
+                   "forest", 0.9, averages=True),
+        MemberSpec("indicators", "RBF kernel on column means and indicators of what is missing",
+                   _kernel(*_MEANS, density=lambda settings: "gaussian"),
+                   "beliefs", 2.0, default=_has_holes),
+        MemberSpec("extra-trees", "extremely randomized trees", _extra_trees,
+                   "forest", 0.7, averages=True),
+        MemberSpec("beliefs-mask", "genRBF on beliefs, times a kernel of what is missing",
+                   _kernel(_SCALED, mask_weights=_mask_weights),
+                   "beliefs", 2.5, default=_has_holes),
+        MemberSpec("beliefs-scores", "genRBF on beliefs about normal scores of the columns",
+                   _kernel(_normal_scores, _SCALED), "beliefs", 2.5),
+        MemberSpec("beliefs-mixture", "genRBF on beliefs of a mixture of three",
+                   _kernel(_SCALED, density=_mixture), "beliefs", 6.0, default=_is_narrow),
+        MemberSpec("gaussian-process", "Gaussian process on beliefs", _gaussian_process,
+                   "beliefs", 10.0, default=_never),
+        MemberSpec("catboost", "trees of catboost", _catboost, averages=True, default=_never),
+        MemberSpec("lightgbm", "trees of lightgbm", _lightgbm, averages=True, default=_never),
     )
 }
+# fmt: on
 
 
 def plan_members(
@@ -326,13 +270,8 @@ def plan_members(
 ) -> list[MemberPlan]:
     """Return the plans of the members to try.
 
-    Parameters
-    ----------
-    members : "default" or sequence
-        Names, or pairs of a name and an estimator that takes NaN.
-    rows : LearningRows
-        Their size and missing values decide which members are tried by default.
-    settings : Settings
+    ``members`` is "default", or a sequence of names and of pairs of a name and an estimator that
+    takes NaN.
 
     Examples
     --------
@@ -388,19 +327,9 @@ def expected_seconds(name: str, taken: Mapping[str, float], *, on_features: bool
     A kernel search cannot be interrupted, so that it must not be begun when the time left does not
     suffice. Seconds depend on the computer and its load; their ratios depend little on them.
 
-    Parameters
-    ----------
-    name : str
-    taken : dict
-        Seconds that members took, by name.
-    on_features : bool, default=False
-        Whether kernel members work on Fourier features.
-
-    Returns
-    -------
-    float
-        From the member that is most like it, or from the one that *that* is most like; as long as
-        the quickest so far where there is none, as for a user's own estimator.
+    ``taken`` are the seconds that members took, by name. The time of a member comes from the one
+    that is most like it, or from the one that *that* is most like; where there is none, as for a
+    user's own estimator, it is that of the quickest so far.
 
     Examples
     --------

@@ -104,7 +104,7 @@ def describe(
     from absentia.cli.files import check_output, read_table, table_name
     from absentia.recipe.learning_table import without_columns
     from absentia.reports.describing import RUN_ANYWAY
-    from absentia.tables.files.whole_files import replaced
+    from absentia.tables.files.formats import replaced
 
     if plot is not None:
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
@@ -177,7 +177,7 @@ def compare(
     """
     from absentia.cli.files import check_output, read_table, table_name
     from absentia.recipe import comparison
-    from absentia.tables.files.whole_files import replaced
+    from absentia.tables.files.formats import replaced
 
     places = [] if report is None else [report / "index.html", report / "methods.png"]
     if report is not None:

@@ -16,9 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.decisions.measurements import Costs, per_cost, read_costs
+from absentia.decisions.trial_model import absent_cells, cells_of
 from absentia.parameters import RandomState, count_from, require
-from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, is_absent
-from absentia.tables.reading import as_frame, is_frame, without_cells
+from absentia.predictions.row_formats import take_rows
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table
+from absentia.tables.reading import is_frame, without_cells
 
 __all__ = ["column_worth", "held_out_worth"]
 
@@ -33,19 +35,18 @@ def column_worth(
 ) -> FloatArray:
     """Return by how much the loss of a model rises when a column is shuffled.
 
-    That is the permutation importance by log loss (classifiers) or squared error (regressors), of
-    rows with or without missing values. :func:`~absentia.measure_next` takes it as ``worth``: the
-    gain that it computes for a row rests on the model's own probabilities and on the density, and
-    what was found out about columns on rows with known targets does not.
+    That is the permutation importance by log loss (classifiers) or squared error (regressors), for
+    rows with or without missing values. :func:`~absentia.measure_next` takes it as ``worth``,
+    because its own gains rest on the model's probabilities and on the density alone.
 
     Parameters
     ----------
     model : fitted classifier with probabilities, or fitted regressor
     X : array-like or frame of shape (n_samples, n_features)
-        Rows with known targets; those of training will do.
+        Rows with known targets, such as those of training.
     y : array-like of shape (n_samples,)
     random_state : int, RandomState instance or None, default=0
-        Of the shuffling.
+        Seed of the shuffling.
 
     Returns
     -------
@@ -119,16 +120,16 @@ def held_out_worth(
     max_rows: int = 500,
     random_state: int = 0,
 ) -> FloatArray:
-    """Return what columns are worth to a model on rows that it did not see.
+    """Return the worth of columns to a model, on held-out rows.
 
     The mean of two drops of the log loss (classifiers) or squared error (regressors), each divided
     by its largest:
 
     - *forward selection*: rows of which nothing is known get one column after the other, always
-      the one that lowers the mean loss per cost most. What counts is the drop when the turn of a
-      column comes, over the rows that have it, so that a column that repeats another is worth
-      little. Where no column lowers the loss by itself (by two standard errors), pairs are tried
-      as well: of a product of two columns neither is worth anything alone;
+      the one that lowers the mean loss per cost most. The drop is that at the turn of the column,
+      over the rows that have it, so that a column that repeats another is worth little. Where no
+      column lowers the loss by itself (by two standard errors), pairs are tried as well: in a
+      product of two columns neither is worth anything alone;
     - *permutation importance* (:func:`column_worth`): by how much the loss rises when the column
       is shuffled and all others are as they were.
 
@@ -151,7 +152,7 @@ def held_out_worth(
     max_rows : int, default=500
         Rows to ask about.
     random_state : int, default=0
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
@@ -188,13 +189,7 @@ def held_out_worth(
 
 @dataclass(eq=False)
 class _HeldOut:
-    """Rows with known targets, and models that did not see them.
-
-    Attributes
-    ----------
-    parts : list of (fitted model, rows, targets, observed)
-        For each fold the rows that the model did not see, and which of their cells have a value.
-    """
+    """Models with their held-out rows, the targets of these, and which cells are observed."""
 
     parts: list[tuple[BaseEstimator, Any, np.ndarray, BoolArray]]
 
@@ -211,8 +206,8 @@ class _HeldOut:
         if cv is None:
             check_is_fitted(model)
             test = np.arange(min(len(y), max_rows))
-            some = _take(rows, test)
-            return cls([(model, some, y[test], _observed(some))])
+            some = take_rows(rows, test)
+            return cls([(model, some, y[test], ~absent_cells(cells_of(some)))])
         splitter = StratifiedKFold if is_classifier(model) else KFold
         if is_classifier(model):
             labels, counts = np.unique(y, return_counts=True)
@@ -225,9 +220,9 @@ class _HeldOut:
         parts = []
         for train, test in folds.split(np.zeros((len(y), 1)), y):
             test = test[: -(-max_rows // int(cv))]
-            some = _take(rows, test)
-            fitted = _refitted(model, _take(rows, train), y[train])
-            parts.append((fitted, some, y[test], _observed(some)))
+            some = take_rows(rows, test)
+            fitted = _refitted(model, take_rows(rows, train), y[train])
+            parts.append((fitted, some, y[test], ~absent_cells(cells_of(some))))
         return cls(parts)
 
     def forward(self, prices: FloatArray, max_columns: int) -> FloatArray:
@@ -312,7 +307,7 @@ class _HeldOut:
                     losses.append(_row_losses(model, _only(rows, mask & observed), y)[row])
                 else:
                     kept = mask[which] & observed[row]
-                    losses.append(_row_losses(model, _only(_take(rows, row), kept), y[row]))
+                    losses.append(_row_losses(model, _only(take_rows(rows, row), kept), y[row]))
             drop = losses[0] - losses[1]
             for at, part in enumerate(np.split(drop, np.cumsum(sizes)[:-1])):
                 found[at].append(part)
@@ -341,20 +336,6 @@ def _refitted(model: BaseEstimator, rows: Any, y: np.ndarray) -> BaseEstimator:
         estimator=FrozenEstimator(_refitted(inner.estimator, rows, y))
     )
     return wrapper.fit(rows, y)
-
-
-def _take(X: Any, rows: IntArray) -> Any:
-    if not is_frame(X):
-        return X[rows]
-    return X[rows] if type(X).__module__.startswith("polars") else X.iloc[rows]
-
-
-def _observed(rows: Any) -> BoolArray:
-    if not is_frame(rows):
-        return ~np.isnan(rows)
-    cells = as_frame(rows).to_numpy(dtype=object)
-    absent = [is_absent(value) or value != value for value in cells.ravel()]  # NaN is not NaN
-    return ~np.array(absent, dtype=np.bool_).reshape(cells.shape)
 
 
 def _only(rows: Any, kept: BoolArray) -> Any:

@@ -30,22 +30,21 @@ Costs = Mapping[str, float] | ArrayLike | None
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """The missing values of each row by what measuring them is worth.
+    """The missing values of each row by the expected gain of measuring them.
 
     Attributes
     ----------
     columns : tuple of str
         Names of all columns.
     gain : ndarray of shape (n_samples, n_features)
-        By how much measuring the value is expected to lower the loss, in the loss's own units;
-        NaN where there is nothing to measure (observed, not among the columns asked about, or
-        beyond the budget).
+        The expected drop of the loss, in its own units; NaN where there is nothing to measure
+        (observed, excluded by ``among``, or beyond the budget).
     cost : ndarray of shape (n_features,)
     loss_before : ndarray of shape (n_samples,)
-        What the model expects to lose with what is known now: the entropy for ``"log"``.
+        The expected loss with what is known now: the entropy for ``"log"``.
     spread_after : ndarray of shape (n_samples, n_features)
-        What the model is expected to lose after measuring; for ``"variance"`` the root of that, a
-        standard deviation in the units of the target.
+        The expected loss after measuring; for ``"variance"`` its root, a standard deviation in the
+        units of the target.
     stop_below : float
         The gain per cost below which measuring does not pay.
 
@@ -168,7 +167,7 @@ def read_costs(
 
 
 class RankedColumn(NamedTuple):
-    """A missing column of one row: what measuring it is expected to gain, and its cost."""
+    """A missing column of one row, with its expected gain and its cost."""
 
     name: str
     gain: float
@@ -179,16 +178,10 @@ class RankedColumn(NamedTuple):
 def rank_source_columns(
     gains: FloatArray, sources: Sequence[str], costs: Mapping[str, float] | None = None
 ) -> list[list[RankedColumn]]:
-    """Return the missing columns of each row, best first; of indicator columns the best counts.
+    """Return the missing columns of each row, best first, with the best of their indicators.
 
-    Parameters
-    ----------
-    gains : ndarray of shape (n_samples, n_encoded)
-        NaN where there is nothing to measure.
-    sources : sequence of str
-        The column of the user's table that each encoded column is read from.
-    costs : mapping from column to float, optional
-        1 for columns that it does not have.
+    ``gains`` (n_samples, n_encoded) are NaN where there is nothing to measure; ``sources`` are the
+    columns of the user's table that encoded columns are read from.
 
     Examples
     --------

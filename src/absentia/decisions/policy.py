@@ -1,9 +1,9 @@
-"""Measure, condition, repeat: acquisition step by step."""
+"""Sequential acquisition: measure the best value, condition on it, repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,15 @@ from sklearn.base import BaseEstimator
 
 from absentia.decisions.acquisition import Lookahead, LossName, measure_next
 from absentia.decisions.measurements import Costs, read_costs
-from absentia.decisions.trial_model import Loss, TrialModel, read_rows
+from absentia.decisions.trial_model import (
+    Loss,
+    TrialModel,
+    absent_cells,
+    cells_of,
+    read_rows,
+)
 from absentia.predictions.answers import find_density
+from absentia.predictions.row_formats import take_rows
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -20,7 +27,6 @@ from absentia.tables import (
     Table,
     TableLike,
     as_table,
-    is_absent,
     table_as,
 )
 from absentia.tables.reading import as_frame, is_frame, with_cells
@@ -33,7 +39,7 @@ __all__ = ["AcquisitionPolicy", "AcquisitionTrace"]
 
 @dataclass(frozen=True, eq=False)
 class AcquisitionTrace:
-    """What was measured in which order, and what the model answered after each step.
+    """The values that were measured, and the predictions after each step.
 
     Attributes
     ----------
@@ -41,14 +47,14 @@ class AcquisitionTrace:
     measured : ndarray of int, shape (n_steps, n_samples)
         The column that each row had measured in each step, -1 where it had stopped.
     gain : ndarray of shape (n_steps, n_samples)
-        What was expected of it; zero after stopping.
+        Its expected gain; zero after stopping.
     spent : ndarray of shape (n_steps + 1, n_samples)
         The cost so far, before the first step and after each.
     answers : ndarray of shape (n_steps + 1, n_samples, n_classes) or (n_steps + 1, n_samples, 2)
         Probabilities, or the mean and variance of a regressor, before the first step and after
         each.
     table : ndarray of shape (n_samples, n_features), or a frame for rows with words
-        The rows with all that was measured.
+        The rows with all measured values.
     """
 
     columns: tuple[str, ...]
@@ -83,19 +89,14 @@ class AcquisitionTrace:
                 "row": row,
                 "step": step + 1,
                 "column": [self.columns[j] for j in column],
-                "value": _cells(self.table, row, column),
+                "value": cells_of(self.table)[row, column],
                 "gain": self.gain[step, row],
                 "spent": self.spent[step + 1, row],
             }
         )
 
 
-def _cells(table: Any, row: IntArray, column: IntArray) -> Any:
-    """Return some cells of an array or of a frame."""
-    values = table if isinstance(table, np.ndarray) else as_frame(table).to_numpy(dtype=object)
-    return values[row, column]
-
-
+@dataclass(eq=False, repr=False)
 class AcquisitionPolicy:
     """Measure the most worthwhile missing value of each row, one by one, until none is worth it.
 
@@ -125,45 +126,30 @@ class AcquisitionPolicy:
     [0.6, 0.9, 1.0]
     """
 
-    def __init__(
-        self,
-        model: BaseEstimator,
-        *,
-        costs: Costs = None,
-        loss: LossName | Loss | None = None,
-        lookahead: Lookahead = 1,
-        among: Sequence[Any] | None = None,
-        budget: float | None = None,
-        stop_below: float = 0.0,
-        density: BaseEstimator | None = None,
-        max_steps: int | None = None,
-        worth: Costs = None,
-        worth_share: float = 0.5,
-        n_draws: int | None = None,
-    ):
-        self.model = model
-        self.costs = costs
-        self.loss = loss
-        self.lookahead = lookahead
-        self.among = among
-        self.budget = budget
-        self.stop_below = stop_below
-        self.density = density
-        self.max_steps = max_steps
-        self.worth = worth
-        self.worth_share = worth_share
-        self.n_draws = n_draws
+    model: BaseEstimator
+    _: KW_ONLY
+    costs: Costs = None
+    loss: LossName | Loss | None = None
+    lookahead: Lookahead = 1
+    among: Sequence[Any] | None = None
+    budget: float | None = None
+    stop_below: float = 0.0
+    density: BaseEstimator | None = None
+    max_steps: int | None = None
+    worth: Costs = None
+    worth_share: float = 0.5
+    n_draws: int | None = None
 
     def run(self, X: TableLike, oracle: Any) -> AcquisitionTrace:
-        """Measure values of rows one by one, and record what the model answers.
+        """Measure values of rows one by one, and record the predictions of the model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            What is known at first, NaN elsewhere.
+            The rows before the first measurement, NaN where a value is missing.
         oracle : array-like of shape (n_samples, n_features), or callable
             The true values; NaN for a value that cannot be measured. A callable takes a row and
-            a column (integers) and returns the value, when it is asked for.
+            a column (integers) and returns the value, when it is measured.
 
         Returns
         -------
@@ -185,7 +171,7 @@ class AcquisitionPolicy:
             failed = measuring.measure(column)
             column[failed], gain[failed] = -1, 0.0
             if (column < 0).all():
-                continue  # all have stopped, or ask for something else now
+                continue  # all rows have stopped, or choose another column now
             measured.append(column)
             gains.append(gain)
             spent.append(spent[-1] + np.where(column >= 0, costs[column], 0.0))
@@ -196,27 +182,16 @@ class AcquisitionPolicy:
             np.array(gains, dtype=np.float64).reshape(-1, n),
             np.array(spent),
             np.array(answers),
-            measuring.table(),
+            measuring.current,
         )
 
     def _choose(
         self, measuring: _Measuring, rows: IntArray, spent: FloatArray, costs: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Return the column to measure in each row, -1 to stop, and its expected gain."""
-        found = measure_next(
-            self.model,
-            measuring.rows(rows),
-            costs=costs,
-            loss=self.loss,
-            lookahead=self.lookahead,
-            among=self.among,
-            budget=self.budget,
-            stop_below=self.stop_below,
-            density=self.density,
-            worth=self.worth,
-            worth_share=self.worth_share,
-            n_draws=self.n_draws,
-        )
+        shared = {f.name: getattr(self, f.name) for f in fields(self)}
+        del shared["model"], shared["max_steps"]
+        found = measure_next(self.model, measuring.rows(rows), **shared | {"costs": costs})
         worth = np.where(
             np.isnan(found.gain) | measuring.hopeless[rows], -np.inf, found.gain_per_cost
         )
@@ -230,20 +205,10 @@ class AcquisitionPolicy:
 
 @dataclass(eq=False)
 class _Measuring:
-    """Rows while their values come in, as an array of numbers or as a frame with words.
+    """Rows while their values are measured, as an array of numbers or as a frame with words.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The user's columns.
-    current : ndarray or frame
-        What is known.
-    truth : ndarray of shape (n_samples, n_features), or callable
-        Where values come from.
-    missing : ndarray of bool, shape (n_samples, n_features)
-        Which cells are missing at first.
-    hopeless : ndarray of bool, shape (n_samples, n_features)
-        Which cells cannot be had.
+    ``current`` has the values known so far, ``truth`` is the oracle; ``missing`` are the cells that
+    are missing at first, and ``hopeless`` those that cannot be measured.
     """
 
     model: BaseEstimator
@@ -269,27 +234,26 @@ class _Measuring:
         truth = oracle
         hopeless = np.zeros(shape, dtype=np.bool_)
         if not callable(oracle):
-            truth = as_frame(oracle).to_numpy(dtype=object) if worded else as_table(oracle)
+            truth = cells_of(as_frame(oracle)) if worded else as_table(oracle)
             if truth.shape != shape:
                 raise ValueError(
                     f"The oracle must have the shape of X, {shape}, found {truth.shape}: one true "
                     "value per cell, NaN where a value cannot be measured."
                 )
-            hopeless |= _absent(truth)
+            hopeless |= absent_cells(truth)
         current = X if worded else table.array.copy()
         return cls(model, names, X, current, truth, missing, hopeless, density)
 
     def rows(self, rows: IntArray) -> np.ndarray | pd.DataFrame:
         """Return some rows as they are known now, in the kind of table that the user gave."""
         if not isinstance(self.current, np.ndarray):
-            polars = type(self.current).__module__.startswith("polars")
-            return self.current[rows] if polars else self.current.iloc[rows]
+            return take_rows(self.current, rows)
         if is_frame(self.given):
             return table_as(self.given[: len(rows)], self.current[rows])
         return self.current[rows]
 
     def answers(self) -> FloatArray:
-        """Return what the model answers now."""
+        """Return the predictions for the rows as they are known now."""
         rows = self.rows(np.arange(len(self.missing)))
         opened, _ = read_rows(self.model, rows, self.density)
         table = opened if isinstance(opened, Table) else opened.table
@@ -302,9 +266,8 @@ class _Measuring:
         values = np.full(self.missing.shape, None, dtype=object)
         for row in np.flatnonzero(column >= 0):
             j = int(column[row])
-            asked = callable(self.truth)
-            value = self.truth(int(row), j) if asked else self.truth[row, j]
-            if _absent(np.array([value], dtype=object))[0]:
+            value = self.truth(int(row), j) if callable(self.truth) else self.truth[row, j]
+            if absent_cells(np.array([value], dtype=object))[0]:
                 self.hopeless[row, j] = True
                 failed.append(row)
             else:
@@ -314,15 +277,3 @@ class _Measuring:
         else:
             self.current = with_cells(self.current, values, filled)
         return np.array(failed, dtype=np.intp)
-
-    def table(self) -> np.ndarray | pd.DataFrame:
-        """Return the rows with all that was measured."""
-        return self.current
-
-
-def _absent(values: np.ndarray) -> BoolArray:
-    """Return which values of an array, of numbers or of objects, are missing."""
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    flat = [is_absent(value) or value != value for value in values.ravel()]  # NaN is not NaN
-    return np.array(flat, dtype=np.bool_).reshape(values.shape)

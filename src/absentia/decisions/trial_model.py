@@ -19,12 +19,12 @@ from absentia.machines.uncertainty import entropy
 from absentia.predictions.answers import layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
 from absentia.predictions.row_formats import PlannedFormat
-from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of
+from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import as_frame, is_absent, is_frame
 
-__all__ = ["LOSSES", "Loss", "TrialModel", "read_rows"]
+__all__ = ["LOSSES", "Loss", "TrialModel", "absent_cells", "cells_of", "read_rows"]
 
 #: From predictions to the expected loss of each, shape (n_samples,).
 Loss = Callable[[FloatArray], FloatArray]
@@ -177,3 +177,16 @@ def _encoder_plan(model: BaseEstimator) -> ColumnPlan | None:
         if isinstance(encoder, TableEncoder):
             return encoder.plan()
     return None
+
+
+def cells_of(table: Any) -> np.ndarray:
+    """Return the cells of an array or of a frame as an array."""
+    return table if isinstance(table, np.ndarray) else as_frame(table).to_numpy(dtype=object)
+
+
+def absent_cells(values: np.ndarray) -> BoolArray:
+    """Return which cells of an array, of numbers or of objects, are missing."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    flat = [is_absent(value) or value != value for value in values.ravel()]  # NaN is not NaN
+    return np.array(flat, dtype=np.bool_).reshape(values.shape)

@@ -1,4 +1,4 @@
-"""Calibration rows made comparable with a test row, by hiding values in both.
+"""Calibration rows made comparable with test rows by hiding values, and prediction regions.
 
 A conformal region compares a test row with calibration rows. With missing values the comparison is
 fair only between rows that miss the same columns, and under values missing completely at random any
@@ -51,7 +51,7 @@ _BATCH = 20_000
 def rank_of_quantile(coverage: float, n: int) -> int:
     """Return ``ceil(coverage (n + 1))``: which of n ordered scores bounds a region.
 
-    Beyond ``n`` there are too few rows for the coverage asked for.
+    Beyond ``n`` there are too few rows for the coverage.
 
     Examples
     --------
@@ -64,20 +64,11 @@ def rank_of_quantile(coverage: float, n: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Test rows beside the calibration rows that they are compared with.
+    """Test rows (``rows``) beside the calibration rows that they are compared with (``kept``).
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Which test rows.
-    kept : ndarray of int
-        Which calibration rows.
-    calibration : ndarray of shape (n_kept, width)
-        The model's answers for them, with what was to be hidden hidden.
-    distinct : ndarray of shape (n_rows, n_distinct, width)
-        Its answers for the test rows, once for each distinct model and mask.
-    which : ndarray of int, shape (n_kept,)
-        ``distinct[:, which]`` are the answers beside each calibration row.
+    ``calibration`` are the model's predictions (n_kept, width) of the latter, with further values
+    hidden, and ``distinct`` those of the test rows (n_rows, n_distinct, width), once for each
+    distinct model and mask: ``distinct[:, which]`` are beside each calibration row.
     """
 
     rows: IntArray
@@ -89,15 +80,9 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Stored):
-    """Rows that a model did not learn from, and how to compare new rows with them.
+    """Calibration rows, and the models that were not trained on them: one, or one per fold.
 
-    Attributes
-    ----------
-    table : HidingTable or KeptTable
-    models : tuple of Fitted
-        One model, or one per fold.
-    model_of_row : ndarray of int
-        Which model did not learn from each row.
+    ``model_of_row`` is the model of each row.
     """
 
     table: HidingTable | KeptTable
@@ -168,7 +153,7 @@ class Calibration(Stored):
         hidden: BoolArray | None,
         answer: Answer,
     ) -> FloatArray:
-        """Return the answer of each row's model, in batches."""
+        """Return the predictions of each row's model, in batches."""
         parts, order = [], []
         for model in np.unique(models):
             mine = np.flatnonzero(models == model)
@@ -181,8 +166,19 @@ class Calibration(Stored):
         return answers
 
 
+class _Region:
+    """Base class of the regions of a conformal predictor."""
+
+    without_guarantee: Any
+
+    @property
+    def n_without_guarantee(self) -> int:
+        """The number of rows for which too few calibration rows remain."""
+        return int(self.without_guarantee.sum())
+
+
 @dataclass(frozen=True, eq=False)
-class PredictionIntervals:
+class PredictionIntervals(_Region):
     """One interval per row; unpacks as ``lower, upper = intervals``.
 
     Attributes
@@ -191,7 +187,7 @@ class PredictionIntervals:
         Infinite where too few calibration rows remain for the requested coverage.
     coverage : float
     n_calibration : ndarray of int, shape (n_samples,)
-        How many calibration rows each row was compared with.
+        The number of calibration rows that each row was compared with.
     """
 
     lower: FloatArray
@@ -201,14 +197,9 @@ class PredictionIntervals:
 
     @property
     def without_guarantee(self) -> BoolArray:
-        """Which rows have an infinite interval, because too few calibration rows remain."""
+        """The rows with an infinite interval, because too few calibration rows remain."""
         infinite: BoolArray = np.isinf(self.lower) | np.isinf(self.upper)
         return infinite
-
-    @property
-    def n_without_guarantee(self) -> int:
-        """How many rows have an infinite interval."""
-        return int(self.without_guarantee.sum())
 
     @property
     def width(self) -> FloatArray:
@@ -243,7 +234,7 @@ class PredictionIntervals:
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionSets:
+class PredictionSets(_Region):
     """One set of classes per row.
 
     Attributes
@@ -253,7 +244,7 @@ class PredictionSets:
     classes : ndarray of shape (n_classes,)
     coverage : float
     n_calibration : ndarray of int, shape (n_samples,)
-        How many calibration rows each row was compared with.
+        The number of calibration rows that each row was compared with.
     without_guarantee : ndarray of bool, shape (n_samples,)
         Which rows have all classes, because too few calibration rows remain.
     """
@@ -263,11 +254,6 @@ class PredictionSets:
     coverage: float
     n_calibration: IntArray
     without_guarantee: BoolArray
-
-    @property
-    def n_without_guarantee(self) -> int:
-        """How many rows have all classes because too few calibration rows remain."""
-        return int(self.without_guarantee.sum())
 
     @property
     def size(self) -> IntArray:

@@ -17,12 +17,12 @@ from absentia.tables.reading import check_collected, has_columns_of_words, is_fr
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
-__all__ = ["HidingTable", "KeptTable", "LimitedHidingTable"]
+__all__ = ["HidingTable", "KeptTable"]
 
 
 @dataclass(frozen=True, eq=False)
 class HidingTable(Stored, Rows):
-    """A user's table whose rows can be had with more values missing.
+    """A user's table whose rows can be taken with more values missing.
 
     Attributes
     ----------
@@ -30,21 +30,28 @@ class HidingTable(Stored, Rows):
         The frame that the user passed, whose kind every table of hidden rows has.
     values : ndarray of shape (n_samples, n_features), or a pandas frame
     mask : ndarray of bool, shape (n_samples, n_features)
+        The missing values; one with limits is not missing.
+    lower, upper : ndarray of shape (n_samples, n_features) or None
+        Limits of values, see :func:`absentia.bounded`; they are hidden with the value.
     """
 
     kind: Any
     values: Any
     mask: BoolArray
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
 
     def validate(self) -> None:
-        """Raise ValueError unless the mask is about the values."""
+        """Raise ValueError unless mask and limits have the shape of the values."""
         self._require_array("mask", bool, self.values.shape)
+        for name in ("lower", "upper") if self.lower is not None else ():
+            self._require_array(name, np.float64, self.values.shape)
 
     @classmethod
     def of(cls, X: Any) -> HidingTable:
         """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
         if isinstance(X, Table) and X.lower is not None and X.upper is not None:
-            return LimitedHidingTable(None, X.array, X.unknown, X.lower, X.upper)
+            return cls(None, X.array, X.unknown, X.lower, X.upper)
         X = X.as_given() if isinstance(X, Table) else X
         check_collected(X, any_dask=True)
         if hasattr(X, "iloc"):
@@ -63,7 +70,7 @@ class HidingTable(Stored, Rows):
         return cls(X if is_frame(X) else None, values, np.isnan(values))
 
     def kept(self) -> HidingTable | KeptTable:
-        """Return the same rows in a form that a fitted model can keep, and write to a file."""
+        """Return the rows in a form that a model file can store."""
         if self.kind is None:
             return self
         names = tuple(self.kind.columns)
@@ -91,7 +98,7 @@ class HidingTable(Stored, Rows):
 
     @property
     def _has_words(self) -> bool:
-        """Whether this is a frame with columns of anything but numbers."""
+        """Whether this is a pandas frame with columns of anything but numbers."""
         return hasattr(self.values, "iloc") and any(
             getattr(dtype, "kind", "O") not in "biuf" for dtype in self.values.dtypes
         )
@@ -99,8 +106,8 @@ class HidingTable(Stored, Rows):
     def checked(self, estimator: BaseEstimator) -> HidingTable:
         """Return the table after checking its columns against those of training.
 
-        A pandas frame that lacks some of them has them missing in every row, with a warning. In a
-        frame with columns of words columns are found by name, in any order, as machines do.
+        Columns that a pandas frame lacks are missing in every row, with a warning. Columns of a
+        frame with words are found by name, in any order, as machines do.
         """
         known = getattr(estimator, "feature_names_in_", None)
         names = None if known is None else [str(name) for name in known]
@@ -119,6 +126,9 @@ class HidingTable(Stored, Rows):
 
     def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Any:
         """Return some rows with ``hidden`` (one mask per row) missing as well."""
+        if self.lower is not None and self.upper is not None:
+            rows_taken = Table(self.values[rows], lower=self.lower[rows], upper=self.upper[rows])
+            return rows_taken if hidden is None else rows_taken.hiding(hidden)
         if hasattr(self.values, "iloc"):
             frame = self.values.iloc[rows]
             return frame if hidden is None else frame.mask(hidden)
@@ -130,7 +140,7 @@ class HidingTable(Stored, Rows):
 
 @dataclass(frozen=True, eq=False)
 class KeptTable(Stored):
-    """A frame with rows to hide in, kept as arrays.
+    """A :class:`HidingTable` of a frame, stored as arrays.
 
     Attributes
     ----------
@@ -170,30 +180,3 @@ class KeptTable(Stored):
             return HidingTable(frame, frame, self.mask)
         polars = import_module("polars")
         return HidingTable(polars.DataFrame(schema=list(self.names)), self.values, self.mask)
-
-
-@dataclass(frozen=True, eq=False)
-class LimitedHidingTable(HidingTable):
-    """A table in which limits of some values are known, see :func:`absentia.bounded`.
-
-    A value with limits is no missing one: ``mask`` is False there. Where it is hidden, its limits
-    are hidden too.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (n_samples, n_features)
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-
-    def validate(self) -> None:
-        """Raise ValueError unless mask and limits are about the values."""
-        super().validate()
-        self._require_array("lower", np.float64, self.values.shape)
-        self._require_array("upper", np.float64, self.values.shape)
-
-    def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Table:
-        """Return some rows with ``hidden`` (one mask per row) missing as well."""
-        taken = Table(self.values[rows], lower=self.lower[rows], upper=self.upper[rows])
-        return taken if hidden is None else taken.hiding(hidden)

@@ -37,7 +37,7 @@ from absentia.parameters import (
     declared,
     words,
 )
-from absentia.predictions.row_formats import PlannedFormat, RowFormat
+from absentia.predictions.row_formats import PlannedFormat, RowFormat, take_rows
 from absentia.predictions.wrapped_model import (
     TrainingTable,
     WrappedModel,
@@ -296,7 +296,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
         """Return rows for the model as the user gave them."""
         row_format = self._wrapped.format
         if hasattr(X, "columns") and row_format.kind != "array":
-            chosen = X[rows] if type(X).__module__.startswith("polars") else X.iloc[rows]
+            chosen = take_rows(X, rows)
             if given is None and len(self._columns) < table.n_features:
                 return chosen[list(row_format.names)]  # type: ignore[union-attr]
             return chosen

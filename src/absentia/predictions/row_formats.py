@@ -26,7 +26,7 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PlannedFormat", "RowFormat", "polars_type", "require_type_name"]
+__all__ = ["take_rows", "PlannedFormat", "RowFormat", "polars_type", "require_type_name"]
 
 #: Names of polars' types; an attribute of another name may be anything.
 _POLARS_TYPES = frozenset(
@@ -121,6 +121,11 @@ class RowFormat(Stored):
             elif dtype.is_numeric():
                 casts.append(column.cast(dtype))
         return frame.with_columns(casts)
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows of an array or of a frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def require_type_name(kind: str, name: object) -> None:
