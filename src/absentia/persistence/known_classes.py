@@ -279,9 +279,10 @@ def trusted_types() -> list[type]:
     >>> SVC in trusted_types()
     True
     """
-    models = model_types()  # first: it imports the modules of the values
+    models = model_types()  # first: it imports the modules that define the values
     values = [kind for kind in _subclasses(Stored) if not isabstract(kind)]
-    return [*models, *values, *(kind for kind in sklearn_attributes() if kind not in models)]
+    parts = [kind for kind in sklearn_attributes() if kind not in models]
+    return [*models, *values, *parts]
 
 
 @cache
