@@ -26,7 +26,7 @@ from absentia.recipe.learning_table import guess_task, sample_in_proportion, tar
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
-from absentia.tables.files.whole_files import replaced
+from absentia.tables.files.formats import replaced, unpacked
 
 __all__ = ["Dataset", "Record", "available", "load", "records"]
 
@@ -195,7 +195,7 @@ def load(
             f"{path} is not the file that was recorded for {name!r} (sha256 {digest[:12]}..., "
             f"expected {expected[:12]}...). Fetch it again, or pass verify=False to use it anyway."
         )
-    frame = read_csv(path, source=str(path))
+    frame = read_csv(unpacked(path.read_bytes(), path.name).decode(), source=str(path))
     if frame.columns[-1] != "target":
         raise ValueError(
             f"{path} must have 'target' as its last column, found {str(frame.columns[-1])!r}."

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from absentia.cli import main, model_commands
-from absentia.cli.files import check_output, replaced, write_table
+from absentia.cli.files import check_output, write_table
 from absentia.recipe import training
+from absentia.tables.files.formats import replaced
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_each_name_makes_its_kernel(name):
 
 def test_an_unknown_name_lists_the_known():
     assert kernel_named("expected_rbf") == ExpectedRBF()
-    with pytest.raises(ValueError, match=r"'genrbf', 'expected-rbf'.*'poly', found 'sigmoid'"):
+    with pytest.raises(ValueError, match=r"'expected-rbf', 'genrbf'.*'poly', found 'sigmoid'"):
         kernel_named("sigmoid")
     with pytest.raises(TypeError, match="found 3"):
         kernel_named(3)

@@ -10,9 +10,10 @@ import pytest
 
 from absentia.cli import main
 from absentia.recipe.training import Training
-from absentia.studio import sent_by_page
+from absentia.studio import workspace_pages
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
+from absentia.tables.files.formats import write_table
 from studio.live_server import TOKEN, running_studio
 from studio.tables_of_mine import HOSTILE, mixed_table, small_model
 
@@ -28,6 +29,21 @@ def opened(client, frame, name="mine.csv"):
     response = client.post("api/open", content, x_file_name=name)
     assert response.status == 200, response.content
     return response.json()
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.xlsx", "t.csv.gz"])
+def test_the_studio_takes_the_files_of_the_command_line(client, tmp_path, name):
+    frame = pd.DataFrame({"x": [1.5, 2.5, None], "y": ["a", "b", "a"]})
+    if name.endswith(".xlsx"):
+        frame.to_excel(tmp_path / name, index=False)
+    else:
+        write_table(frame, tmp_path / name)
+    response = client.post("api/open", (tmp_path / name).read_bytes(), x_file_name=name)
+    assert response.status == 200, response.content
+    expected = opened(client, frame)
+    found = response.json()
+    for key in ("rows", "columns", "first", "rates", "notes"):
+        assert found[key] == expected[key]
 
 
 def test_the_page_and_its_files_are_served_with_a_strict_policy(client):
@@ -138,7 +154,7 @@ def test_columns_are_read_as_the_user_says(client):
 
 
 def test_files_that_are_too_large_or_no_tables_are_refused(client, monkeypatch):
-    monkeypatch.setattr(sent_by_page, "MOST_BYTES", 1000)
+    monkeypatch.setattr(workspace_pages, "MOST_BYTES", 1000)
     assert client.post("api/open", b"a,b\n" + b"1,2\n" * 500).status == 413
     for content in (b"", b"a,b\n", b"PK\x03\x04\0\0\0"):
         response = client.post("api/open", content)

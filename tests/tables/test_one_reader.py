@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from absentia.studio.row_model import train_model
 from sklearn.dummy import DummyClassifier
 
 from absentia import (
@@ -19,6 +18,7 @@ from absentia import (
     TableEncoder,
 )
 from absentia.cli import main
+from absentia.recipe.training import train
 from absentia.tables.columns import guesses
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.readings import ColumnReading
@@ -104,8 +104,8 @@ def test_a_frame_is_read_once_by_the_command_line(counted, tmp_path):
     assert of_features(counted["filled"], frame) == once(frame)
 
 
-def test_a_frame_is_read_once_by_the_studio(counted):
+def test_a_frame_is_read_once_by_the_recipe_of_the_studio(counted):
     frame = table()
-    train_model(frame.assign(ill=np.where(Y, "yes", "no")), "ill")
+    train(frame.assign(risk=frame["age"] / 7 + Y), "risk", method="genrbf")
     assert of_features(counted["guessed"], frame) == once(frame)
     assert of_features(counted["filled"], frame) == once(frame)

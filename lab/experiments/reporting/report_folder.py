@@ -22,7 +22,7 @@ from weakref import finalize
 from absentia.cli.files import check_writable, protect_inputs
 from absentia.reports.report_page import Page, is_page_of_ours
 from absentia.reports.safe_text import spreadsheet_text
-from absentia.tables.files.whole_files import replaced
+from absentia.tables.files.formats import replaced
 
 if TYPE_CHECKING:
     import pandas as pd

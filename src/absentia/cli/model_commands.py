@@ -163,7 +163,8 @@ def predict(
     that cannot be read and words that did not occur in training are uncertain, not errors: notes
     say what was not used, and which values lie far beyond the range of training.
     """
-    from absentia.cli.files import check_output, is_parquet, place_now, write_table
+    from absentia.cli.files import check_output, place_now, write_table
+    from absentia.tables.files.formats import has_types
 
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"--coverage must be a share between 0 and 1, found {coverage:g}.")
@@ -178,7 +179,7 @@ def predict(
         found |= _regions(fitted, rows, coverage)
     if output not in (None, "-"):
         output = str(place_now(Path(str(output)), force=force, note=say))
-    kept = cells() if keep and not is_parquet(output) else frame
+    kept = cells() if keep and not has_types(output) else frame
     write_table(written_with(kept, found, keep=keep, note=say), output)
 
 

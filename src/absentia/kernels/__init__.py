@@ -1,13 +1,12 @@
 """Similarity of beliefs, in closed form."""
 
-from absentia.kernels.base import Kernel, Product, Scaled, Sum
+from absentia.kernels.base import KERNELS_BY_NAME, Kernel, Product, Scaled, Sum
 from absentia.kernels.category import CategoryKernel
 from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.embedding import EmbeddingRBF
 from absentia.kernels.gram.tiles import gram_blocks
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.named_kernels import (
-    KERNELS_BY_NAME,
     FunctionKernel,
     PrecomputedKernel,
     kernel_named,

@@ -21,7 +21,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.parameters import NOT_NEGATIVE, Rule, declared, require, shown, words
 from absentia.tables import FloatArray
 
-__all__ = ["DIAGONAL", "Diagonal", "Kernel", "Product", "Scaled", "Sum", "check_compared"]
+__all__ = ["DIAGONAL", "KERNELS_BY_NAME", "Diagonal", "Kernel", "Product", "Scaled", "Sum"]
 
 Diagonal = Literal["independent", "same"]
 #: What the diagonal of a Gram matrix compares.
@@ -33,6 +33,10 @@ DIAGONAL = Rule(
     words("independent", "same").admits,
 )
 _Kernel = TypeVar("_Kernel", bound="Kernel")
+
+
+#: The kernels that declare a name.
+KERNELS_BY_NAME: dict[str, type[Kernel]] = {}
 
 
 class EqualByParameters(BaseEstimator):
@@ -63,12 +67,11 @@ class EqualByParameters(BaseEstimator):
 class Kernel(EqualByParameters, ABC):
     """Similarity of beliefs: ``kernel(P)``, ``kernel(P, Q)``, ``kernel.diag(P)``.
 
-    Kernels add, multiply and scale: ``0.5 * GenRBF() + GenRBF() * MaskKernel()``. Two kernels are
-    equal when they are of one kind with equal parameters. ``get_params`` and ``set_params`` reach
-    inside, so that a grid search can name ``kernel__gamma`` or ``kernel__left__gamma``.
-
-    To make one of your own, derive from this class, declare its parameters
-    (:func:`absentia.parameters.declared`), and write ``_gram`` and ``_diag``.
+    Kernels add, multiply and scale: ``0.5 * GenRBF() + GenRBF() * MaskKernel()``. Two of one class
+    with equal parameters are equal. ``get_params`` and ``set_params`` reach inside, so that a grid
+    search can name ``kernel__gamma`` or ``kernel__left__gamma``. A kernel of your own derives from
+    this class, declares its parameters (:func:`absentia.parameters.declared`), and implements
+    ``_gram`` and ``_diag``.
 
     Examples
     --------
@@ -85,8 +88,16 @@ class Kernel(EqualByParameters, ABC):
     0.5 * GenRBF(gamma=2) + ExpectedLinear()
     """
 
-    #: What parameters may be; a kernel adds its own, and checks them in ``resolve``.
+    #: Name by which estimators take a kernel of this class; None for classes without one.
+    name: ClassVar[str | None] = None
+
+    #: Allowed values of parameters; a kernel adds its own, and checks them in ``resolve``.
     _rules: ClassVar[dict[str, Rule]] = {"diagonal": DIAGONAL}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if (name := vars(cls).get("name")) is not None:
+            KERNELS_BY_NAME[name] = cls
 
     @property
     def positive_definite(self) -> bool:
@@ -108,8 +119,7 @@ class Kernel(EqualByParameters, ABC):
         ----------
         P : Beliefs of n rows
         Q : Beliefs of m rows, optional
-            Without it the matrix is that of ``P`` with itself, symmetric to the last bit, and its
-            diagonal is :meth:`diag`.
+            By default ``P`` itself: symmetric to the last bit, with the diagonal :meth:`diag`.
         n_jobs : int, optional
             Threads; by default as many as BLAS would use.
 
@@ -137,23 +147,21 @@ class Kernel(EqualByParameters, ABC):
     ) -> dict[str, FloatArray]:
         """Return the derivatives of ``(weights * kernel(P)).sum()`` by parameters of the kernel.
 
-        By the *logarithms* of the parameters, in closed form. The derivatives of single entries
-        are never stored: all columns are added up in one pass over the pairs of rows.
+        By the *logarithms* of the parameters, in closed form. Derivatives of single entries are
+        never stored.
 
         Parameters
         ----------
         P : Beliefs of n rows
         weights : array-like of shape (n, n)
         K : ndarray of shape (n, n), optional
-            ``kernel(P)``, where it is at hand; some kernels need it and would compute it.
+            ``kernel(P)``, which some kernels would compute otherwise.
         n_jobs : int, optional
-            Threads; by default as many as BLAS would use.
 
         Returns
         -------
         dict of ndarray
-            By the names that ``set_params`` takes: an array of shape () for a parameter that is
-            one number, of shape (n_columns,) for one number per column.
+            By the names that ``set_params`` takes, of shape () or (n_columns,).
 
         Examples
         --------
@@ -172,8 +180,7 @@ class Kernel(EqualByParameters, ABC):
                 f"weights must have shape {(len(P), len(P))}, one number per entry of kernel(P), "
                 f"found {W.shape}."
             )
-        resolved = self._resolved_for(P, None)
-        return resolved._gradient(P, W, K, n_jobs)
+        return self._resolved_for(P, None)._gradient(P, W, K, n_jobs)
 
     @property
     def has_gradient(self) -> bool:
@@ -183,7 +190,7 @@ class Kernel(EqualByParameters, ABC):
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
     ) -> dict[str, FloatArray]:
-        """Return what :meth:`gradient` does; parameters are resolved, arguments checked."""
+        """Return the gradient; parameters are resolved, arguments checked."""
         raise TypeError(
             f"The derivatives of {self!r} are not known in closed form. They are for ExpectedRBF, "
             "GenRBF, MaskKernel and their sums, products and multiples."
@@ -209,8 +216,8 @@ class Kernel(EqualByParameters, ABC):
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with words such as ``gamma="scale"`` resolved to numbers.
 
-        A machine does this once, with the prior that was fitted to the training rows, so that
-        training and new rows are measured alike. Parameters that make no sense are refused here.
+        Machines resolve a kernel once, with the prior of the training rows. Parameters that make
+        no sense are refused here.
         """
         return self
 
@@ -231,17 +238,17 @@ class Kernel(EqualByParameters, ABC):
         return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, other: object) -> Kernel:
-        if not isinstance(other, Real):
-            return NotImplemented
-        return Scaled(check_factor(other), self)
+        return Scaled(check_factor(other), self) if isinstance(other, Real) else NotImplemented
 
 
 @declared
 class _OfTwo(Kernel):
-    """A kernel made of two others, which has what both have."""
+    """A sum or a product of two kernels."""
 
     left: Kernel = field(kw_only=False)
     right: Kernel = field(kw_only=False)
+
+    _combine: ClassVar[np.ufunc]
 
     @property
     def takes_categories(self) -> bool:  # type: ignore[override]
@@ -258,17 +265,24 @@ class _OfTwo(Kernel):
         """Whether both have one in closed form."""
         return self.left.has_gradient and self.right.has_gradient
 
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return the sum or product of the resolved kernels."""
+        return type(self)(self.left.resolve(prior), self.right.resolve(prior))
+
+    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
+        K = self.left._gram(P, Q, n_jobs)
+        combined: FloatArray = self._combine(K, self.right._gram(P, Q, n_jobs), out=K)
+        return combined
+
+    def _diag(self, P: Beliefs) -> FloatArray:
+        combined: FloatArray = self._combine(self.left._diag(P), self.right._diag(P))
+        return combined
+
 
 class Sum(_OfTwo):
     """The sum of two kernels."""
 
-    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        K = self.left._gram(P, Q, n_jobs)
-        K += self.right._gram(P, Q, n_jobs)
-        return K
-
-    def _diag(self, P: Beliefs) -> FloatArray:
-        return self.left._diag(P) + self.right._diag(P)
+    _combine = np.add
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
@@ -277,10 +291,6 @@ class Sum(_OfTwo):
         right = self.right._gradient(P, weights, None, n_jobs)
         return _prefixed("left", left) | _prefixed("right", right)
 
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return the sum of the resolved kernels."""
-        return Sum(self.left.resolve(prior), self.right.resolve(prior))
-
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"{self.left!r} + {self.right!r}"
 
@@ -288,13 +298,7 @@ class Sum(_OfTwo):
 class Product(_OfTwo):
     """The product of two kernels, entry by entry."""
 
-    def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        K = self.left._gram(P, Q, n_jobs)
-        K *= self.right._gram(P, Q, n_jobs)
-        return K
-
-    def _diag(self, P: Beliefs) -> FloatArray:
-        return self.left._diag(P) * self.right._diag(P)
+    _combine = np.multiply
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
@@ -303,10 +307,6 @@ class Product(_OfTwo):
         by_left = self.left._gradient(P, weights * right, left, n_jobs)
         by_right = self.right._gradient(P, weights * left, right, n_jobs)
         return _prefixed("left", by_left) | _prefixed("right", by_right)
-
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return the product of the resolved kernels."""
-        return Product(self.left.resolve(prior), self.right.resolve(prior))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"{_as_factor(self.left)} * {_as_factor(self.right)}"
@@ -360,7 +360,7 @@ def _prefixed(prefix: str, found: dict[str, FloatArray]) -> dict[str, FloatArray
 
 
 def check_factor(factor: Any) -> float:
-    """Return the factor of a multiple as a float, refusing what would not leave it a kernel."""
+    """Return the factor of a multiple as a float; refuse negative ones."""
     require(
         NOT_NEGATIVE.admits(factor),
         f"A kernel can be multiplied by a number that is not negative, found {shown(factor)}: a "
@@ -379,21 +379,9 @@ def with_params(kernel: _Kernel, **params: object) -> _Kernel:
 def check_compared(P: Beliefs, Q: Beliefs | None) -> None:
     """Raise unless ``P``, and ``Q`` where there is one, are beliefs about the same columns."""
     _check_beliefs(P, "P")
-    if Q is not None:
-        _check_beliefs(Q, "Q")
-        _check_same_columns(P, Q)
-
-
-def _check_beliefs(value: object, name: str) -> None:
-    if not isinstance(value, Beliefs):
-        raise TypeError(
-            f"{name} must be Beliefs, found {type(value).__name__}. Kernels compare beliefs: make "
-            "them with density.fit(X).condition(X), or with Beliefs.from_moments."
-        )
-    value.ensure_valid()
-
-
-def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
+    if Q is None:
+        return
+    _check_beliefs(Q, "Q")
     if P.n_features != Q.n_features:
         raise ValueError(
             f"Both sets of beliefs must be about the same columns, found {P.n_features} and "
@@ -406,6 +394,15 @@ def _check_same_columns(P: Beliefs, Q: Beliefs) -> None:
         )
 
 
+def _check_beliefs(value: object, name: str) -> None:
+    if not isinstance(value, Beliefs):
+        raise TypeError(
+            f"{name} must be Beliefs, found {type(value).__name__}. Kernels compare beliefs: make "
+            "them with density.fit(X).condition(X), or with Beliefs.from_moments."
+        )
+    value.ensure_valid()
+
+
 def _as_factor(kernel: Kernel) -> str:
     return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
 
@@ -416,24 +413,23 @@ def _equal(a: Any, b: Any) -> bool:
     if _is_nested(a) or _is_nested(b):
         same = isinstance(a, list | tuple) and isinstance(b, list | tuple) and len(a) == len(b)
         return same and all(map(_equal, a, b))
-    if isinstance(a, np.ndarray | list | tuple) and isinstance(b, np.ndarray | list | tuple):
+    sequences = np.ndarray | list | tuple
+    if isinstance(a, sequences) and isinstance(b, sequences):
         return np.array_equal(np.asarray(a), np.asarray(b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return False
-    return bool(a == b)
+    return not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray) and bool(a == b)
 
 
 def _is_nested(value: object) -> bool:
-    """Return whether a value is a list of things that one array cannot hold, such as matrices."""
+    """Return whether a value is a list of values that one array cannot hold, such as matrices."""
     if not isinstance(value, list | tuple):
         return False
     return any(one is None or isinstance(one, str) or _is_matrix(one) for one in value)
 
 
 def _is_matrix(value: object) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim == 2
-    return isinstance(value, list | tuple) and any(isinstance(row, list | tuple) for row in value)
+    rows = value if isinstance(value, list | tuple) else ()
+    is_array = isinstance(value, np.ndarray) and value.ndim == 2
+    return is_array or any(isinstance(row, list | tuple) for row in rows)
 
 
 def _hashable(value: object) -> Any:
@@ -453,9 +449,7 @@ def shown_parameter(value: object) -> str:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return f"{float(value):.6g}"
     if isinstance(value, np.ndarray):
-        if value.size > 4:
-            return f"<array of shape {value.shape}>"
-        return repr(value.tolist())
+        return f"<array of shape {value.shape}>" if value.size > 4 else repr(value.tolist())
     if isinstance(value, list | tuple) and _is_nested(value):
         return f"[{', '.join(map(shown_parameter, value))}]"
     if isinstance(value, dict):

@@ -67,6 +67,7 @@ class ExpectedDistanceRBF(Kernel):
            [-5. , -2.5,  0. ]])
     """
 
+    name = "esd"
     gamma: Widths = field(default="scale", kw_only=False)
     metric: str | ArrayLike = field(default="euclidean", kw_only=False)
     diagonal: Diagonal = "same"
@@ -153,6 +154,7 @@ class GammaRBF(Kernel):
            [0.061, 0.239, 1.   ]])
     """
 
+    name = "egk"
     positive_definite = False
 
     _rules: ClassVar[dict[str, Rule]] = {"variance": words("exact", "independent")}

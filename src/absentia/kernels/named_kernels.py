@@ -13,20 +13,18 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.base import Kernel
-from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
+from absentia.kernels.base import KERNELS_BY_NAME, Kernel
 from absentia.kernels.gram.tiles import symmetrised
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.metric import Widths
 from absentia.kernels.polynomial import ExpectedLinear, ExpectedPolynomial
-from absentia.kernels.rbf import ExpectedRBF, GenRBF
+from absentia.kernels.rbf import GenRBF
 from absentia.parameters import declared, shown
 from absentia.tables import FloatArray
 
 __all__ = [
     "CategoryWeight",
     "FunctionKernel",
-    "KERNELS_BY_NAME",
     "KERNELS_OF_SCIKIT_LEARN",
     "KernelLike",
     "MaskWeight",
@@ -44,17 +42,7 @@ MaskWeight = float | str | ArrayLike | None
 #: The parameter ``category_weight``: of all columns of categories, or one for each.
 CategoryWeight = float | str | ArrayLike
 
-KERNELS_BY_NAME: dict[str, type[Kernel]] = {
-    "genrbf": GenRBF,
-    "expected-rbf": ExpectedRBF,
-    "expected-linear": ExpectedLinear,
-    "expected-polynomial": ExpectedPolynomial,
-    "esd": ExpectedDistanceRBF,
-    "egk": GammaRBF,
-}
-
-#: What scikit-learn calls the kernels that these are on complete rows, with its own defaults; so a
-#: script with ``SVC(kernel="rbf")`` keeps working.
+#: Names of scikit-learn for the kernels that equal these on complete rows, with its defaults.
 KERNELS_OF_SCIKIT_LEARN: dict[str, Callable[..., Kernel]] = {
     "rbf": GenRBF,
     "linear": ExpectedLinear,

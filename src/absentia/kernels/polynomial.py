@@ -88,6 +88,7 @@ class ExpectedLinear(Kernel):
            [0. , 2. , 1. ]])
     """
 
+    name = "expected-linear"
     _rules: ClassVar[dict[str, Rule]] = {"centre": _CENTRE}
 
     diagonal: Diagonal = "independent"
@@ -202,6 +203,7 @@ class ExpectedPolynomial(Kernel):
            [ 1.,  5., 28.]])
     """
 
+    name = "expected-polynomial"
     _rules: ClassVar[dict[str, Rule]] = {
         "degree": Rule(("2", "3"), lambda degree: finite(degree) in (2.0, 3.0)),
         "coef0": FINITE,

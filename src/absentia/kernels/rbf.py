@@ -93,6 +93,7 @@ class ExpectedRBF(Kernel):
            [0.  , 0.02, 0.08, 1.  ]])
     """
 
+    name = "expected-rbf"
     gamma: Widths = field(default="scale", kw_only=False)
     metric: Any = field(default="euclidean", kw_only=False)
     scaled: bool = True
@@ -197,6 +198,7 @@ class GenRBF(Kernel):
            [0.  , 0.02, 0.08, 1.  ]])
     """
 
+    name = "genrbf"
     gamma: Widths = field(default="scale", kw_only=False)
     metric: Any = field(default="euclidean", kw_only=False)
     category_weight: float | str | ArrayLike = "scale"

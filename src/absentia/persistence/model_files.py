@@ -27,7 +27,7 @@ from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.description import refused_entries
 from absentia.persistence.known_classes import allowed_classes
 from absentia.persistence.trial_predictions import check_predictions
-from absentia.tables.files.whole_files import replaced
+from absentia.tables.files.formats import replaced
 
 __all__ = ["load", "save"]
 

@@ -18,10 +18,15 @@ from starlette.routing import Route
 from absentia.reports.safe_text import printable
 from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.guard import Guard
-from absentia.studio.sent_by_page import TooLarge, body_of, file_name_of
-from absentia.studio.workspace_pages import WORKSPACE_PAGES, Answer
+from absentia.studio.workspace_pages import (
+    WORKSPACE_PAGES,
+    Answer,
+    TooLarge,
+    body_of,
+    file_name_of,
+)
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
-from absentia.tables.files.delimited import read_delimited
+from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +126,7 @@ class _Opening:
         else:
             label = file_name_of(request)
             content = await body_of(request)
-            table = await run_in_threadpool(read_delimited, content, label, notes.append)
+            table, _ = await run_in_threadpool(read_bytes, content, label, notes.append)
             workspace = Workspace(table, label)
         summary = await run_in_threadpool(workspace.summary)
         return {"workspace": self.spaces.add(workspace), "notes": notes, **summary}

@@ -14,7 +14,7 @@ from absentia.parameters import POSITIVE
 from absentia.predictions.answers import find_density
 from absentia.recipe.model import TableModel
 from absentia.tables import BoolArray, FloatArray, Table
-from absentia.tables.files.delimited import cells_as_written, read_delimited
+from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,16 +138,9 @@ class RowAnswers:
         }
 
     def read_batch(self, content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
-        """Return a CSV file as a table, and add notes on what of it the model cannot use."""
-        frame = read_delimited(content, name, notes.append)
-        if not len(frame):
-            return frame
-        return self.model.read(
-            frame,
-            lambda: cells_as_written(content, name, list(frame.columns)),
-            name,
-            notes.append,
-        )
+        """Return a file as a table, and add notes on cells that the model cannot use."""
+        frame, cells = read_bytes(content, name, notes.append)
+        return self.model.read(frame, cells, name, notes.append) if len(frame) else frame
 
     def check_batch(self, frame: pd.DataFrame) -> None:
         """Raise where a table cannot be a batch."""

@@ -115,7 +115,8 @@ def test_optimum_is_that_of_a_general_optimiser(kernel, tau, solver):
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 def test_both_solvers_find_the_same_minimum(data, uncertainty, C):
     X, y = data
-    settings = {"C": C, "tau": 0.2, "gamma": 0.2, "uncertainty": uncertainty, "tol": 1e-7}
+    # Rounding leaves a gap of 2e-7 at C=100 on some processors.
+    settings = {"C": C, "tau": 0.2, "gamma": 0.2, "uncertainty": uncertainty, "tol": 5e-7}
     ours = RobustSVC(solver="interior", **settings).fit(X, y)
     theirs = RobustSVC(solver="clarabel", **settings).fit(X, y)
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=ACROSS_METHODS)

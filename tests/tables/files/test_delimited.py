@@ -107,11 +107,11 @@ def test_what_cannot_be_read_right_is_refused(content, sentence, tmp_path):
 def test_a_value_without_a_name_is_no_separator_at_the_end_even_if_it_is_missing(last):
     text = f"a,b,y\n1,2,yes,{last}\n3,4,no,{last}\n"
     with pytest.raises(ValueError, match=r"has 3 names, but its rows have 4 values"):
-        read_csv(io.StringIO(text), source="the table")
+        read_csv(text, source="the table")
     text = f"a,b,y\n1,2,yes,\n3,4,no,{last}\n"
     with pytest.raises(ValueError, match="name every column"):
-        read_csv(io.StringIO(text), source="the table")
-    plain = read_csv(io.StringIO("a,b,y\n1,2,yes,\n3,4,no,\n"), source="the table")
+        read_csv(text, source="the table")
+    plain = read_csv("a,b,y\n1,2,yes,\n3,4,no,\n", source="the table")
     assert plain.to_dict("list") == {"a": [1, 3], "b": [2, 4], "y": ["yes", "no"]}
 
 
@@ -134,7 +134,7 @@ def test_rows_with_fewer_values_than_names_are_noted(text, found):
     assert len(notes) == 1
     assert re.match(found, notes[0])
     with pytest.warns(UserWarning, match=found):
-        read_csv(io.StringIO(text), source="my.csv")
+        read_csv(text, source="my.csv")
 
 
 @pytest.mark.parametrize(

@@ -211,8 +211,8 @@ def _embedded(lanes, lane, d, stride, matrix):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _add_base(row_means, row, means, at, base, images):
-    """Add ``base * d`` to the images of eight differences ``d``, and return ``base * d'd``."""
+def _add_base(row_means, row, means, at, base, products, images):
+    """Write ``products + base * d`` of eight differences ``d``, and return ``base * d'd``."""
     d = row_means.shape[1]
     s0 = splat8(0.0)
     s1 = splat8(0.0)
@@ -220,8 +220,8 @@ def _add_base(row_means, row, means, at, base, images):
     while k + 1 < d:
         d0 = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
         d1 = subtract8(splat8(row_means[row, k + 1]), load8(means, at + (k + 1) * LANES))
-        p0 = multiply_add8(base, d0, load8(images, k * LANES))
-        p1 = multiply_add8(base, d1, load8(images, (k + 1) * LANES))
+        p0 = multiply_add8(base, d0, load8(products, k * LANES))
+        p1 = multiply_add8(base, d1, load8(products, (k + 1) * LANES))
         store8(images, k * LANES, p0)
         store8(images, (k + 1) * LANES, p1)
         s0 = multiply_add8(d0, d0, s0)
@@ -229,7 +229,7 @@ def _add_base(row_means, row, means, at, base, images):
         k += 2
     if k < d:
         d0 = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
-        store8(images, k * LANES, multiply_add8(base, d0, load8(images, k * LANES)))
+        store8(images, k * LANES, multiply_add8(base, d0, load8(products, k * LANES)))
         s0 = multiply_add8(d0, d0, s0)
     return multiply_add8(base, add8(s0, s1), splat8(0.0))
 
@@ -280,6 +280,7 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
     J = aligned_empty(stride * stride if any_observed else 0)
     differences = aligned_empty(d * LANES)
     images = aligned_empty(stride * LANES)
+    products = aligned_empty(d * LANES)
     quadratics = aligned_empty(LANES)
     dense = aligned_empty(most * most * LANES)
     pivots = aligned_empty(d * LANES)
@@ -292,6 +293,7 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
         prepare_rows(lanes, rows, precision, first, n_rows, scaled, True)
         for lane in range(n_rows):
             row = first + lane
+            products[:] = 0.0
             _embedded(lanes.matrix, lane, d, stride, H)
             if any_observed:
                 _embedded(lanes.inverse, lane, d, stride, J)
@@ -321,14 +323,12 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
                     corner = splat8(0.0)
                     part = observed_part[lane]
                 else:
-                    for k in range(d):
-                        store8(images, k * LANES, splat8(0.0))
                     times_differences(
                         blocks, lane * d * d, index, lane * d, block_sizes[lane],
                         row_means, row * d, 1, means, at, 1, d,
-                        differences, images, 0, 0, True, quadratics, 0,
+                        differences, products, 0, 0, True, quadratics, 0,
                     )  # fmt: skip
-                    corner = _add_base(row_means, row, means, at, base_lanes, images)
+                    corner = _add_base(row_means, row, means, at, base_lanes, products, images)
                     corner = add8(corner, load8(quadratics, 0))
                     part = row_part[lane]
                 for r in range(count):

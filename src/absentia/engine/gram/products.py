@@ -191,43 +191,46 @@ def times_differences(
             centre = repeat8(centres, own + feature * step)
             store8(differences, r * LANES, subtract8(centre, other))
         out = place + v * stride
-        quadratic = splat8(0.0)
         r = 0
-        while r < size:
-            # Five at a time; the last five may overlap the ones before, to the same bits.
-            together = 5 if size > 4 else 1
-            r = min(r, size - together)
+        while r < size and size > 4:
+            # The last five may overlap the ones before: computed again, to the same bits.
+            r = min(r, size - 5)
             row = start + r * size
             t0 = splat8(0.0)
             t1 = splat8(0.0)
             t2 = splat8(0.0)
             t3 = splat8(0.0)
             t4 = splat8(0.0)
-            if together == 5:
-                for c in range(size):
-                    difference = load8(differences, c * LANES)
-                    t0 = multiply_add8(repeat8(matrices, row + c), difference, t0)
-                    t1 = multiply_add8(repeat8(matrices, row + size + c), difference, t1)
-                    t2 = multiply_add8(repeat8(matrices, row + 2 * size + c), difference, t2)
-                    t3 = multiply_add8(repeat8(matrices, row + 3 * size + c), difference, t3)
-                    t4 = multiply_add8(repeat8(matrices, row + 4 * size + c), difference, t4)
+            for c in range(size):
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(matrices, row + c), difference, t0)
+                t1 = multiply_add8(repeat8(matrices, row + size + c), difference, t1)
+                t2 = multiply_add8(repeat8(matrices, row + 2 * size + c), difference, t2)
+                t3 = multiply_add8(repeat8(matrices, row + 3 * size + c), difference, t3)
+                t4 = multiply_add8(repeat8(matrices, row + 4 * size + c), difference, t4)
+            if scattered:
+                k = own_index + r
+                store8(products, out + integer_at(index, k) * LANES, t0)
+                store8(products, out + integer_at(index, k + 1) * LANES, t1)
+                store8(products, out + integer_at(index, k + 2) * LANES, t2)
+                store8(products, out + integer_at(index, k + 3) * LANES, t3)
+                store8(products, out + integer_at(index, k + 4) * LANES, t4)
             else:
-                for c in range(size):
-                    t0 = multiply_add8(
-                        repeat8(matrices, row + c), load8(differences, c * LANES), t0
-                    )
-            k = own_index + r
-            store8(products, out + (integer_at(index, k) if scattered else r) * LANES, t0)
-            if together == 5:
-                p1 = integer_at(index, k + 1) if scattered else r + 1
-                p2 = integer_at(index, k + 2) if scattered else r + 2
-                p3 = integer_at(index, k + 3) if scattered else r + 3
-                p4 = integer_at(index, k + 4) if scattered else r + 4
-                store8(products, out + p1 * LANES, t1)
-                store8(products, out + p2 * LANES, t2)
-                store8(products, out + p3 * LANES, t3)
-                store8(products, out + p4 * LANES, t4)
-            r += together
+                store8(products, out + r * LANES, t0)
+                store8(products, out + (r + 1) * LANES, t1)
+                store8(products, out + (r + 2) * LANES, t2)
+                store8(products, out + (r + 3) * LANES, t3)
+                store8(products, out + (r + 4) * LANES, t4)
+            r += 5
+        while r < size:
+            t0 = splat8(0.0)
+            for c in range(size):
+                difference = load8(differences, c * LANES)
+                t0 = multiply_add8(repeat8(matrices, start + r * size + c), difference, t0)
+            position = integer_at(index, own_index + r) if scattered else r
+            store8(products, out + position * LANES, t0)
+            r += 1
+        quadratic = splat8(0.0)
         for r in range(size):
             position = integer_at(index, own_index + r) if scattered else r
             product = load8(products, out + position * LANES)

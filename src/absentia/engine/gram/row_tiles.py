@@ -95,7 +95,7 @@ def row_lanes(d, with_observed):
     )
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", inline="always")
 def prepare_rows(lanes, rows, precision, first, n_rows, scaled, with_blocks):
     """Prepare eight rows from ``first`` on; behind ``n_rows`` the last row is repeated.
 
@@ -165,7 +165,7 @@ def _copy_block(matrix, lane, index, d, size, base, blocks):
         blocks[block + r * size + r] -= base
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _euclidean_information(precision, base, lanes):
     """Fill ``matrix`` with ``U`` of eight conditioned rows, and ``log_norm``.
 
@@ -231,7 +231,7 @@ def _euclidean_information(precision, base, lanes):
         store8(matrix, (index[r] * d + index[r]) * LANES, entry)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", makes_arrays=False)
 def _observed_parts(precision, lanes):
     """Fill ``J``, ``w = J U a``, ``a' inv(C) a`` and ``log det H`` from ``U`` in ``matrix``."""
     information, inverse, means = lanes.matrix, lanes.inverse, lanes.means

@@ -142,13 +142,14 @@ def _sum_over_components(
 def _fill(out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, whole: Region) -> None:
     """Fill ``out`` for one pair of components: frequent patterns among themselves, and the rest."""
     n_rows, n_columns = rows.ordering.n_frequent, columns.ordering.n_frequent
-    regions = [
-        (True, replace(whole, last_row=n_rows, n_columns=n_columns)),
-        (False, replace(whole, first_row=n_rows)),
-    ]
-    if not whole.symmetric:
-        # Otherwise these are mirrored.
-        regions.append((False, replace(whole, last_row=n_rows, first_column=n_columns)))
+    regions = [(False, whole)]
+    if n_rows:
+        regions = [
+            (True, replace(whole, last_row=n_rows, n_columns=n_columns)),
+            (False, replace(whole, first_row=n_rows)),
+        ]
+        if not whole.symmetric:  # otherwise these are mirrored
+            regions.append((False, replace(whole, last_row=n_rows, first_column=n_columns)))
     for frequent, region in regions:
         if not region.is_empty:
             path = choose(Pairs(rows, columns, smoothing, frequent, whole.symmetric))

@@ -1,7 +1,7 @@
 """Delimited text (CSV and its relatives) becomes a pandas frame with the columns that it shows.
 
-What goes wrong here goes wrong in silence: a separator at the end of each row moves all columns by
-one, text in UTF-16 is read as one column of noise. So the reader looks before it reads.
+Errors here would be silent: a separator at the end of each row moves all columns by one, text in
+UTF-16 is read as one column of noise. So the reader looks before it reads.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -25,17 +24,26 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import SEPARATOR
-from absentia.tables.files.headers import column_names, note_repeated, note_title, title_of
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cells_as_written", "read_csv", "read_delimited"]
+__all__ = [
+    "cells_as_written",
+    "note_repeated",
+    "note_title",
+    "read_csv",
+    "read_delimited",
+    "stripped_names",
+    "title_of",
+]
+
+Note = Callable[[str], None]
 
 #: The comma last: where everything is equal it is more likely a decimal mark, or part of a name.
 _SEPARATORS = ";\t|,"
-#: Lines that are looked at where the header has as many of one separator as of another.
+#: Lines that are compared where the header has as many of one separator as of another.
 _FIRST_LINES = 20
 #: UTF-32 before UTF-16: the mark of the one begins with that of the other.
 _MARKS = (
@@ -48,10 +56,9 @@ _MARKS = (
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
-_OPEN_QUOTE = re.compile("EOF inside string")
 #: A cell that may have a decimal comma, where commas separate the cells.
 _QUOTED_COMMA = re.compile(r'"[^",\n]*\d,\d[^",\n]*"')
-#: What pandas takes for a missing value, and the question mark of old data sets.
+#: Missing values of pandas, and the question mark of old data sets.
 _MISSING = (
     *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>"),
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"),
@@ -61,9 +68,7 @@ _recording = RLock()
 hold_during_forks(_recording)
 
 
-def read_delimited(
-    content: bytes, source: str, note: Callable[[str], None] = lambda text: None
-) -> pd.DataFrame:
+def read_delimited(content: bytes, source: str, note: Note = lambda text: None) -> pd.DataFrame:
     """Read the bytes of a delimited text, whatever its encoding and its separator.
 
     Parameters
@@ -73,7 +78,7 @@ def read_delimited(
         ``sep=;``, as Excel reads it, names the separator; otherwise it is the commonest of comma,
         semicolon, tab and bar in the header (in a tie the one that fits the lines below).
     source : str
-        What to call it in messages.
+        Its name in messages.
     note : callable
         Called with a sentence about names that come more than once, about rows with fewer values
         than there are names, and about a first row that may be a title.
@@ -81,8 +86,8 @@ def read_delimited(
     Returns
     -------
     pandas.DataFrame
-        Names of columns have no blanks around them. ``attrs["separator"]`` is what separates the
-        values: a semicolon says that commas are decimal ones, where columns do not say it.
+        Names of columns have no blanks around them. ``attrs["separator"]`` is the separator of the
+        values: a semicolon is evidence of decimal commas, where columns show none.
 
     Examples
     --------
@@ -93,7 +98,7 @@ def read_delimited(
     text, separator = _text_of(content, source)
     title = title_of(_first_rows(text))
     try:
-        frame = read_csv(io.StringIO(text), source=source, sep=separator, note=note)
+        frame = read_csv(text, source=source, sep=separator, note=note)
     except ValueError as error:
         if not title:
             raise
@@ -104,11 +109,71 @@ def read_delimited(
         raise ValueError(f"{source} has a header but no rows.")
     if not frame.shape[1]:
         raise ValueError(f"{source} contains only separators: no column names and no values.")
-    note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
+    note_repeated(next(_records(text, separator), (0, []))[1], frame, note)
     frame = _with_doubtful_points(frame, text, separator)
-    frame.columns = column_names(frame)
+    frame.columns = stripped_names(frame)
     frame.attrs[SEPARATOR] = separator
     return frame
+
+
+def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of what :func:`read_delimited` reads, with the text of each cell.
+
+    For writing them again: a number that is read may have lost digits or zeros, and the words
+    ``NA`` and ``None`` are read as missing.
+
+    Examples
+    --------
+    >>> from absentia.tables.files.delimited import cells_as_written
+    >>> cells_as_written(b"zip,n\\n00123,NA\\n,1.10\\n", "my.csv", ["zip", "n"]).to_dict("list")
+    {'zip': ['00123', ''], 'n': ['NA', '1.10']}
+    """
+    cells = _cells(*_text_of(content, source))
+    cells.columns = stripped_names(cells)
+    return cells[list(columns)]
+
+
+def stripped_names(frame: pd.DataFrame) -> list[str]:
+    """Return the names of columns without the blanks around them, unless two become the same."""
+    names = [str(name) for name in frame.columns]
+    stripped = [name.strip() for name in names]
+    return stripped if len(set(stripped)) == len(stripped) else names
+
+
+def note_repeated(header: Iterable[object], frame: pd.DataFrame, note: Note) -> None:
+    """Note names that came more than once, and how pandas renames the later ones."""
+    names = [name for cell in header if (name := str(cell).strip())]
+    called = [name for name in stripped_names(frame) if not name.startswith("Unnamed: ")]
+    for name, times in Counter(names).items():
+        if times > 1:
+            _, *later = (new for old, new in zip(names, called, strict=False) if old == name)
+            shown = ", ".join(map(repr, later[:3])) + ", ..." * (len(later) > 3)
+            said = f"appears {times} times: the later ones are renamed to {shown}"
+            note(f"The column name {name!r} {said}.")
+
+
+def title_of(rows: Sequence[Sequence[str]]) -> str:
+    """Return a possible title above the header: the only cell of a row above a row of several.
+
+    Examples
+    --------
+    >>> title_of([["Report of plant 7", ""], ["", ""], ["x", "y"]])
+    'Report of plant 7'
+    >>> title_of([["", "x"], ["0", "1.5"]])  # the names of rows have none
+    ''
+    """
+    places = [[k for k, cell in enumerate(row) if cell.strip()] for row in rows]
+    nothing: list[int] = []
+    above, below, *_ = [*(place for place in places if place), nothing, nothing]
+    if len(above) != 1 or len(below) < 2 or (above[0] > 0 and len(below) == 2):
+        return ""
+    return next(cell.strip() for row in rows for cell in row if cell.strip())
+
+
+def note_title(title: str, note: Note) -> None:
+    """Note that the first row may be a title."""
+    if title:
+        note(f"The first row has only one cell, {title!r}: if it is a title, remove it.")
 
 
 def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.DataFrame:
@@ -117,14 +182,11 @@ def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.
     That is in files that commas do not separate, and in others with decimal commas. A float would
     have forgotten that "1.410" has three digits behind its point: the table as a whole decides.
     """
-    import pandas as pd
-
     numbers = frame.select_dtypes("float64")
     doubtful = [name for name in numbers if _may_group_thousands(numbers[name].to_numpy())]
     if not doubtful or (separator == "," and not _QUOTED_COMMA.search(text)):
         return frame
-    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
-        written = _cells(text, separator, usecols=doubtful)
+    written = _cells(text, separator, usecols=doubtful)
     for name in doubtful:
         cells = written[name].where(frame[name].notna(), None)
         column = Column(cells)
@@ -140,33 +202,13 @@ def _may_group_thousands(values: np.ndarray) -> bool:
     return bool((grouped | (known == 0.0)).all())
 
 
-def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of what :func:`read_delimited` reads, with the text of each cell.
-
-    For writing them again: a number that is read may have lost digits or zeros, and the words
-    ``NA`` and ``None`` are read as missing.
-
-    Examples
-    --------
-    >>> from absentia.tables.files.delimited import cells_as_written
-    >>> cells_as_written(b"zip,n\\n00123,NA\\n,1.10\\n", "my.csv", ["zip", "n"]).to_dict("list")
-    {'zip': ['00123', ''], 'n': ['NA', '1.10']}
-    """
-    import pandas as pd
-
-    text, separator = _text_of(content, source)
-    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
-        cells = _cells(text, separator)
-    cells.columns = column_names(cells)
-    return cells[list(columns)]
-
-
 def _cells(text: str, separator: str, **how: Any) -> pd.DataFrame:
     """Return a delimited text with the text of each cell."""
     import pandas as pd
 
     how |= {"sep": separator, "skipinitialspace": True, "index_col": False}
-    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, **how)
+    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
+        return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, **how)
 
 
 def _text_of(content: bytes, source: str) -> tuple[str, str]:
@@ -178,6 +220,24 @@ def _text_of(content: bytes, source: str) -> tuple[str, str]:
     if named:
         text = text[named.end() :]
     return text, (named and named[1]) or _separator_of(text)
+
+
+def _decoded(content: bytes, source: str) -> str:
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in content[:2]:
+        # A header of plain letters in UTF-16 has a zero in every other place.
+        encoding = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding != "utf-8":
+            raise ValueError(
+                f"{source} is damaged: parts of it are not valid {encoding.upper()}."
+            ) from error
+        text = content.decode("latin-1")
+    if "\0" in text:
+        raise ValueError(f"{source} is not a text file: it contains NUL bytes.")
+    return text
 
 
 def _separator_of(text: str) -> str:
@@ -204,26 +264,25 @@ def _first_lines(text: str) -> list[str]:
 
 def _first_rows(text: str) -> list[list[str]]:
     """Return the cells of the first lines, whatever separates them."""
+    quoted, marks = re.compile(r'"([^"]*)"'), re.compile(f"[{_SEPARATORS}]")
     lines = _first_lines(text.lstrip("\r\n"))
-    quoted = re.compile(r'"([^"]*)"')
-    marks = re.compile(f"[{_SEPARATORS}]")
     plain = (quoted.sub(lambda found: marks.sub(" ", found[1]), line) for line in lines)
     return [marks.split(line) for line in plain]
 
 
 def read_csv(
-    file: str | os.PathLike[str] | io.StringIO,
+    text: str,
     *,
     source: str,
     sep: str = ",",
-    note: Callable[[str], None] = lambda text: warnings.warn(text, stacklevel=3),
+    note: Note = lambda text: warnings.warn(text, stacklevel=3),
 ) -> pd.DataFrame:
-    """Read a CSV file as pandas does, but never move a column.
+    """Read CSV as pandas does, but never move a column.
 
-    ``?`` is a missing value besides the empty cell. A separator at the end of each row is read as
-    what it is; rows with more values than the header has names are refused. Rows with fewer lack
-    the last ones (some programs do not write empty cells at the end of a row), with a note: a value
-    left out in the middle cannot be told from that.
+    ``?`` is a missing value besides the empty cell. A separator at the end of each row is no
+    column; rows with more values than the header has names are refused. Rows with fewer lack the
+    last ones (some programs do not write empty cells at the end of a row), with a note: a value
+    left out in the middle looks the same.
     """
     pd = optional_import("pandas", "tables", "Reading a table")
     how: dict[str, Any] = {"sep": sep, "na_values": ["?"], "skipinitialspace": True}
@@ -233,44 +292,38 @@ def read_csv(
             warnings.simplefilter("always", pd.errors.ParserWarning)
             # Without this, pandas takes the first values of rows that are longer than the header
             # for names of rows, and moves all others.
-            frame = pd.read_csv(file, index_col=False, **how)
+            frame = pd.read_csv(io.StringIO(text), index_col=False, **how)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        too_long = _TOO_LONG.search(str(error))
-        opened = _OPEN_QUOTE.search(str(error))
-        what = (
-            f"line {too_long[2]} has {too_long[3]} values, but those before it have {too_long[1]}"
-            if too_long
-            else _open_quote(file, sep)
-            if opened
-            else str(error).strip()
-        )
+        what = str(error).strip()
+        if too_long := _TOO_LONG.search(what):
+            expected, line, found = too_long.groups()
+            what = f"line {line} has {found} values, but those before it have {expected}"
+        elif "EOF inside string" in what:  # the last row has swallowed the others
+            ends = [0, 0, *(line for line, _ in _records(text, sep))]
+            what = f'a quote (") in the row that begins in line {ends[-2] + 1} is never closed'
         raise ValueError(f"{source} cannot be read as CSV: {what}.") from error
     if caught:
-        if isinstance(file, io.StringIO):
-            file.seek(0)
-        moved = pd.read_csv(file, **how)
+        moved = pd.read_csv(io.StringIO(text), **how)
         n_more = moved.index.nlevels
         if moved.reset_index().iloc[:, -n_more:].notna().any(axis=None):
             raise ValueError(
                 f"The header of {source} has {counted(moved.shape[1], 'name')}, but its rows have "
                 f"{moved.shape[1] + n_more} values: name every column."
             )
-    n_names = _names_beside_missing(file, sep)
+    n_names = _names_beside_missing(text, sep)
     if n_names:
         raise ValueError(
             f"The header of {source} has {counted(n_names, 'name')}, but its rows have "
             f"{n_names + 1} values, the last of them missing: name every column."
         )
     if len(frame) and frame.iloc[:, -1].isna().any():
-        _note_short_rows(file, sep, source, note)
-    frame = _with_exact_integers(frame, file, how)
+        _note_short_rows(text, sep, source, note)
+    frame = _with_exact_integers(frame, text, how)
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
 
 
-def _with_exact_integers(
-    frame: pd.DataFrame, file: str | os.PathLike[str] | io.StringIO, how: dict[str, Any]
-) -> pd.DataFrame:
+def _with_exact_integers(frame: pd.DataFrame, text: str, how: dict[str, Any]) -> pd.DataFrame:
     """Return the frame with whole numbers beyond 2^53 as they are written.
 
     Beside a missing value pandas reads whole numbers as floating point, in which neighbours beyond
@@ -285,27 +338,26 @@ def _with_exact_integers(
     rounded += [name for name in texts if texts[name].isin(_MISSING).any()]
     if not rounded:
         return frame
-    if isinstance(file, io.StringIO):
-        file.seek(0)
     with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
-        written = pd.read_csv(file, index_col=False, dtype=dict.fromkeys(rounded, str), **how)
+        as_text = dict.fromkeys(rounded, str)
+        written = pd.read_csv(io.StringIO(text), index_col=False, dtype=as_text, **how)
     for name in rounded:
         if name in texts:
             frame[name] = written[name]
             continue
         with suppress(ValueError, OverflowError):  # 1e300, or more digits than 64 bits have
-            integers = [None if pd.isna(text) else int(text) for text in written[name]]
+            integers = [None if pd.isna(cell) else int(cell) for cell in written[name]]
             frame[name] = pd.array(integers, dtype="Int64")
     return frame
 
 
-def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) -> int:
+def _names_beside_missing(text: str, sep: str) -> int:
     """Return the number of names if rows have one value more that is written, else 0.
 
     pandas drops a last value without a name in silence where it is missing in all rows: an empty
     cell after the last separator, which is none, but also ``NA``.
     """
-    records = _records(file, sep)
+    records = _records(text, sep)
     _, header = next(records, (0, []))
     for _, record in records:
         if len(record) != len(header) + 1:
@@ -315,59 +367,45 @@ def _names_beside_missing(file: str | os.PathLike[str] | io.StringIO, sep: str) 
     return 0
 
 
-def _note_short_rows(
-    file: str | os.PathLike[str] | io.StringIO, sep: str, source: str, note: Callable[[str], None]
-) -> None:
-    """Say how many rows have fewer values than names, and where the first of them ends.
+def _note_short_rows(text: str, sep: str, source: str, note: Note) -> None:
+    """Note rows with fewer values than names, and the line where the first of them ends.
 
-    Where most rows are short by the same number the header has names too many, and nobody knows
+    Where most rows are short by the same number the header has names too many, and it is unknown
     which: a ValueError.
     """
-    records = _records(file, sep)
+    records = _records(text, sep)
     _, header = next(records, (0, []))
     n_names = len(header)
     while n_names and not header[n_names - 1].strip():  # separators at the end
         n_names -= 1
     lacking = [(line, n_names - len(record)) for line, record in records]
     short = [line for line, n_lacking in lacking if n_lacking > 0]
-    if short:
-        usual, n_rows = Counter(n for _, n in lacking if n > 0).most_common(1)[0]
-        if 2 * n_rows > len(lacking):
-            raise ValueError(
-                f"The header of {source} has {counted(n_names, 'name')}, but {n_rows} of its "
-                f"{len(lacking)} rows have {n_names - usual} values: remove the names that "
-                "have no values, or write a separator for each empty cell."
-            )
-        have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
-        note(
-            f"{have} fewer values than {source} has columns (the first in line {short[0]}): the "
-            "last columns count as missing there. If another value is missing, write its "
-            "separator."
+    if not short:
+        return
+    usual, n_rows = Counter(n for _, n in lacking if n > 0).most_common(1)[0]
+    if 2 * n_rows > len(lacking):
+        raise ValueError(
+            f"The header of {source} has {counted(n_names, 'name')}, but {n_rows} of its "
+            f"{len(lacking)} rows have {n_names - usual} values: remove the names that "
+            "have no values, or write a separator for each empty cell."
         )
+    have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
+    note(
+        f"{have} fewer values than {source} has columns (the first in line {short[0]}): the last "
+        "columns count as missing there. If another value is missing, write its separator."
+    )
 
 
-def _open_quote(file: str | os.PathLike[str] | io.StringIO, sep: str) -> str:
-    """Say which row has a quote that is not closed: the last, which has swallowed the others."""
-    ends = [0, 0, *(line for line, _ in _records(file, sep))]
-    return f'a quote (") in the row that begins in line {ends[-2] + 1} is never closed'
-
-
-def _records(
-    file: str | os.PathLike[str] | io.StringIO, sep: str
-) -> Iterator[tuple[int, list[str]]]:
+def _records(text: str, sep: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the line in which each record ends, and its values; those of empty lines are none.
 
     Values that are too long for the csv module are cut.
     """
     done = 0
-    for shorten in (False, True):
-        with (
-            suppress(csv.Error, UnicodeDecodeError),  # too long; compressed
-            io.StringIO(file.getvalue(), newline=None)
-            if isinstance(file, io.StringIO)
-            else open(file, encoding="utf-8") as lines,
-        ):
-            source = io.StringIO(_shortened(lines.read(), sep)) if shorten else lines
+    for cut in (False, True):
+        with suppress(csv.Error):
+            lines = io.StringIO(text, newline=None)
+            source = io.StringIO(_shortened(lines.read(), sep)) if cut else lines
             reader = csv.reader(source, delimiter=sep, skipinitialspace=True)
             records = (row for row in reader if row and (len(row) > 1 or row[0].strip()))
             for k, record in enumerate(records):
@@ -391,21 +429,3 @@ def _shortened(text: str, sep: str) -> str:
         return quote + "x" * bool(found[2].strip('" ')) + "\n" * found[2].count("\n") + quote
 
     return value.sub(cut, text)
-
-
-def _decoded(content: bytes, source: str) -> str:
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
-    if encoding == "utf-8" and b"\0" in content[:2]:
-        # A header of plain letters in UTF-16 has a zero in every other place.
-        encoding = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        if encoding != "utf-8":
-            raise ValueError(
-                f"{source} is damaged: parts of it are not valid {encoding.upper()}."
-            ) from error
-        text = content.decode("latin-1")
-    if "\0" in text:
-        raise ValueError(f"{source} is not a text file: it contains NUL bytes.")
-    return text

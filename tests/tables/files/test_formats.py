@@ -1,5 +1,6 @@
 """What is killed while it writes leaves the file as it was."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -12,7 +13,9 @@ import pytest
 
 from absentia import SVC, load, save
 from absentia.cli.files import write_table
-from absentia.tables.files.whole_files import replaced
+from absentia.tables.files import formats
+from absentia.tables.files.formats import read_bytes, replaced
+from absentia.tables.files.formats import write_table as write_file
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 
@@ -165,3 +168,39 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path):
         replaced(where / "a.abs"),
     ):
         pass
+
+
+FRAME = pd.DataFrame({"age": [41.5, np.nan, 63.0], "ward": ["north", "south", None]})
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.tsv", "t.csv.gz", "t.xlsx", "t.parquet", "t.feather", "t.arrow", "t"]
+)
+def test_every_format_is_the_same_table(name, tmp_path):
+    path = tmp_path / name
+    if name.endswith(".xlsx"):
+        FRAME.to_excel(path, index=False)
+    else:
+        write_file(FRAME, path)
+    notes = []
+    frame, cells = read_bytes(path.read_bytes(), name, notes.append)
+    pd.testing.assert_frame_equal(frame.astype(FRAME.dtypes), FRAME)
+    assert frame.attrs.get("separator") in (None, ",", "\t")
+    assert list(cells().columns) == ["age", "ward"]
+    assert not notes
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.xlsx", "t.csv.gz", "t.ods"])
+def test_a_damaged_file_is_one_sentence(name):
+    with pytest.raises(ValueError, match=r"cannot be (read|unpacked)|known kind"):
+        read_bytes(b"no such thing", name)
+
+
+def test_a_packed_file_has_a_bound(monkeypatch):
+    content = gzip.compress(b"a,b\n" + b"1,2\n" * 1000)
+    assert read_bytes(content + gzip.compress(b"3,4\n"), "t.csv.gz")[0].shape == (1001, 2)
+    with pytest.raises(ValueError, match="it ends too early"):
+        read_bytes(content[:-9], "t.csv.gz")
+    monkeypatch.setattr(formats, "_MOST_UNPACKED", 1000)
+    with pytest.raises(ValueError, match="larger than 1,000 bytes when unpacked"):
+        read_bytes(content, "t.csv.gz")

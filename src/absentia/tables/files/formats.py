@@ -1,0 +1,207 @@
+"""Files of every format that a table comes in, read and written by the ending of their names.
+
+The command line and the studio read the same files: :func:`read_bytes` takes the content of a file
+and its name. Files that are written appear whole or not at all (:func:`replaced`).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from absentia.optional_imports import optional_import
+from absentia.tables.phrases import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["KNOWN", "WRITTEN", "has_types", "read_bytes", "replaced", "unpacked", "write_table"]
+
+_TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".feather", ".arrow")
+_EXCEL = (".xlsx", ".xlsm")
+#: Endings of files that can be written.
+WRITTEN = (*_TEXT, *_PARQUET, *_ARROW)
+KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz), .parquet, .feather, .arrow"
+#: Rows in which a title above the header is looked for.
+_TOP_ROWS = 10
+#: A small file may unpack to any size.
+_MOST_UNPACKED = 2**32
+
+
+def read_bytes(
+    content: bytes,
+    name: str,
+    note: Callable[[str], None] = lambda text: None,
+    *,
+    sheet: str | None = None,
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    """Return the content of a file as a pandas frame, and a function that returns its cells.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        The name of the file, whose ending is its format; CSV without an ending.
+    note : callable
+        Called with a sentence about anything that was not read, or was read otherwise.
+    sheet : str, optional
+        Which sheet of an Excel file; by default the first.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    cells : callable
+        Returns the same columns with cells as they are written: those of text are text, Parquet
+        and Arrow files and dates of Excel have the values of the frame.
+    """
+    from absentia.tables.files.delimited import cells_as_written, read_delimited, stripped_names
+
+    ending = name.lower()
+    if sheet is not None and not ending.endswith(_EXCEL):
+        raise ValueError(f"{name} has no sheets: --sheet is for Excel files.")
+    if ending.endswith((*_PARQUET, *_ARROW)):
+        frame = _read_columns(content, name, "Parquet" if ending.endswith(_PARQUET) else "Arrow")
+    elif ending.endswith(_EXCEL):
+        frame = _read_excel(content, name, note, sheet)
+    elif ending.endswith(_TEXT) or "." not in ending:
+        text = unpacked(content, name)
+        frame = read_delimited(text, name, note)
+        return frame, lambda: cells_as_written(text, name, list(frame.columns))
+    else:
+        old = " Save it as .xlsx or .csv first." if ending.endswith((".xls", ".ods")) else ""
+        raise ValueError(f"{name} is not a known kind of file; expected {KNOWN} or .xlsx.{old}")
+    frame.columns = stripped_names(frame)
+    return frame, lambda: _excel_cells(content, frame, sheet) if ending.endswith(_EXCEL) else frame
+
+
+def unpacked(content: bytes, name: str) -> bytes:
+    """Return the content of a file, unpacked if its name ends in ``.gz``."""
+    if not name.lower().endswith(".gz"):
+        return content
+    parts, left, size = [], content, 0
+    try:
+        while left:
+            unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            parts.append(unpacker.decompress(left, _MOST_UNPACKED - size))
+            size += len(parts[-1])
+            if unpacker.unconsumed_tail:
+                raise ValueError(f"{name} is larger than {_MOST_UNPACKED:,} bytes when unpacked.")
+            if not unpacker.eof:
+                raise zlib.error("it ends too early")
+            left = unpacker.unused_data.lstrip(b"\0")
+    except zlib.error as error:
+        raise ValueError(f"{name} cannot be unpacked: {error}.") from error
+    return b"".join(parts)
+
+
+def _read_columns(content: bytes, name: str, kind: str) -> pd.DataFrame:
+    optional_import("pyarrow", "tables", f"A{'n' * (kind == 'Arrow')} {kind} file")
+    import pandas as pd
+
+    read = pd.read_parquet if kind == "Parquet" else pd.read_feather
+    try:
+        return read(io.BytesIO(content))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as {kind}: {error}.") from error
+
+
+def _read_excel(
+    content: bytes, source: str, note: Callable[[str], None], sheet: str | None
+) -> pd.DataFrame:
+    from absentia.tables.files.delimited import note_repeated, note_title, title_of
+
+    optional_import("openpyxl", "excel", "An Excel file", "save the table as CSV")
+    import pandas as pd
+
+    try:
+        with pd.ExcelFile(io.BytesIO(content), engine="openpyxl") as book:
+            names = [str(name) for name in book.sheet_names]
+            read = names[0] if sheet is None else sheet
+            if read in names:
+                frame = pd.read_excel(book, sheet_name=read, na_values=["?"])
+                rows = pd.read_excel(book, sheet_name=read, header=None, nrows=_TOP_ROWS)
+    except Exception as error:  # openpyxl raises what the parts of a broken archive raise
+        raise ValueError(f"{source} cannot be read as Excel: {error}.") from error
+    if read not in names:
+        raise ValueError(f"{source} has no sheet {read!r}; its sheets are {listed(names)}.")
+    if not len(frame):
+        first = f"The first sheet of {source}, {read!r},"
+        raise ValueError(f"{first if sheet is None else f'The sheet {read!r}'} has no rows.")
+    note_repeated([name for name in rows.iloc[0] if not pd.isna(name)], frame, note)
+    cells = rows.astype(object).where(rows.notna(), "").astype(str)
+    note_title(title_of(cells.to_numpy().tolist()), note)
+    if sheet is None and len(names) > 1:
+        note(
+            f"Only the first of {len(names)} sheets was read: {read}. Use --sheet to read another: "
+            f"{listed(names[1:])}."
+        )
+    return frame
+
+
+def _excel_cells(content: bytes, frame: pd.DataFrame, sheet: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    how = {"sheet_name": sheet or 0, "engine": "openpyxl", "dtype": object, "na_filter": False}
+    cells = pd.read_excel(io.BytesIO(content), **how)
+    cells.columns = frame.columns
+    return cells.assign(**frame[list(frame.select_dtypes("datetime"))])
+
+
+def write_table(frame: pd.DataFrame, target: str | os.PathLike[str]) -> None:
+    """Write a frame to a file, by the ending of its name."""
+    name = Path(target).name.lower()
+    with replaced(target) as draft:
+        if name.endswith(_PARQUET):
+            frame.to_parquet(draft, index=False)
+        elif name.endswith(_ARROW):
+            frame.reset_index(drop=True).to_feather(draft)
+        else:
+            frame.to_csv(draft, index=False, sep="\t" if ".tsv" in name[-7:] else ",")
+
+
+def has_types(name: str | None) -> bool:
+    """Return whether columns of a file of that name have types, and are not text."""
+    return str(name).lower().endswith((*_PARQUET, *_ARROW))
+
+
+@contextmanager
+def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the path of a draft that takes the place of a file once it is whole.
+
+    The draft is in a hidden folder of its own beside the file, whose name nobody else has. A
+    program that is killed while it writes leaves the file as it was, and that folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> page = Path(folder.name) / "page.html"
+    >>> with replaced(page) as draft:
+    ...     _ = draft.write_text("<p>Whole.</p>")
+    ...     page.exists()
+    False
+    >>> page.read_text()
+    '<p>Whole.</p>'
+    >>> folder.cleanup()
+    """
+    path = Path(output)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
+    try:
+        # Not the whole name: with eight letters behind it, it may be longer than names may be.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
+            draft = Path(folder) / path.name
+            yield draft
+            os.replace(draft, path)
+    except OSError as error:
+        if error.filename is None:  # a full disk does not say which file it has no room for
+            error.filename = str(path)
+        raise
