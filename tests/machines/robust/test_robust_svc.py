@@ -104,7 +104,7 @@ def test_optimum_is_that_of_a_general_optimiser(kernel, tau, solver):
     K = kernel(beliefs)
     V = kernel_variance(kernel, beliefs, diagonal=kernel.diagonal)
     ours = solve_robust(K, V, signs, penalties, tau, solver=solver)
-    assert ours.ending is SolverStatus.CONVERGED
+    assert ours.status is SolverStatus.CONVERGED
     minimum, _, _ = robust_minimum(K, V, signs, penalties, tau)
     assert ours.objective == pytest.approx(minimum, rel=ACROSS_METHODS)
     assert abs(ours.relative_gap) < ACROSS_METHODS
@@ -376,7 +376,7 @@ def test_certificates_hold_whatever_the_unit_of_the_columns(unit, tau, solver):
     """Where the penalties are tiny beside the kernel, only the bias is left to choose."""
     program = linear_program(unit)
     found = solve_robust(*program, tau, solver=solver)
-    assert found.ending in (SolverStatus.CONVERGED, SolverStatus.ALMOST)
+    assert found.status in (SolverStatus.CONVERGED, SolverStatus.ALMOST)
     # Never below zero by more than rounding: a bound above what is attained is false.
     assert -1e-12 < found.relative_gap < 1e-4
     # All rows in the larger class: a slack of two in each of the ten others.
@@ -410,8 +410,8 @@ def test_a_bound_from_a_loose_tolerance_is_one(unit, tol):
     ],
 )
 def test_a_solution_is_what_its_gap_says(gap, expected):
-    assert robust_cone.checked_ending(SolverStatus.CONVERGED, gap, 1e-8) == expected
-    assert robust_cone.checked_ending(SolverStatus.EXHAUSTED, gap, 1e-8) is SolverStatus.EXHAUSTED
+    assert robust_cone.checked_status(SolverStatus.CONVERGED, gap, 1e-8) == expected
+    assert robust_cone.checked_status(SolverStatus.EXHAUSTED, gap, 1e-8) is SolverStatus.EXHAUSTED
 
 
 @pytest.mark.parametrize(
