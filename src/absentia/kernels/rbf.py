@@ -264,12 +264,7 @@ class GenRBF(Kernel):
                 changed = factor.by_weight(column)
                 norms = 0.5 * logs
                 D = expected_gram(
-                    mapped,
-                    None,
-                    smoothing,
-                    log_norms_P=norms,
-                    n_jobs=n_jobs,
-                    log_factor=changed,
+                    mapped, None, smoothing, log_norms_P=norms, n_jobs=n_jobs, log_factor=changed
                 )
                 changed_logs = log_self_similarities(mapped, smoothing, log_factor=changed.diag)
                 change = float(np.vdot(weights, D) + own @ np.exp(changed_logs - logs))
