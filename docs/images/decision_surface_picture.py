@@ -1,6 +1,7 @@
 """Draw decision_surface.png: what a machine decides, with incomplete rows as segments.
 
-Run ``python docs/images/decision_surface_picture.py``; it needs the ``plot`` extra.
+Run ``PYTHONPATH=. python docs/images/decision_surface_picture.py`` in a checkout; it needs the
+``plot`` extra.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from absentia import LogisticRegression, MixtureDensity, amputation
-from absentia.reports.decision_surface import plot_decision_surface
+from lab.decision_surface import plot_decision_surface
 
 X, y = make_moons(120, noise=0.18, random_state=0)
 X = amputation.mcar(X, 0.15, random_state=1)

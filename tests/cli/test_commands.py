@@ -88,6 +88,9 @@ def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_pat
     assert main(["predict", model, str(tmp_path / "new.csv")]) == 0
     printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
     assert (printed["prediction"] == hospital()["outcome"].iloc[:30]).mean() > 0.7
+    command = [sys.executable, "-m", "absentia", "predict", model, str(tmp_path / "new.csv")]
+    fresh = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert pd.read_csv(io.StringIO(fresh)).equals(printed)  # nothing else was imported before
     out = tmp_path / "out.parquet"
     assert main(["predict", model, str(tmp_path / "new.csv"), "--keep", "-o", str(out)]) == 0
     kept = pd.read_parquet(out)

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from absentia.cli.model_commands import ask, predict, train
@@ -235,10 +236,39 @@ def train_command(found: Comparison, file: str, target: str) -> str:
 @app.command()
 def warmup() -> None:
     """Compile the library's loops for this processor, so that the first fit need not wait."""
-    from absentia.cli.warmup import warm_up
-
     warm_up()
     say("All loops are compiled and cached on disk.")
+
+
+def warm_up() -> None:
+    """Compile the loops of densities, kernels and features, which Numba caches on disk.
+
+    The tables need all of them: rows of frequent and of single patterns, one row alone, complete
+    rows, known measurement errors, mixtures, many columns with few factors and without.
+    """
+    from absentia.densities import GaussianDensity, LowRankDensity, MixtureDensity
+    from absentia.engine.compiling import always_compiled
+    from absentia.features import FourierFeatures
+    from absentia.kernels import ExpectedRBF, GenRBF
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    holed = X.copy()
+    holed[100:][rng.random((100, 4)) < 0.5] = np.nan
+    with always_compiled():
+        for table in (X, holed):
+            for density in (GaussianDensity(), MixtureDensity(2, max_iter=2, random_state=0)):
+                beliefs = density.fit(table).condition(table)
+                GenRBF()(beliefs)
+                GenRBF()(beliefs[:9], beliefs)
+                GenRBF()(beliefs[-1:], beliefs)
+        wide = np.tile(holed, 10)
+        GenRBF()(LowRankDensity(1, tol=1.0).fit(wide).condition(wide))
+        wide = np.where(rng.random((40, 100)) < 0.3, np.nan, rng.normal(size=(40, 100)))
+        GenRBF()(GaussianDensity(shrinkage=0.5, tol=1.0).fit(wide).condition(wide))
+        measured = GaussianDensity().fit(holed).condition(holed).transform(np.eye(4))
+        ExpectedRBF()(measured)
+        FourierFeatures(n_components=16, random_state=0).fit(holed).transform(holed)
 
 
 @app.command()

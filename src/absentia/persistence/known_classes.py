@@ -279,9 +279,10 @@ def trusted_types() -> list[type]:
     >>> SVC in trusted_types()
     True
     """
+    models = model_types()  # first: it imports the modules that define the values
     values = [kind for kind in _subclasses(Stored) if not isabstract(kind)]
-    parts = [kind for kind in sklearn_attributes() if kind not in model_types()]
-    return [*model_types(), *values, *parts]
+    parts = [kind for kind in sklearn_attributes() if kind not in models]
+    return [*models, *values, *parts]
 
 
 @cache

@@ -1,20 +1,25 @@
-"""A missingness report as a page, and as a small table for notebooks."""
+"""A missingness report as a picture, as a page, and as a small table for notebooks."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.pictures import pyplot
+from absentia.pictures import FAINT, INK, MISSING, pyplot
 from absentia.reports.report_page import Page
-from absentia.reports.safe_text import printable
+from absentia.reports.safe_text import as_plot_labels, printable
+from absentia.tables import FloatArray
+from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from absentia.reports.missingness_report import MissingnessReport
 
-__all__ = ["missingness_page", "notebook_table"]
+__all__ = ["draw_missingness", "missingness_page", "notebook_table"]
 
 _SHOWN_PATTERNS, _SHOWN_IN_NOTEBOOK = 200, 12
 
@@ -98,3 +103,81 @@ def notebook_table(report: MissingnessReport) -> str:
         f"<div><p>{escape(repr(report))}</p><table><thead><tr><th>column</th><th>missing</th>"
         f"<th></th></tr></thead><tbody>{rows}</tbody></table>{rest}</div>"
     )
+
+
+def draw_missingness(report: MissingnessReport, max_columns: int, max_patterns: int) -> Figure:
+    """Draw a report as one figure of three panels; see :meth:`MissingnessReport.plot`."""
+    columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:max_columns])
+    patterns = report.commonest_patterns(max_patterns)
+    names = as_plot_labels([report.columns[j] for j in columns])
+    width = max(7.5, 2.5 + 0.26 * len(columns))
+    # The lower panel is square cells, so its height follows from its width.
+    heights = (1.5, max(1.2, 0.24 * len(patterns)), 0.62 * width)
+    figure, (rates, masks, together) = pyplot().subplots(
+        3,
+        1,
+        figsize=(width, sum(heights) + 2.4),
+        height_ratios=heights,
+        layout="constrained",
+    )
+    _draw_rates(rates, report.column_rates[columns])
+    _draw_patterns(masks, report, columns, patterns, names)
+    image = _draw_together(together, report.together[np.ix_(columns, columns)], names)
+    figure.colorbar(image, ax=together, shrink=0.8, label="correlation of missingness")
+    left_out = len(report.columns) - len(columns)
+    shown = f"; the {len(columns)} columns with the most missing values" if left_out else ""
+    figure.suptitle(
+        f"{100 * report.rate:.1f} % missing from {counted(report.n_samples, 'row')} of "
+        f"{counted(len(report.columns), 'column')}{shown}",
+        color=INK,
+        fontsize="medium",
+        fontweight="bold",
+    )
+    return figure
+
+
+def _draw_rates(axes: Axes, shares: FloatArray) -> None:
+    places = np.arange(len(shares))
+    axes.vlines(places, 0, 100 * shares, color=FAINT, linewidth=1)
+    axes.plot(places, 100 * shares, "o", color=MISSING, markersize=4, clip_on=False)
+    axes.set(xlim=(-0.5, len(shares) - 0.5), xticks=[], ylabel="missing, %")
+    axes.set_ylim(0, max(1.0, 110 * float(shares.max())))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_patterns(
+    axes: Axes, report: MissingnessReport, columns: Any, patterns: Any, names: list[str]
+) -> None:
+    from matplotlib.colors import ListedColormap
+
+    cells = report.patterns.masks[np.ix_(patterns, columns)]
+    axes.pcolormesh(
+        cells[::-1],
+        cmap=ListedColormap([FAINT, MISSING]),
+        vmin=0,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1.0,
+    )
+    counts = report.patterns.counts[patterns][::-1]
+    axes.set_yticks(
+        np.arange(len(counts)) + 0.5, [f"{count:,}" for count in counts], fontsize="small"
+    )
+    axes.set_ylabel("rows with the pattern")
+    axes.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
+    hidden = len(report.patterns.masks) - len(patterns)
+    rest = f" (and {hidden:,} more)" if hidden else ""
+    axes.set_title(f"commonest patterns{rest}: missing in orange", fontsize="small", color=INK)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _draw_together(axes: Axes, correlation: FloatArray, names: list[str]) -> Any:
+    image = axes.imshow(correlation, cmap="RdBu_r", vmin=-1, vmax=1)
+    ticks = np.arange(len(names))
+    axes.set_xticks(ticks, names, rotation=90, fontsize="small")
+    axes.set_yticks(ticks, names, fontsize="small")
+    axes.set_title("which columns go missing together", fontsize="small", color=INK)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return image

@@ -14,7 +14,11 @@ import numpy as np
 
 from absentia.missingness import Patterns
 from absentia.reports.little import LittleTest
-from absentia.reports.missingness_page import missingness_page, notebook_table
+from absentia.reports.missingness_page import (
+    draw_missingness,
+    missingness_page,
+    notebook_table,
+)
 from absentia.reports.safe_text import printable
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.phrases import counted
@@ -124,9 +128,7 @@ class MissingnessReport:
         ImportError
             Where matplotlib is not installed; it comes with ``absentia[plot]``.
         """
-        from absentia.reports.missingness_plot import draw
-
-        return draw(self, max_columns, max_patterns)
+        return draw_missingness(self, max_columns, max_patterns)
 
     def to_html(self, title: str = "What is missing") -> str:
         """Return the report as a page of HTML that stands alone, with pictures and tables.

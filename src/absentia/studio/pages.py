@@ -18,8 +18,13 @@ from starlette.routing import Route
 from absentia.reports.safe_text import printable
 from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.guard import Guard
-from absentia.studio.sent_by_page import TooLarge, body_of, file_name_of
-from absentia.studio.workspace_pages import WORKSPACE_PAGES, Answer
+from absentia.studio.workspace_pages import (
+    WORKSPACE_PAGES,
+    Answer,
+    TooLarge,
+    body_of,
+    file_name_of,
+)
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from absentia.tables.files.formats import read_bytes
 

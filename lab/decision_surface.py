@@ -63,7 +63,7 @@ def plot_decision_surface(
     --------
     >>> import numpy as np
     >>> from absentia import LogisticRegression
-    >>> from absentia.reports.decision_surface import plot_decision_surface
+    >>> from lab.decision_surface import plot_decision_surface
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2))
     >>> y = X[:, 0] * X[:, 1] > 0

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from absentia import SVC, KernelRidge, LogisticRegression
-from absentia.reports.decision_surface import plot_decision_surface
+from lab.decision_surface import plot_decision_surface
 
 
 @pytest.fixture(autouse=True)
