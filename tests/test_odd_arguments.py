@@ -6,10 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import TransformerMixin
 
 import absentia
 from absentia.kernels import gram_blocks, kernel_variance_diag
 from absentia.missingness import amputation
+from estimators import estimators, small, takes_weights
 from lab.baselines import KarmaSVC
 
 HUGE = 10**400
@@ -25,18 +27,18 @@ def machine():
     return absentia.LogisticRegression().fit(X, y)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("SVC", "KernelRidge", "LogisticRegression", "OneClassSVM", "RobustSVC"),
-        *("LargeScaleRidge", "GaussianDensity", "MixtureDensity", "MixedDensity"),
-    ],
-)
-def test_weights_beyond_all_floats(name):
+# Features give their weights to the density, for which equal weights are no weights.
+WEIGHTED = [
+    kind for kind in estimators() if takes_weights(kind) and not issubclass(kind, TransformerMixin)
+]
+
+
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_weights_beyond_all_floats(kind):
     with pytest.raises(
         ValueError, match="sample_weight must be at most 1e\\+100, found an integer"
     ):
-        getattr(absentia, name)().fit(X, y, sample_weight=[HUGE] * len(X))
+        small(kind).fit(X, y, sample_weight=[HUGE] * len(X))
 
 
 def test_weights_beyond_all_floats_of_a_comparator_and_of_chunks():

@@ -7,11 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import absentia
-from absentia.kernels import Kernel
+from estimators import estimators
 from lab.baselines import (
     ChainedEquationsImputer,
     KarmaSVC,
@@ -36,17 +35,8 @@ def made(name):
         return cls(tree(max_depth=2))
 
 
-def is_public_estimator(name):
-    cls = getattr(absentia, name)
-    return (
-        inspect.isclass(cls)
-        and issubclass(cls, BaseEstimator)
-        and not issubclass(cls, Kernel)
-        and name != "TableEncoder"  # a transformer of frames, with rules of its own
-    )
-
-
-NAMES = [name for name in absentia.__all__ if is_public_estimator(name)]
+# TableEncoder is a transformer of frames, with rules of its own.
+NAMES = [kind.__name__ for kind in estimators() if kind is not absentia.TableEncoder]
 FLAGS = [
     (name, parameter.name)
     for name in NAMES

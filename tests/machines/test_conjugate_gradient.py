@@ -88,7 +88,7 @@ def test_a_solved_column_does_no_harm():
     B = np.column_stack([np.ones(5), np.zeros(5), np.eye(5)[0]])
     solved = conjugate_gradients(lambda V: A @ V, B, lambda V: V, tol=1e-12, max_iter=50)
     assert_allclose(solved.solution, np.linalg.solve(A, B), atol=1e-10)
-    assert solved.ending.converged
+    assert solved.status.converged
     assert solved.residual <= 1e-12
     assert solved.n_iter <= 6
 

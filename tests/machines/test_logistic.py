@@ -37,7 +37,7 @@ def test_scores_are_those_of_the_linear_machine_in_the_space_of_the_kernel(
     weights = np.random.default_rng(0).uniform(0.0, 2.0, len(y)).round(1)
     K = rbf_kernel(X, gamma=0.3)
     ours = fit_gram(K, y, n_classes, C * weights, fit_intercept=fit_intercept, tol=1e-9)
-    assert ours.ending.converged
+    assert ours.status.converged
     scores = (K @ ours.coefficients.T + ours.intercept).squeeze()
     theirs = linear_scores(K, y, K, C=C, weights=weights, fit_intercept=fit_intercept)
     if n_classes > 2:  # a constant added to all classes changes nothing
@@ -72,7 +72,7 @@ def test_repeated_rows_and_huge_weights_are_no_trouble():
     X = np.repeat(np.random.default_rng(0).normal(size=(20, 2)), 3, axis=0)
     y = (X[:, 0] > 0).astype(int)
     ours = fit_gram(rbf_kernel(X), y, 2, np.full(60, 1e8))
-    assert ours.ending.converged
+    assert ours.status.converged
     assert np.isfinite(ours.coefficients).all()
 
 

@@ -25,7 +25,7 @@ from absentia import (
 from absentia.engine.threads import bounded_slices
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.machines import gram_matrices
-from absentia.machines.gaussian_process import sigmoid_moments, uncertain_inputs
+from absentia.machines.gaussian_process import sigmoid, uncertain_inputs
 
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
 
@@ -138,9 +138,9 @@ def test_memory_of_an_uncertainty_does_not_grow_with_the_matrix(mask_weight, mon
 def test_memory_of_average_sigmoids_does_not_grow_with_their_nodes(variance, monkeypatch):
     """45 or 191 nodes for each row, of which a prediction for 64 draws of each row has many."""
     means = np.random.default_rng(0).normal(size=20_000)
-    whole = sigmoid_moments.average_sigmoid(means, np.full(len(means), variance))
-    monkeypatch.setattr(sigmoid_moments, "bounded_slices", partial(bounded_slices, budget=2**16))
-    average = partial(sigmoid_moments.average_sigmoid, variance=variance)
+    whole = sigmoid.average_sigmoid(means, np.full(len(means), variance))
+    monkeypatch.setattr(sigmoid, "bounded_slices", partial(bounded_slices, budget=2**16))
+    average = partial(sigmoid.average_sigmoid, variance=variance)
     np.testing.assert_array_equal(average(means), whole)
     assert peak_of(average, means) < 8 * len(means) * 20
 

@@ -4,8 +4,11 @@ from absentia.machines.clustering import KernelKMeans, LabelSpreading, SpectralC
 from absentia.machines.conjugate_gradient import ConjugateGradientRidge
 from absentia.machines.gaussian_process.classification import GaussianProcessClassifier
 from absentia.machines.gaussian_process.regression import GaussianProcessRegressor
-from absentia.machines.large_scale.classifiers import LargeScaleLogisticRegression, LargeScaleSVC
-from absentia.machines.large_scale.linear_ridge import LargeScaleRidge
+from absentia.machines.large_scale.machines import (
+    LargeScaleLogisticRegression,
+    LargeScaleRidge,
+    LargeScaleSVC,
+)
 from absentia.machines.logistic import LogisticRegression
 from absentia.machines.ridge import KernelRidge
 from absentia.machines.robust.robust_svc import RobustSVC

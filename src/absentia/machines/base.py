@@ -433,10 +433,6 @@ class KernelMachine(ShowsColumns):
         ----------
         max_columns : int, default=30
             How many columns to show.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
         """
         return draw_relevance(self, max_columns)
 

@@ -199,15 +199,11 @@ class KernelKMeans(_Clustering):
     max_iter: int = 300
 
     def predict(self, X: TableLike) -> IntArray:
-        """Return the nearest cluster of each row.
+        """Return the nearest cluster of each row, (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
         """
         nearest: IntArray = self._relative_distances(X).argmin(axis=1)
         return nearest

@@ -147,7 +147,7 @@ class ConjugateGradientRidge(RidgeMachine):
         solved = conjugate_gradients(
             product, right, precondition, tol=self.tol, max_iter=self.max_iter
         )
-        if not solved.ending.converged:
+        if not solved.status.converged:
             warnings.warn(
                 f"Conjugate gradients stopped after {solved.n_iter} steps with a relative residual "
                 f"of {solved.residual:.1e} (tol={self.tol:g}). Raise n_landmarks, max_iter or "
@@ -247,13 +247,13 @@ class LinearSolution:
     n_iter : int
     residual : float
         The largest relative residual over the columns.
-    ending : SolverStatus
+    status : SolverStatus
     """
 
     solution: FloatArray
     n_iter: int
     residual: float
-    ending: SolverStatus
+    status: SolverStatus
 
 
 def conjugate_gradients(
@@ -277,10 +277,6 @@ def conjugate_gradients(
     tol : float
         Stop when the residual of every column is this small relative to the column.
     max_iter : int
-
-    Returns
-    -------
-    LinearSolution
     """
     solution = np.zeros_like(right)
     residuals = right.copy()
@@ -305,5 +301,5 @@ def conjugate_gradients(
         n_steps += 1
         largest = float((np.linalg.norm(residuals, axis=0) / sizes).max())
         report("conjugate gradients: step %d, residual %.2g", n_steps, largest)
-    ending = SolverStatus.CONVERGED if largest <= tol else SolverStatus.EXHAUSTED
-    return LinearSolution(solution, n_steps, largest, ending)
+    status = SolverStatus.CONVERGED if largest <= tol else SolverStatus.EXHAUSTED
+    return LinearSolution(solution, n_steps, largest, status)

@@ -193,6 +193,14 @@ n_jobs : int, optional
     Threads; by default as many as BLAS would use.
 random_state : int, RandomState or None
     Draws frequencies or landmarks.""",
+    "linear_attributes": """\
+features_ : fitted feature map
+    A learned metric is its parameter ``metric``.
+coef_ : ndarray of shape (n_scores, n_components)
+    One score for two classes or one target, else one for each.
+intercept_ : ndarray of shape (n_scores,)
+n_iter_ : int
+    Passes over the data after density and features were fitted.""",
     "vote_parameters": """\
 decision_function_shape : {"ovr", "ovo"}, default="ovr"
     For more than two classes: one column per class, or per pair of classes.

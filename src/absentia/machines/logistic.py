@@ -107,7 +107,7 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
             # centred matrix, but would be multiplied by the kernel of new rows.
             solution = solution.centred()
             solution = solution.moved(-solution.coefficients @ taken_off)
-        if not solution.ending.converged:
+        if not solution.status.converged:
             warnings.warn(
                 f"LogisticRegression did not converge in max_iter={self.max_iter} Newton steps. "
                 "Lower C, raise max_iter, or accept a larger tol.",

@@ -51,14 +51,14 @@ class LogisticSolution:
     intercept : ndarray of shape (n_functions,)
     n_iter : int
         Newton steps taken.
-    ending : SolverStatus
+    status : SolverStatus
         Converged where the Newton decrement fell to the tolerance of the log-odds.
     """
 
     coefficients: FloatArray
     intercept: FloatArray
     n_iter: int
-    ending: SolverStatus
+    status: SolverStatus
 
     def moved(self, by: FloatArray) -> LogisticSolution:
         """Return the solution with something added to its intercept, (n_functions,)."""
@@ -99,10 +99,6 @@ def fit_gram(
         Bound on the error of the log-odds of a typical row, by the Newton decrement.
     start : LogisticSolution, optional
         Where to begin: the solution for a neighbouring ``C`` saves most of the steps.
-
-    Returns
-    -------
-    LogisticSolution
 
     Notes
     -----
@@ -234,7 +230,7 @@ def fit_multinomial(
     # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose direction
     # in the end, and no step is not a sign of the optimum.
     undetermined = weights.max() * K.diagonal().max() * np.finfo(float).eps > 1.0
-    step, length, ending = 0, 1.0, SolverStatus.STALLED
+    step, length, status = 0, 1.0, SolverStatus.STALLED
     while length > 0.0:
         F = Kc + b
         hessian = _SoftmaxHessian(K, softmax(F, axis=1), weights[:, None], offset_metric)
@@ -245,17 +241,17 @@ def fit_multinomial(
         slope = float(np.vdot(c + gradient, K_change) + offset_metric * (b_gradient @ b_change))
         if np.sqrt(max(-slope, 0.0)) <= enough:
             c, b = c + change, b + b_change
-            ending = SolverStatus.STALLED if undetermined else SolverStatus.CONVERGED
+            status = SolverStatus.STALLED if undetermined else SolverStatus.CONVERGED
             break
         if step == max_iter:
-            ending = SolverStatus.EXHAUSTED
+            status = SolverStatus.EXHAUSTED
             break
         length = _step_length(loss, (c, Kc, F), (change, K_change, K_change + b_change), slope)
         c, b = c + length * change, b + length * b_change
         Kc = K @ c
         step += 1
     # The softmax is invariant to a constant added to all classes: centre the offsets.
-    return LogisticSolution(c.T.copy(), b - b.mean(), step, ending)
+    return LogisticSolution(c.T.copy(), b - b.mean(), step, status)
 
 
 @dataclass(frozen=True, eq=False)

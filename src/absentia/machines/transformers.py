@@ -221,15 +221,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return self._fit(X)
 
     def transform(self, X: TableLike) -> FloatArray:
-        """Return the components of new rows.
+        """Return the components of new rows, (n_samples, n_components).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
         """
         self._check_fitted()
         roots = np.sqrt(self.eigenvalues_)
@@ -238,23 +234,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return self._map_gram(X, lambda K: self.centerer_.transform(K) @ loadings)
 
     def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
-        """Fit to training rows and return their components.
+        """Fit to training rows and return their components, (n_samples, n_components).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
         y : Ignored
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
         """
         self.fit(X)
         components: FloatArray = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
         return components
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Return rows with approximately these components.
+        """Return rows with approximately these components, (n_samples, n_features).
 
         ``k(X, X_transformed_fit_) @ dual_coef_``: kernel ridge regression of the training rows'
         conditional means on their components.
@@ -262,10 +254,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         if not hasattr(self, "dual_coef_"):

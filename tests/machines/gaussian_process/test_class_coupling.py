@@ -10,13 +10,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianProcessClassifier, load, save
-from absentia.machines.gaussian_process.class_coupling import (
+from absentia.machines.gaussian_process.expectation_propagation import Propagation
+from absentia.machines.gaussian_process.sigmoid import (
+    average_sigmoid,
     coupled_probabilities,
     coupled_when_known,
     fitted_rest_exponent,
 )
-from absentia.machines.gaussian_process.expectation_propagation import Propagation
-from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from oracles import gaussian_process as oracle
 
 

@@ -23,11 +23,10 @@ from absentia import (
     MixedDensity,
     NotPositiveDefiniteWarning,
 )
-from absentia.machines.gaussian_process import regression_search
-from absentia.machines.gaussian_process.evidence import Spectrum
+from absentia.machines.gaussian_process import evidence
+from absentia.machines.gaussian_process.evidence import FactoredEvidence, Spectrum
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, latent
-from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
-from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid, sigmoid_moments
+from absentia.machines.gaussian_process.sigmoid import average_sigmoid, sigmoid_moments
 from machines.contract import MachineContract, table, targets_of
 from oracles import gaussian_process as oracle
 
@@ -291,7 +290,7 @@ def test_propagation_is_that_of_one_row_after_the_other(scale):
     K, signs = noisy_signs(8, scale)
     ours = Propagation.of(K, signs > 0, tol=1e-10)
     mean, variance, log_evidence = oracle.expectation_propagation(K, signs)
-    assert ours.ending.converged
+    assert ours.status.converged
     got_mean, got_variance = latent(ours.coefficients, ours.root, ours.factor, K, np.diag(K))
     np.testing.assert_allclose(got_mean, mean, rtol=1e-6)
     np.testing.assert_allclose(got_variance, variance, rtol=1e-6)
@@ -434,12 +433,16 @@ def test_a_verbose_search_prints_the_evidence(machine, capsys):
 def test_evidence_by_cholesky_is_that_of_the_spectrum(n_outputs):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, n_outputs))
-    K, dK = rbf_kernel(X, gamma=0.3), rbf_kernel(X, gamma=0.7)
+    K = rbf_kernel(X, gamma=0.3)
     spectrum, factored = Spectrum.of(K, Y), FactoredEvidence.of(K, Y, 1.7, 0.2)
     assert factored.log_likelihood == pytest.approx(spectrum.log_likelihood(1.7, 0.2), rel=1e-10)
-    np.testing.assert_allclose(
-        factored.gradient([dK]), spectrum.gradient(1.7, 0.2, [dK]), rtol=1e-10
-    )
+    by_kernel = spectrum.kernel_weights(1.7, 0.2)
+    np.testing.assert_allclose(factored.kernel_weights(), by_kernel, rtol=1e-10, atol=1e-12)
+    # By log scale and log noise, written out: dS is scale K and noise I.
+    S = 1.7 * K + 0.2 * np.eye(40)
+    G = np.linalg.solve(S, Y) @ np.linalg.solve(S, Y).T - n_outputs * np.linalg.inv(S)
+    expected = 0.5 * np.array([(G * 1.7 * K).sum(), 0.2 * np.trace(G)])
+    np.testing.assert_allclose(factored.by_levels(), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -453,8 +456,8 @@ def test_a_search_that_begins_with_some_rows_ends_where_that_of_all_rows_does(
     y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=150)
     X[rng.random(X.shape) < 0.2] = np.nan
     whole = GaussianProcessRegressor(**parameters).fit(X, y)
-    monkeypatch.setattr(regression_search, "MANY_ROWS", 100)
-    monkeypatch.setattr(regression_search, "SOME_ROWS", 60)
+    monkeypatch.setattr(evidence, "MANY_ROWS", 100)
+    monkeypatch.setattr(evidence, "SOME_ROWS", 60)
     begun = GaussianProcessRegressor(**parameters).fit(X, y)
     assert begun.hyperparameter_names_ == whole.hyperparameter_names_
     assert begun.log_marginal_likelihood_value_ == pytest.approx(
@@ -509,11 +512,11 @@ class TestWidthsOfColumns:
         assert none.width_prior_ == 0
 
     def test_many_rows_begin_with_some(self, monkeypatch):
-        monkeypatch.setattr(regression_search, "MANY_ROWS", 50)
-        monkeypatch.setattr(regression_search, "SOME_ROWS", 40)
+        monkeypatch.setattr(evidence, "MANY_ROWS", 50)
+        monkeypatch.setattr(evidence, "SOME_ROWS", 40)
         X, y = self.table()
         machine = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
-        monkeypatch.setattr(regression_search, "MANY_ROWS", 500)
+        monkeypatch.setattr(evidence, "MANY_ROWS", 500)
         whole = GaussianProcessRegressor(gamma="ard", width_prior=0.5).fit(X, y)
         # Two searches, which end near the same top.
         np.testing.assert_allclose(machine.theta_, whole.theta_, atol=1e-3)

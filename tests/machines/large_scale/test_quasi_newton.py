@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der
 
-from absentia.machines.large_scale.quasi_newton import minimise
+from absentia.machines.large_scale.summed_optimum import minimise
 
 
 def test_a_badly_scaled_parabola_is_solved_to_the_last_digits():
@@ -15,7 +15,7 @@ def test_a_badly_scaled_parabola_is_solved_to_the_last_digits():
         return 1e3 + 0.5 * float(curvatures @ (x - 1) ** 2), curvatures * (x - 1)
 
     outcome = minimise(objective, np.zeros(30), tol=1e-10, max_iter=500)
-    assert outcome.ending.converged
+    assert outcome.status.converged
     np.testing.assert_allclose(outcome.point, 1.0, atol=1e-10)
 
 
@@ -23,7 +23,7 @@ def test_steps_that_are_too_long_are_shortened():
     outcome = minimise(
         lambda x: (rosen(x), rosen_der(x)), np.array([-1.2, 1.0]), tol=1e-8, max_iter=500
     )
-    assert outcome.ending.converged
+    assert outcome.status.converged
     np.testing.assert_allclose(outcome.point, 1.0, atol=1e-6)
 
 
@@ -32,11 +32,11 @@ def test_stopping_early_is_not_called_convergence(max_iter):
     outcome = minimise(
         lambda x: (rosen(x), rosen_der(x)), np.array([-1.2, 1.0]), tol=1e-8, max_iter=max_iter
     )
-    assert not outcome.ending.converged
+    assert not outcome.status.converged
     assert outcome.slope > 1e-8
 
 
 def test_a_minimum_is_left_alone():
     outcome = minimise(lambda x: (float(x @ x), 2 * x), np.zeros(3), tol=1e-8, max_iter=5)
-    assert outcome.ending.converged
+    assert outcome.status.converged
     assert outcome.n_evaluations == 1

@@ -104,7 +104,7 @@ def test_optimum_is_that_of_a_general_optimiser(kernel, tau, solver):
     K = kernel(beliefs)
     V = kernel_variance(kernel, beliefs, diagonal=kernel.diagonal)
     ours = solve_robust(K, V, signs, penalties, tau, solver=solver)
-    assert ours.ending is SolverStatus.CONVERGED
+    assert ours.status is SolverStatus.CONVERGED
     minimum, _, _ = robust_minimum(K, V, signs, penalties, tau)
     assert ours.objective == pytest.approx(minimum, rel=ACROSS_METHODS)
     assert abs(ours.relative_gap) < ACROSS_METHODS
@@ -115,7 +115,8 @@ def test_optimum_is_that_of_a_general_optimiser(kernel, tau, solver):
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 def test_both_solvers_find_the_same_minimum(data, uncertainty, C):
     X, y = data
-    settings = {"C": C, "tau": 0.2, "gamma": 0.2, "uncertainty": uncertainty, "tol": 1e-7}
+    # Rounding leaves a gap of 2e-7 at C=100 on some processors.
+    settings = {"C": C, "tau": 0.2, "gamma": 0.2, "uncertainty": uncertainty, "tol": 5e-7}
     ours = RobustSVC(solver="interior", **settings).fit(X, y)
     theirs = RobustSVC(solver="clarabel", **settings).fit(X, y)
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=ACROSS_METHODS)
@@ -375,7 +376,7 @@ def test_certificates_hold_whatever_the_unit_of_the_columns(unit, tau, solver):
     """Where the penalties are tiny beside the kernel, only the bias is left to choose."""
     program = linear_program(unit)
     found = solve_robust(*program, tau, solver=solver)
-    assert found.ending in (SolverStatus.CONVERGED, SolverStatus.ALMOST)
+    assert found.status in (SolverStatus.CONVERGED, SolverStatus.ALMOST)
     # Never below zero by more than rounding: a bound above what is attained is false.
     assert -1e-12 < found.relative_gap < 1e-4
     # All rows in the larger class: a slack of two in each of the ten others.
@@ -409,8 +410,8 @@ def test_a_bound_from_a_loose_tolerance_is_one(unit, tol):
     ],
 )
 def test_a_solution_is_what_its_gap_says(gap, expected):
-    assert robust_cone.checked_ending(SolverStatus.CONVERGED, gap, 1e-8) == expected
-    assert robust_cone.checked_ending(SolverStatus.EXHAUSTED, gap, 1e-8) is SolverStatus.EXHAUSTED
+    assert robust_cone.checked_status(SolverStatus.CONVERGED, gap, 1e-8) == expected
+    assert robust_cone.checked_status(SolverStatus.EXHAUSTED, gap, 1e-8) is SolverStatus.EXHAUSTED
 
 
 @pytest.mark.parametrize(

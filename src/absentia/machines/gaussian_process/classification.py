@@ -17,15 +17,15 @@ from absentia.kernels.repair import check_psd
 from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
-from absentia.machines.gaussian_process.class_coupling import (
+from absentia.machines.gaussian_process.evidence import Bounds
+from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
+from absentia.machines.gaussian_process.process import GaussianProcess
+from absentia.machines.gaussian_process.sigmoid import (
+    average_sigmoid,
     coupled_probabilities,
+    expected_entropy,
     fitted_rest_exponent,
 )
-from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.gaussian_process.evidence_search import GaussianProcess
-from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
-from absentia.machines.gaussian_process.latent_entropy import expected_entropy
-from absentia.machines.gaussian_process.sigmoid_moments import average_sigmoid
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import is_free
 from absentia.machines.targets import ClassifierTargets, class_signs
@@ -184,7 +184,7 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
             logarithms, log_scale = self._split(theta, family)
         K, approximations = problems.approximate(logarithms, log_scale)
         check_psd(K, family.kernel)
-        if not all(approximation.ending.converged for approximation in approximations):
+        if not all(approximation.status.converged for approximation in approximations):
             warnings.warn(
                 "GaussianProcessClassifier did not converge in "
                 f"max_iter_predict={self.max_iter_predict} sweeps of expectation propagation. "
@@ -354,7 +354,7 @@ class _Problems:
             Propagation.of(S, positive, max_iter=self.max_iter, tol=tol, start=start)
             for positive, start in zip(self.positive, self._starts, strict=True)
         ]
-        self._starts = [a.sites if a.ending.converged else None for a in approximations]
+        self._starts = [a.sites if a.status.converged else None for a in approximations]
         return K, approximations
 
     def evidence(

@@ -11,14 +11,13 @@ Assessing Approximate Inference for Binary Gaussian Process Classification, JMLR
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from absentia.engine.solver_status import SolverStatus
-from absentia.machines.gaussian_process.sigmoid_moments import sigmoid_moments
+from absentia.machines.gaussian_process.sigmoid import sigmoid_moments
 from absentia.machines.newton import factor_identity_plus
 from absentia.tables import BoolArray, FloatArray
 
@@ -30,13 +29,7 @@ _MEMORY = 5
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Gaussian stand-ins for the likelihoods of the rows, ``exp(-precision f^2 / 2 + shift f)``.
-
-    Attributes
-    ----------
-    precisions : ndarray of shape (n_samples,)
-    shifts : ndarray of shape (n_samples,)
-    """
+    """Gaussians in place of the likelihoods of the rows, ``exp(-precision f^2 / 2 + shift f)``."""
 
     precisions: FloatArray
     shifts: FloatArray
@@ -44,7 +37,7 @@ class Sites:
 
 @dataclass(frozen=True, eq=False)
 class Propagation:
-    """A Gaussian that stands for the posterior of the latent values of a binary classifier.
+    """A Gaussian approximation of the posterior of a binary classifier's latent values.
 
     Attributes
     ----------
@@ -59,10 +52,10 @@ class Propagation:
         The approximate log marginal likelihood of the labels.
     cavity_means, cavity_variances : ndarray of shape (n_samples,)
         Mean and variance of each latent value by all sites but its own, ``N(f; m, v)`` with
-        ``1 / v = 1 / S_ii - T_i`` and ``m / v = f_i / S_ii - shift_i``: what the process says of a
-        row whose label it has not seen.
-    ending : SolverStatus
-        Converged where the sites agree with one another.
+        ``1 / v = 1 / S_ii - T_i`` and ``m / v = f_i / S_ii - shift_i``: the prediction for a row
+        whose label the process has not seen.
+    status : SolverStatus
+        Converged if the sites agree with one another.
     """
 
     sites: Sites
@@ -72,7 +65,7 @@ class Propagation:
     log_evidence: float
     cavity_means: FloatArray
     cavity_variances: FloatArray
-    ending: SolverStatus
+    status: SolverStatus
 
     @classmethod
     def of(
@@ -86,25 +79,14 @@ class Propagation:
     ) -> Propagation:
         """Move all sites at once until they agree; 4/3 n^3 multiplications a sweep.
 
-        Moving all at once overshoots where rows are alike, so that the sweeps are mixed by
-        Anderson's method.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-            The covariance of the latent values.
-        positive : ndarray of bool, shape (n_samples,)
-        max_iter : int, default=100
-            The largest number of sweeps.
-        tol : float, default=1e-6
-            A sweep has converged that would change the mean and the variance of no latent value by
-            more, in units of its deviation and variance.
-        start : Sites, optional
-            Of a neighbouring ``K``.
+        Moving all at once overshoots for rows that are alike, so that the sweeps are mixed by
+        Anderson's method. ``K`` is the covariance of the latent values, ``start`` the sites of a
+        neighbouring ``K``. A sweep has converged that would change the mean and the variance of no
+        latent value by more than ``tol``, in units of its deviation and variance.
         """
         signs = np.where(positive, 1.0, -1.0)
         sites = _sites_of(np.zeros(len(K)), np.diagonal(K), signs)[0] if start is None else start
-        ending, mixing = SolverStatus.EXHAUSTED, _Mixing()
+        status, mixing = SolverStatus.EXHAUSTED, _Mixing()
         for sweep in range(max_iter + 1):
             root = np.sqrt(sites.precisions)
             factor = np.tril(factor_identity_plus(K, root)[0])
@@ -113,7 +95,7 @@ class Propagation:
             inner = cho_solve((factor, True), root * (K @ sites.shifts), check_finite=False)
             coefficients = sites.shifts - root * inner
             means = K @ coefficients
-            # What the other rows say of a row: its marginal without its own site.
+            # The cavity of a row: its marginal without its own site.
             left = np.maximum(1.0 - sites.precisions * variances, np.finfo(float).eps)
             cavity_variances = variances / left
             cavity_means = (means - variances * sites.shifts) / left
@@ -126,7 +108,7 @@ class Propagation:
                 float(np.max(np.abs(wanted_variances - variances) / deviations**2, initial=0.0)),
             )
             if change <= tol:
-                ending = SolverStatus.CONVERGED
+                status = SolverStatus.CONVERGED
                 break
             if sweep == max_iter:
                 break
@@ -138,19 +120,14 @@ class Propagation:
             + 0.5 * nu @ means
             - np.log(np.diagonal(factor)).sum()
         )
-        return cls(sites, coefficients, root, factor, float(log_evidence), m, v, ending)
-
-    def gradient(self, derivatives: Iterable[FloatArray]) -> FloatArray:
-        """Return the derivatives of the evidence, given those of ``K``.
-
-        The evidence is stationary in the sites, so that only the explicit part is left:
-        ``1/2 c' dK c - 1/2 tr(R dK)`` with ``R = T^(1/2) inv(B) T^(1/2)``.
-        """
-        G = self.kernel_weights()
-        return np.array([float(np.vdot(G, dK)) for dK in derivatives])
+        return cls(sites, coefficients, root, factor, float(log_evidence), m, v, status)
 
     def kernel_weights(self) -> FloatArray:
-        """Return the derivatives of the evidence by the entries of ``K``."""
+        """Return the derivatives of the evidence by the entries of ``K``, ``1/2 (c c' - R)``.
+
+        ``R = T^(1/2) inv(B) T^(1/2)``: the evidence is stationary in the sites, so that only the
+        explicit part is left.
+        """
         R = cho_solve((self.factor, True), np.diag(self.root), check_finite=False)
         R *= self.root[:, None]
         c = self.coefficients
@@ -210,15 +187,9 @@ def latent(
     K_new: FloatArray,
     diagonal: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of the latent value of new rows.
+    """Return mean and variance of the latent value of new rows, from those of a Propagation.
 
-    Parameters
-    ----------
-    coefficients, root, factor : ndarray
-        Of a :class:`Propagation`.
-    K_new : ndarray of shape (n_new, n_samples)
-    diagonal : ndarray of shape (n_new,)
-        The prior variance of each new row.
+    ``K_new`` has shape (n_new, n_samples); ``diagonal`` is the prior variance of each new row.
     """
     explained = solve_triangular(factor, root[:, None] * K_new.T, lower=True, check_finite=False)
     variance = np.maximum(diagonal - (explained**2).sum(axis=0), 0.0)

@@ -16,10 +16,8 @@ from absentia.beliefs import Beliefs
 from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import TrainingData
 from absentia.machines.documentation import documented
-from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.gaussian_process.evidence_search import GaussianProcess
-from absentia.machines.gaussian_process.factored_evidence import FactoredEvidence
-from absentia.machines.gaussian_process.regression_search import RegressionSearch
+from absentia.machines.gaussian_process.evidence import Bounds, FactoredEvidence, RegressionSearch
+from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import is_free
@@ -244,10 +242,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         X : array-like of shape (n_samples, n_features) or Beliefs
         by_column : bool, default=True
             Whether to compute what each missing column alone would remove.
-
-        Returns
-        -------
-        Uncertainty
         """
         check_is_fitted(self)
         return machine_uncertainty(self, X, by_column=by_column)
@@ -352,7 +346,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
             logarithms, self.beliefs_, found.kernel_weights(), n_jobs=self.n_jobs
         )
         free = [name in self.hyperparameter_names_ for name in ("scale", "noise")]
-        return found.log_likelihood, np.append(by_kernel, found.gradient()[free])
+        return found.log_likelihood, np.append(by_kernel, found.by_levels()[free])
 
     def _explained(self, K: FloatArray) -> FloatArray:
         """Return ``inv(L) scale k'``, whose squares sum to what the training rows explain."""

@@ -1,4 +1,4 @@
-"""What a Gaussian process has learned, averaged over an uncertain row in closed form.
+"""The learned function of a Gaussian process, averaged over an uncertain row in closed form.
 
 The learned function is a sum of Gaussian bumps, one per training row, so its mean and its second
 moments under a Gaussian or a mixture are known: Girard et al. 2003 for complete training rows,
@@ -28,7 +28,7 @@ __all__ = ["Bumps", "has_closed_form", "squared_function"]
 
 
 def has_closed_form(kernel: Kernel) -> bool:
-    """Return whether the kernel has known second moments: an expected RBF, perhaps with masks."""
+    """Return whether the second moments of a kernel are known: an expected RBF, also with masks."""
     if isinstance(kernel, Product):
         return isinstance(kernel.right, MaskKernel) and has_closed_form(kernel.left)
     return isinstance(kernel, ExpectedRBF) and bool(kernel.scaled)
@@ -93,13 +93,10 @@ class Bumps:
     def around(
         self, means: FloatArray, root: FloatArray, missing: BoolArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the bumps as quadratic forms in ``z``, ``x = mean + root z`` on what is missing.
+        """Return the bumps as quadratic forms in ``z``, ``x = mean + root z`` on missing columns.
 
-        Returns
-        -------
-        forms : ndarray of shape (n_groups, size, size)
-        slopes : ndarray of shape (n_inputs, n_bumps, size)
-        heights : ndarray of shape (n_inputs, n_bumps)
+        Forms, (n_groups, size, size), slopes, (n_inputs, n_bumps, size), and heights,
+        (n_inputs, n_bumps).
         """
         size = int(missing.sum())
         forms = root.T @ self.precisions[:, missing][:, :, missing] @ root
@@ -123,27 +120,12 @@ def squared_function(
     coefficients: FloatArray,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``E[k(x)' inv(S) k(x)]`` and ``E[(k(x)' coef)^2]`` over uncertain rows.
+    """Return ``E[k(x)' inv(S) k(x)]``, (m,), and ``E[(k(x)' coef)^2]``, (m, n_targets).
 
-    Parameters
-    ----------
-    kernel : Kernel with a closed form
-    training, inputs : Beliefs
-        Of n training rows and m new rows.
-    L : ndarray of shape (n, n)
-        The lower Cholesky factor of ``S``.
-    coefficients : ndarray of shape (n, n_targets)
-    n_jobs : int, optional
-
-    Returns
-    -------
-    explained : ndarray of shape (m,)
-    squares : ndarray of shape (m, n_targets)
-
-    Notes
-    -----
-    O(n^2 size) per row where the training rows share few patterns, O(n^2 size^3) where all differ,
-    ``size`` being the number of missing values of the row.
+    Averages over m uncertain ``inputs``; ``L`` is the lower Cholesky factor of ``S`` of the n
+    training rows, ``coefficients`` has shape (n, n_targets). O(n^2 size) per row for training rows
+    that share few patterns, O(n^2 size^3) if all differ, ``size`` being the number of missing
+    values of the row.
     """
     # Compiled loops trust the shapes, and these arrays may have come out of a file.
     training.ensure_valid()

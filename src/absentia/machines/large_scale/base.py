@@ -1,4 +1,4 @@
-"""What large-scale machines share: features of rows, and a linear model on sums over chunks."""
+"""Base class of the large-scale machines: features of rows, a linear model on sums over chunks."""
 
 from __future__ import annotations
 
@@ -60,8 +60,13 @@ __all__ = ["LargeScaleMachine"]
 
 
 @declared
-class FeatureParameters:
-    """Of all large-scale machines: the features of a row, and what is kept in memory."""
+class LargeScaleMachine(ShowsColumns):
+    """Base class of the machines whose cost is linear in the rows.
+
+    A machine declares its parameters, and writes ``_loss`` (of the codes that it learned),
+    ``_penalty_weight``, and ``_learn_codes``, which returns the encoding of the targets and the
+    fitted attributes that describe it.
+    """
 
     features: str | BaseEstimator = field(default="fourier", kw_only=False)
     n_components: int = field(default=512, kw_only=False)
@@ -75,15 +80,6 @@ class FeatureParameters:
     n_jobs: int | None = None
     random_state: RandomState = None
 
-
-class LargeScaleMachine(FeatureParameters, ShowsColumns):
-    """Base of the machines whose cost is linear in the rows.
-
-    A machine declares its parameters, and writes ``_loss`` (of the codes that it learned),
-    ``_penalty_weight``, and ``_learn_codes``, which returns the encoding of the targets and the
-    fitted attributes that describe it.
-    """
-
     _rules: ClassVar[dict[str, Rule]] = {
         "tol": POSITIVE,
         "max_iter": COUNT,
@@ -91,15 +87,16 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         "n_jobs": THREADS,
     }
 
-    tol: float
-    max_iter: int
+    # Squared error is solved in one pass; machines with other losses have these parameters.
+    tol: ClassVar[float] = 1e-6
+    max_iter: ClassVar[int] = 1
 
-    features_: BaseEstimator
-    _curvature: FloatStack | None
-    coef_: FloatMatrix
-    intercept_: FloatVector
-    n_features_in_: int
-    n_iter_: int
+    features_: BaseEstimator = field(init=False)
+    _curvature: FloatStack | None = field(init=False)
+    coef_: FloatMatrix = field(init=False)
+    intercept_: FloatVector = field(init=False)
+    n_features_in_: int = field(init=False)
+    n_iter_: int = field(init=False)
 
     def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit density, features and coefficients to incomplete training rows.
@@ -116,35 +113,27 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         -------
         self
         """
-        self._check_parameters()
-        warn_of_other_order(X, y)
-        rows = open_rows(X, y, sample_weight, words=self._words())
-        chunks = self._chunks(rows, y, sample_weight)
-        features = self._fitted_features(chunks)
-        codes_of, attributes = self._learn_codes(chunks, None)
-        chunks, design_of = self._design(chunks, features)
-        n_scores = codes_of.n_scores
-        penalty = QuadraticPenalty.ridge(
-            self._penalty_weight(), design_of.n_columns, n_scores, self.fit_intercept
-        )
-        B, n_passes = self._minimise(chunks, design_of, codes_of, penalty)
-        learned = self._of_coefficients(B, n_passes) | {"features_": features, "_curvature": None}
-        set_fitted(self, rows, attributes | learned)
-        return self
+        return self._learn(X, y, sample_weight)
 
-    def _partial_fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, classes: Any
+    def _learn(
+        self,
+        X: TableLike,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        classes: Any = None,
+        *,
+        partial: bool = False,
     ) -> Self:
-        """Update the model with more rows, which are not kept.
+        """Fit to rows or, with ``partial``, update the model with more rows, which are not kept.
 
-        What was learned before stays as a quadratic: ``H``, the sum of the losses' curvatures so
-        far, around the coefficients so far. For squared error this is sufficient, and the
-        outcome is that of one fit to all rows; for other losses it is Laplace's approximation,
-        updated with every call.
+        Earlier rows are kept as a quadratic: ``H``, the sum of the losses' curvatures so far,
+        around the coefficients so far. For squared error this is sufficient, and the result is that
+        of one fit to all rows; for other losses it is Laplace's approximation, updated with every
+        call.
         """
-        self._check_parameters()
+        check_parameters(self)
         warn_of_other_order(X, y)
-        known = getattr(self, "_curvature", None)
+        known = getattr(self, "_curvature", None) if partial else None
         if known is not None and plan_of(self, X) is not None:
             rows = open_known(X, self)
         else:
@@ -164,19 +153,26 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
             penalty = QuadraticPenalty.ridge(weight, n_columns, n_scores, self.fit_intercept)
         else:
             penalty = QuadraticPenalty(known, self._coefficients())
-        B, n_passes = self._minimise(chunks, design_of, codes_of, penalty)
-        curvature = sum_curvature(chunks, design_of, codes_of, self._loss(codes_of), B)
-        curvature += penalty.hessians
+        loss, curvature = self._loss(codes_of), None
+        B, n_passes = minimise_sum(
+            chunks, design_of, codes_of, loss, penalty, tol=self.tol, max_iter=self.max_iter
+        )
+        if partial:
+            curvature = sum_curvature(chunks, design_of, codes_of, loss, B) + penalty.hessians
+        learned = {
+            "coef_": B[:-1].T.copy() if self.fit_intercept else B.T.copy(),
+            "intercept_": B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1]),
+            "n_iter_": n_passes,
+            "_curvature": curvature,
+        }
         if known is None:
-            learned = self._of_coefficients(B, n_passes) | attributes
-            learned |= {"features_": features, "_curvature": curvature}
-            set_fitted(self, rows, learned)
+            set_fitted(self, rows, attributes | learned | {"features_": features})
         else:
-            learned = self._of_coefficients(B, self.n_iter_ + n_passes)
-            self.__dict__.update(learned, _curvature=curvature)  # in one step, as set_fitted does
+            learned["n_iter_"] = self.n_iter_ + n_passes
+            self.__dict__.update(learned)  # in one step, as set_fitted does
         return self
 
-    # ------------------------------------------------------------------ what a machine writes
+    # ------------------------------------------------------------------ hooks for machines
 
     def _loss(self, codes_of: CodesOf) -> Loss:
         """Return the loss that is summed over rows."""
@@ -187,11 +183,11 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         raise TypeError(f"{type(self).__name__} does not define its penalty.")
 
     def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, Learned]:
-        """Return how targets become codes, and the fitted attributes that say so."""
+        """Return the encoding of the targets, and the fitted attributes that describe it."""
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
     def _known_codes(self) -> CodesOf:
-        """Return how targets became codes when the stream began."""
+        """Return the encoding of the targets that was learned when the stream began."""
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
@@ -200,11 +196,8 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
 
     # ------------------------------------------------------------------ the rest
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-
     def _words(self) -> WordsAs:
-        """Return what columns of words become: codes where density and features know them."""
+        """Return the encoding of text columns: codes if density and features take categories."""
         known = isinstance(self.features, str) and self.features in ("fourier", "nystroem")
         return words_for(self.density) if known else "indicators"
 
@@ -219,7 +212,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
 
     def _fitted_features(self, chunks: Stream) -> BaseEstimator:
-        """Return the feature map, fitted to the rows; None where the rows are features already."""
+        """Return the feature map, fitted to the rows; None if the rows are features already."""
         features = self._make_features()
         if features is None:
             return None
@@ -285,7 +278,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         )
 
     def _design(self, chunks: Stream, features: BaseEstimator) -> tuple[Stream, DesignOf]:
-        """Return the rows and how to make their design matrix; features are kept if they fit."""
+        """Return the rows and a map to their design matrix; features are cached if they fit."""
         if features is None:
             n_features = chunks.n_features
         else:
@@ -300,27 +293,6 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
                 return kept, replace(design_of, features=None)
         return chunks, design_of
 
-    def _minimise(
-        self, chunks: Stream, design_of: DesignOf, codes_of: CodesOf, penalty: QuadraticPenalty
-    ) -> tuple[FloatArray, int]:
-        return minimise_sum(
-            chunks,
-            design_of,
-            codes_of,
-            self._loss(codes_of),
-            penalty,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-
-    def _of_coefficients(self, B: FloatArray, n_passes: int) -> Learned:
-        """Return the fitted attributes that hold the coefficients, by name."""
-        return {
-            "coef_": B[:-1].T.copy() if self.fit_intercept else B.T.copy(),
-            "intercept_": B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1]),
-            "n_iter_": n_passes,
-        }
-
     def _coefficients(self) -> FloatArray:
         """Return the coefficients as the solver has them, (n_columns, n_scores)."""
         if not self.fit_intercept:
@@ -332,7 +304,7 @@ class LargeScaleMachine(FeatureParameters, ShowsColumns):
         return int(getattr(self.features_, "_n_belief_columns", self.n_features_in_))
 
     def _map_scores(self, X: TableLike, of_scores: Any, n_columns: int | None) -> Any:
-        """Return what ``of_scores`` makes of the scores of rows, in the kind of ``X``."""
+        """Return ``of_scores`` of the scores of rows, as the kind of table that ``X`` is."""
         check_is_fitted(self)
         outcome_of = _Scored(
             DesignOf(self.features_, False, self.coef_.shape[1]),

@@ -2,9 +2,8 @@
 
 The directions in which a good prediction changes are those along which rows should be far apart.
 With ``f`` the scores of a machine, the average outer product of gradients ``mean(grad f grad f')``
-is a metric that says so; a machine fitted in that metric has better gradients, and so on
-(recursive feature machines, Radhakrishnan et al., Science 383, 2024). Rows that were left out judge
-the rounds.
+is such a metric; a machine fitted in that metric has better gradients, and so on (recursive feature
+machines, Radhakrishnan et al., Science 383, 2024). The rounds are compared on held-out rows.
 
 For Fourier features the gradients are in closed form: ``f = sum_k a_k r_k cos(w_k'm) + b_k r_k
 sin(w_k'm)`` at a belief with mean ``m``, whose covariance is in ``r`` alone, has the gradient
@@ -19,11 +18,11 @@ from operator import itemgetter
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import log_loss
 
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import fit_density
 from absentia.kernels.metric import resolve_gamma
+from absentia.machines.search.widths import losses_of_rows
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows
 
@@ -44,7 +43,7 @@ _FLOOR = 1e-3
 
 @dataclass(frozen=True)
 class LearnedMetric:
-    """What was learned, and how each round did.
+    """A learned metric, and the loss of each round.
 
     Attributes
     ----------
@@ -70,20 +69,8 @@ def average_gradient_product(
     """Return the average outer product of the gradients of linear scores of Fourier features.
 
     By the means of the beliefs; of mixtures, by a common shift of the means of all components.
-
-    Parameters
-    ----------
-    features : FourierFeatures
-        Fitted, with an even number of components.
-    coef : ndarray of shape (n_scores, n_components)
-    Z : ndarray of shape (n_samples, n_components)
-        The features of the rows.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Of the average.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_features)
+    ``features`` are fitted, with an even number of components; ``coef`` has shape
+    (n_scores, n_components), ``Z``, the features of the rows, (n_samples, n_components).
     """
     frequencies = features.frequencies_
     half = frequencies.shape[1]
@@ -98,17 +85,7 @@ def average_gradient_product(
 def learn_metric(
     machine: BaseEstimator, rows: MemoryRows, y: np.ndarray, sample_weight: FloatArray | None
 ) -> LearnedMetric:
-    """Return the metric of the round whose machine predicts rows that were left out best.
-
-    Parameters
-    ----------
-    machine : large-scale machine
-        Its features are Fourier features; it is cloned.
-    rows : Table, Beliefs or array
-    y : ndarray
-    sample_weight : ndarray of shape (n_samples,), optional
-        Of all that is learned, and of the losses; rows of weight zero are left out.
-    """
+    """Return the metric of the round whose machine predicts held-out rows best."""
     if sample_weight is not None and not sample_weight.all():
         counting = np.flatnonzero(sample_weight)
         rows, y, sample_weight = rows[counting], y[counting], sample_weight[counting]
@@ -166,13 +143,7 @@ def learn_metric(
                 break
         loss, own, metric, gamma = best_trial
         losses.append(loss)
-        report(
-            "%s: round %d of the metric, loss %.6g",
-            type(machine).__name__,
-            number + 1,
-            loss,
-            verbose=False,
-        )
+        report("%s: round %d of the metric, loss %.6g", type(machine).__name__, number + 1, loss)
         if loss >= min(losses[:-1]):
             break
         best = LearnedMetric(metric, gamma, ())
@@ -213,11 +184,8 @@ def _for_all_columns(metric: FloatArray, density: BaseEstimator, rows: MemoryRow
 def _loss(
     machine: BaseEstimator, rows: MemoryRows, y: np.ndarray, sample_weight: FloatArray | None
 ) -> float:
-    if not is_classifier(machine):
-        squares = (np.asarray(machine.predict(rows)) - y) ** 2
-        return float(np.average(squares.reshape(len(y), -1).mean(axis=1), weights=sample_weight))
-    if hasattr(machine, "predict_proba"):
-        probabilities = machine.predict_proba(rows)
-        labels = machine.classes_
-        return float(log_loss(y, probabilities, sample_weight=sample_weight, labels=labels))
-    return float(np.average(machine.predict(rows) != y, weights=sample_weight))
+    return float(
+        np.average(
+            losses_of_rows(machine, rows, y, float(np.finfo(float).eps)), weights=sample_weight
+        )
+    )

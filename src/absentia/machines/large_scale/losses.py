@@ -1,19 +1,37 @@
-"""Losses of linear scores, as sums over rows: value, gradient and curvature.
+"""Losses of linear scores, codes of the targets, and functions of the scores.
 
-Each is convex in the scores. ``curvature_bound`` is the largest second derivative that a score can
-have: with it the normal equations of least squares become a good metric for every loss.
+Each loss is a sum over rows and convex in the scores. ``curvature_bound`` is the largest second
+derivative that a score can have: with it the normal equations of least squares become a good metric
+for every loss. Functions and values are at module level, so that they can be sent to other
+processes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from absentia.machines.validation import check_numbers
 from absentia.tables import FloatArray
+from absentia.tables.streams import Chunk
 
-__all__ = ["Logistic", "Loss", "Multinomial", "SquaredError", "SquaredHinge"]
+__all__ = [
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "NumberCodes",
+    "SquaredError",
+    "SquaredHinge",
+    "all_columns",
+    "classes_of",
+    "first_column",
+    "log_probabilities_of",
+    "probabilities_of",
+    "widths_of",
+]
 
 
 class Loss(Protocol):
@@ -38,12 +56,10 @@ class SquaredError:
     def value_and_gradient(
         self, scores: FloatArray, codes: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return loss and gradient."""
         residuals = scores - codes
         return 0.5 * np.einsum("ij,ij->i", residuals, residuals), residuals
 
     def curvature(self, scores: FloatArray, codes: FloatArray) -> FloatArray:
-        """Return ones."""
         return np.ones_like(scores)
 
 
@@ -55,12 +71,10 @@ class SquaredHinge:
     def value_and_gradient(
         self, scores: FloatArray, codes: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return loss and gradient."""
         short = np.maximum(1 - codes * scores, 0)
         return np.einsum("ij,ij->i", short, short), -2 * codes * short
 
     def curvature(self, scores: FloatArray, codes: FloatArray) -> FloatArray:
-        """Return two inside the margin, zero outside."""
         return np.where(codes * scores < 1, 2.0, 0.0)
 
 
@@ -72,12 +86,10 @@ class Logistic:
     def value_and_gradient(
         self, scores: FloatArray, codes: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return loss and gradient."""
         margins = codes * scores
         return -log_expit(margins).sum(axis=1), -codes * expit(-margins)
 
     def curvature(self, scores: FloatArray, codes: FloatArray) -> FloatArray:
-        """Return ``p (1 - p)``."""
         probabilities: FloatArray = expit(scores)
         return probabilities * (1 - probabilities)
 
@@ -90,13 +102,106 @@ class Multinomial:
     def value_and_gradient(
         self, scores: FloatArray, codes: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return loss and gradient."""
         is_class = codes > 0
-        return -(log_softmax(scores, axis=1) * is_class).sum(axis=1), (
-            softmax(scores, axis=1) - is_class
-        )
+        values = -(log_softmax(scores, axis=1) * is_class).sum(axis=1)
+        return values, softmax(scores, axis=1) - is_class
 
     def curvature(self, scores: FloatArray, codes: FloatArray) -> FloatArray:
         """Return ``p (1 - p)`` of each class: the Hessian without its parts between classes."""
         probabilities: FloatArray = softmax(scores, axis=1)
         return probabilities * (1 - probabilities)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCodes:
+    """Targets that are numbers, as columns."""
+
+    n_scores: int
+
+    def __call__(self, y: np.ndarray) -> FloatArray:
+        check_numbers(y)
+        columns = np.asarray(y, dtype=np.float64)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.shape[1] != self.n_scores:
+            raise ValueError(
+                f"y must have {self.n_scores} column(s), as in the rows before, found "
+                f"{columns.shape[1]}."
+            )
+        if not np.isfinite(columns).all():
+            raise ValueError("y must hold finite numbers, found NaN or infinity.")
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The class labels of rows that count, and of all rows; the sum is the union."""
+
+    labels: np.ndarray
+    every: np.ndarray
+
+    def __add__(self, other: Labels) -> Labels:
+        return Labels(np.union1d(self.labels, other.labels), np.union1d(self.every, other.every))
+
+
+def classes_of(chunk: Chunk) -> Labels:
+    """Return the class labels of a chunk."""
+    y = _targets_of(chunk)
+    every = np.unique(y)
+    if chunk.sample_weight is None:
+        return Labels(every, every)
+    return Labels(np.unique(np.asarray(y)[np.asarray(chunk.sample_weight) > 0]), every)
+
+
+@dataclass(frozen=True, eq=False)
+class Widths:
+    """The shape of targets without their number; the sum of equals is the same."""
+
+    widths: tuple[int, ...]
+
+    def __add__(self, other: Widths) -> Widths:
+        if self.widths != other.widths:
+            raise ValueError(
+                f"The targets of all chunks must have one shape, found {self.widths} and "
+                f"{other.widths}."
+            )
+        return self
+
+
+def widths_of(chunk: Chunk) -> Widths:
+    """Return the shape of a chunk's targets without their number."""
+    return Widths(tuple(np.shape(_targets_of(chunk))[1:]))
+
+
+def _targets_of(chunk: Chunk) -> np.ndarray:
+    if chunk.y is None:
+        raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
+    targets: np.ndarray = chunk.y
+    return targets
+
+
+def first_column(scores: FloatArray) -> FloatArray:
+    """Return the scores of one output, (n,)."""
+    first: FloatArray = scores[:, 0]
+    return first
+
+
+def all_columns(scores: FloatArray) -> FloatArray:
+    """Return the scores as they are."""
+    return scores
+
+
+def probabilities_of(scores: FloatArray) -> FloatArray:
+    """Return the probabilities of the classes, (n, n_classes)."""
+    if scores.shape[1] == 1:
+        of_second: FloatArray = expit(scores)
+        return np.hstack([1 - of_second, of_second])
+    probabilities: FloatArray = softmax(scores, axis=1)
+    return probabilities
+
+
+def log_probabilities_of(scores: FloatArray) -> FloatArray:
+    """Return the logarithms of the probabilities, exact if a probability underflows."""
+    if scores.shape[1] == 1:
+        return np.hstack([log_expit(-scores), log_expit(scores)])
+    logarithms: FloatArray = log_softmax(scores, axis=1)
+    return logarithms

@@ -43,7 +43,7 @@ _FALSE = 0.01
 #: Beyond these the product of four such numbers leaves the range of numbers.
 _SMALLEST, _LARGEST = 1e-200, 1e75
 
-_CLARABEL_ENDINGS = {
+_CLARABEL_STATUS = {
     "Solved": SolverStatus.CONVERGED,
     "AlmostSolved": SolverStatus.ALMOST,
     "MaxIterations": SolverStatus.EXHAUSTED,
@@ -66,7 +66,7 @@ class RobustSolution:
         How far the objective is above the solver's lower bound for the minimum, relative to the
         objective. The bound holds up to rounding, so that a gap of nearly zero can be negative.
     n_iter : int
-    ending : SolverStatus
+    status : SolverStatus
         Status of the solver; :attr:`SolverStatus.UNCERTIFIED` where it claims a solution but the
         gap is too large for one.
     n_cones : int
@@ -78,7 +78,7 @@ class RobustSolution:
     objective: float
     relative_gap: float
     n_iter: int
-    ending: SolverStatus
+    status: SolverStatus
     n_cones: int
 
 
@@ -115,10 +115,6 @@ def solve_robust(
     max_iter : int, default=200
     verbose : bool, default=False
         Print what is being solved, and a line for each step of the solver.
-
-    Returns
-    -------
-    RobustSolution
     """
     # In units of a typical kernel value all numbers of the program are near 1: with K = u K',
     # c = c' / u, the objective is that of (K', c', u penalties) divided by u.
@@ -157,7 +153,7 @@ def solve_robust(
         objective=objective,
         relative_gap=gap,
         n_iter=found.n_iter,
-        ending=checked_ending(found.ending, gap, tol),
+        status=checked_status(found.status, gap, tol),
         n_cones=int(counted.any(axis=1).sum()),
     )
 
@@ -178,13 +174,13 @@ def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:
         )
 
 
-def checked_ending(ending: SolverStatus, gap: float, tol: float) -> SolverStatus:
+def checked_status(status: SolverStatus, gap: float, tol: float) -> SolverStatus:
     """Return the solver's claim where attained objective and lower bound confirm it.
 
     A bound far above what is attained is as false as one far below.
     """
-    if ending not in (SolverStatus.CONVERGED, SolverStatus.ALMOST) or abs(gap) <= _ALMOST * tol:
-        return ending
+    if status not in (SolverStatus.CONVERGED, SolverStatus.ALMOST) or abs(gap) <= _ALMOST * tol:
+        return status
     return SolverStatus.ALMOST if abs(gap) <= _FALSE else SolverStatus.UNCERTIFIED
 
 
@@ -264,7 +260,7 @@ def _solve_with_clarabel(
         bias=float(x[n]),
         dual_objective=size * lower_bound(float(lagrangian), slope, x, n),
         n_iter=int(found.iterations),
-        ending=_CLARABEL_ENDINGS.get(str(found.status), SolverStatus.FAILED),
+        status=_CLARABEL_STATUS.get(str(found.status), SolverStatus.FAILED),
     )
 
 

@@ -43,7 +43,7 @@ class InteriorPoint:
     bias: float
     dual_objective: float
     n_iter: int
-    ending: SolverStatus
+    status: SolverStatus
 
 
 @dataclass(eq=False)
@@ -260,10 +260,6 @@ def solve_interior(
         Of both residuals and of the gap, relative.
     max_iter : int
     verbose : bool, default=False
-
-    Returns
-    -------
-    InteriorPoint
     """
     program = _Program(K, roots, signs, penalties)
     n, h, q = program.n, program.h(), program.q()
@@ -275,7 +271,7 @@ def solve_interior(
     # Relative to the penalties, however small: against 1 + |q| any point would look dual feasible.
     scale_x, scale_z = max(float(np.linalg.norm(q)), np.finfo(float).tiny), 1 + h.norm()
     best: tuple[float, FloatArray, float] = (np.inf, x, -np.inf)
-    ending, n_iter = SolverStatus.EXHAUSTED, 0
+    status, n_iter = SolverStatus.EXHAUSTED, 0
     for n_iter in range(max_iter + 1):
         residual_x = program.P(x) + q + program.G_transposed(z)
         residual_z = program.G(x).plus(1.0, s).plus(-1.0, h)
@@ -291,19 +287,19 @@ def solve_interior(
         if worst < best[0]:
             best = (worst, x, dual)
         if worst <= tol:
-            ending = SolverStatus.CONVERGED
+            status = SolverStatus.CONVERGED
             break
         if n_iter == max_iter:
             break
         # Once rounding rules, residuals grow again: the best point so far is the best there is.
         if worst > 100 * best[0]:
-            ending = SolverStatus.STALLED
+            status = SolverStatus.STALLED
             break
         try:
             scaling = _Scaling(s, z)
             equations = _NormalEquations(program, scaling)
         except (np.linalg.LinAlgError, FloatingPointError):
-            ending = SolverStatus.FAILED
+            status = SolverStatus.FAILED
             break
         scaled = scaling.times(z)
         square = scaled.product(scaled)
@@ -320,17 +316,17 @@ def solve_interior(
         while step > 1e-8 and not (s.plus(step, ds).is_inside() and z.plus(step, dz).is_inside()):
             step *= 0.8
         if not step > 1e-8:
-            ending = SolverStatus.STALLED
+            status = SolverStatus.STALLED
             break
         x, s, z = x + step * dx, s.plus(step, ds), z.plus(step, dz)
     worst, x, dual = best
     allowed = _ALMOST * tol
-    if ending is not SolverStatus.EXHAUSTED:
+    if status is not SolverStatus.EXHAUSTED:
         allowed = max(allowed, _BEST_OF_ROUNDING)
-    if not ending.converged and worst <= allowed:
-        ending = SolverStatus.ALMOST
+    if not status.converged and worst <= allowed:
+        status = SolverStatus.ALMOST
     c, b, _ = program.split(x)
-    return InteriorPoint(c, b, dual, n_iter, ending)
+    return InteriorPoint(c, b, dual, n_iter, status)
 
 
 def lower_bound(lagrangian: float, slope: FloatArray, x: FloatArray, n: int) -> float:

@@ -40,7 +40,7 @@ from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 __all__ = ["RobustSVC"]
 
 _FAILED = (
-    "The cone program of RobustSVC was not solved: the solver stopped ({ending}) after "
+    "The cone program of RobustSVC was not solved: the solver stopped ({status}) after "
     "{n_iter} steps. It always has a solution, so the failure is numerical: scale the columns, or "
     "try a smaller C, a wider kernel (smaller gamma), a larger tol or a larger max_iter."
 )
@@ -266,11 +266,11 @@ class RobustSVC(ScoringClassifier, KernelMachine):
                 max_iter=self.max_iter,
                 verbose=self.verbose,
             )
-            if solution.ending not in (SolverStatus.CONVERGED, SolverStatus.ALMOST):
+            if solution.status not in (SolverStatus.CONVERGED, SolverStatus.ALMOST):
                 raise RuntimeError(
-                    _FAILED.format(ending=solution.ending.value, n_iter=solution.n_iter)
+                    _FAILED.format(status=solution.status.value, n_iter=solution.n_iter)
                 )
-            if solution.ending is SolverStatus.ALMOST:
+            if solution.status is SolverStatus.ALMOST:
                 message = _INACCURATE.format(tol=self.tol, gap=abs(solution.relative_gap))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             coefficients = np.zeros(len(signs))

@@ -426,8 +426,13 @@ def recommended(losses: FloatArray, default: int, sample_weight: FloatArray | No
     return best if gain > error else default
 
 
-def losses_of_rows(machine: BaseEstimator, rows: MemoryRows, y: np.ndarray) -> FloatArray:
-    """Return the loss of each row: logarithmic for probabilities, errors, or squares."""
+def losses_of_rows(
+    machine: BaseEstimator,
+    rows: MemoryRows,
+    y: np.ndarray,
+    smallest: float = float(np.finfo(float).tiny),
+) -> FloatArray:
+    """Return the loss of each row: logarithmic for probabilities, else errors, or squares."""
     if not is_classifier(machine):
         squares = (np.asarray(machine.predict(rows)) - y) ** 2
         by_row: FloatArray = squares.reshape(len(y), -1).mean(axis=1)
@@ -435,5 +440,5 @@ def losses_of_rows(machine: BaseEstimator, rows: MemoryRows, y: np.ndarray) -> F
     if hasattr(machine, "predict_proba"):
         probabilities = machine.predict_proba(rows)
         own = probabilities[np.arange(len(y)), np.searchsorted(machine.classes_, y)]
-        return -np.log(np.maximum(own, np.finfo(float).tiny))
+        return -np.log(np.maximum(own, smallest))
     return (machine.predict(rows) != y).astype(np.float64)

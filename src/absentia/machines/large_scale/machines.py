@@ -1,4 +1,4 @@
-"""Support vector machine and logistic regression at a cost linear in the rows."""
+"""Support vector machine, logistic and ridge regression at a cost linear in the rows."""
 
 from __future__ import annotations
 
@@ -16,37 +16,42 @@ from absentia.machines.large_scale.losses import (
     Logistic,
     Loss,
     Multinomial,
+    NumberCodes,
     SquaredError,
     SquaredHinge,
-)
-from absentia.machines.large_scale.summed_optimum import CodesOf
-from absentia.machines.large_scale.target_codes import (
     all_columns,
     classes_of,
     first_column,
     log_probabilities_of,
     probabilities_of,
+    widths_of,
 )
-from absentia.machines.targets import ClassCodes, ClassifierTargets, decided_classes
+from absentia.machines.large_scale.summed_optimum import CodesOf
+from absentia.machines.targets import (
+    ClassCodes,
+    ClassifierTargets,
+    RegressorTargets,
+    decided_classes,
+)
 from absentia.machines.validation import checked_labels
 from absentia.parameters import PENALTY, Rule, declared, words
 from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
 
-__all__ = ["LargeScaleLogisticRegression", "LargeScaleSVC"]
+__all__ = ["LargeScaleLogisticRegression", "LargeScaleRidge", "LargeScaleSVC"]
 
 
 @declared
 class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
-    """What the large-scale classifiers share: class labels, and streams of them."""
+    """Base class of the large-scale classifiers."""
 
     _rules: ClassVar[dict[str, Rule]] = {"C": PENALTY}
 
     classes_: np.ndarray = field(init=False)
 
     C: float = 1.0
-    tol: float = 1e-6
-    max_iter: int = 200
+    tol: float = 1e-6  # type: ignore[misc]
+    max_iter: int = 200  # type: ignore[misc]
 
     def partial_fit(
         self,
@@ -74,18 +79,14 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight, classes)
+        return self._learn(X, y, sample_weight, classes, partial=True)
 
     def decision_function(self, X: TableLike) -> Any:
-        """Return the score of each row for each class.
+        """Return scores: (n_samples,) for two classes, else (n_samples, n_classes), or lazy.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), or lazy
         """
         check_is_fitted(self)
         if len(self.classes_) == 2:
@@ -93,15 +94,11 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
         return self._map_scores(X, all_columns, len(self.classes_))
 
     def predict(self, X: TableLike) -> Any:
-        """Predict the class of each row.
+        """Return the predicted class of each row, (n_samples,), or a lazy array.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or lazy
         """
         check_is_fitted(self)
         return self._map_scores(X, partial(decided_classes, self.classes_), None)
@@ -152,12 +149,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    features_ : fitted feature map
-        A learned metric is its parameter ``metric``.
-    coef_ : ndarray of shape (1 or n_classes, n_components)
-    intercept_ : ndarray of shape (1 or n_classes,)
-    n_iter_ : int
-        Passes over the data after density and features were fitted.
+    {linear_attributes}
 
     Notes
     -----
@@ -204,12 +196,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    features_ : fitted feature map
-        A learned metric is its parameter ``metric``.
-    coef_ : ndarray of shape (1 or n_classes, n_components)
-    intercept_ : ndarray of shape (1 or n_classes,)
-    n_iter_ : int
-        Passes over the data after density and features were fitted.
+    {linear_attributes}
 
     Notes
     -----
@@ -229,32 +216,117 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     """
 
     def predict_proba(self, X: TableLike) -> Any:
-        """Return the probability of each class for each row.
+        """Return the probability of each class, (n_samples, n_classes), or a lazy table.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or a lazy table
         """
         check_is_fitted(self)
         return self._map_scores(X, probabilities_of, len(self.classes_))
 
     def predict_log_proba(self, X: TableLike) -> Any:
-        """Return the logarithms of :meth:`predict_proba`, exact where a probability underflows.
+        """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or a lazy table
         """
         check_is_fitted(self)
         return self._map_scores(X, log_probabilities_of, len(self.classes_))
 
     def _loss(self, codes_of: Any) -> Loss:
         return Logistic() if codes_of.n_scores == 1 else Multinomial()
+
+
+@documented
+@declared
+class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
+    """Ridge regression on features of beliefs: kernel ridge for any number of rows.
+
+    ``min_b sum_i weight_i (y_i - z_i'b - b_0)^2 + alpha |b|^2`` with ``z`` the expected Fourier or
+    Nystroem features of a row. The normal equations are summed in one pass over the data, in
+    memory, in chunks, or on many machines, and solved once.
+
+    Parameters
+    ----------
+    {feature_parameters}
+    alpha : float, default=1.0
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is not penalised.
+    {feature_cache_parameters}
+
+    Attributes
+    ----------
+    {linear_attributes}
+
+    Notes
+    -----
+    Cost: the features, and n D^2 multiplications for D of them; D^3 / 3 to solve.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import LargeScaleRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 3))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
+    >>> X[rng.random(X.shape) < 0.05] = np.nan
+    >>> machine = LargeScaleRidge(n_components=300, alpha=0.1, random_state=0).fit(X, y)
+    >>> bool(machine.score(X, y) > 0.8)
+    True
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {"alpha": PENALTY}
+
+    _multi_output = True
+
+    alpha: float = 1.0
+    _flat: bool = field(init=False)
+
+    def partial_fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Update the model with the next rows of a stream; equals one fit to all of them.
+
+        The first call fits density and features to its rows, later ones keep them; pass a
+        ``FrozenEstimator`` of a density fitted to more rows if the first ones are few. A
+        ``fit`` before the first call is forgotten.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._learn(X, y, sample_weight, partial=True)
+
+    def predict(self, X: TableLike) -> Any:
+        """Return predictions, (n_samples,) or (n_samples, n_outputs), or a lazy table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
+        """
+        check_is_fitted(self)
+        if self._flat:
+            return self._map_scores(X, first_column, None)
+        return self._map_scores(X, all_columns, len(self.intercept_))
+
+    def _learn_codes(self, chunks: Stream, classes: ArrayLike | None) -> tuple[CodesOf, Learned]:
+        widths = chunks.map_sum(widths_of).widths
+        return NumberCodes(widths[0] if widths else 1), {"_flat": not widths}
+
+    def _known_codes(self) -> NumberCodes:
+        return NumberCodes(len(self.intercept_))
+
+    def _loss(self, codes_of: CodesOf) -> Loss:
+        return SquaredError()
+
+    def _penalty_weight(self) -> float:
+        return float(self.alpha)
