@@ -19,9 +19,9 @@ from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.dates import TYPED_DATES, parsed_dates
 from absentia.tables.columns.readings import ColumnReading
-from absentia.tables.kept_frames import KeptObjects, is_type_of_columns
 from absentia.tables.reading import as_frame
 from absentia.tables.stored import Stored
+from absentia.tables.stored_frames import StoredCells, is_type_of_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +44,9 @@ class RowFormat(Stored):
     ----------
     kind : {"array", "pandas", "polars"}
     names : tuple
-        Of the columns of a frame, else empty.
+        The columns of a frame; empty for an array.
     dtypes : tuple of str
-        One per column of a frame; the one type of an array.
+        One per column of a frame, one for an array.
     """
 
     kind: str
@@ -81,10 +81,9 @@ class RowFormat(Stored):
     ) -> np.ndarray | pd.DataFrame:
         """Return rows of float64, NaN where missing, in this format.
 
-        ``given`` and ``origin`` say where rows come from, which only frames with words need.
-
-        Columns of whole numbers and of booleans get the nearest value that their type can hold;
-        where a value is missing they stay float64, or null in types that have one.
+        ``given`` and ``origin`` are for frames with words. Columns of whole numbers and of booleans
+        get the nearest value that their type can hold; where a value is missing they stay float64,
+        or null in types that have one.
         """
         if self.kind == "array":
             return values.astype(self.dtypes[0], copy=False)
@@ -129,7 +128,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def require_type_name(kind: str, name: object) -> None:
-    """Raise ValueError for the name of a type that nobody should be asked to look up."""
+    """Raise ValueError for the name of a type that is not in the known list."""
     if kind == "array":
         known = name in ("float32", "float64")
     else:
@@ -170,23 +169,23 @@ class PlannedFormat(Stored):
     plan : ColumnPlan
     dtypes : tuple of str
         The type of each column of the frame.
-    levels : tuple of KeptObjects
+    levels : tuple of StoredCells
         The categories of a column of categorical type, in their order; empty for other types.
     ordered : tuple of bool
         Whether these have an order.
-    words : tuple of KeptObjects
+    words : tuple of StoredCells
         For a column of words, the user's own value for each category of the plan.
-    constants : KeptObjects
+    constants : StoredCells
         The only value of each column that is left out because it has no other; None elsewhere.
     """
 
     kind: str
     plan: ColumnPlan
     dtypes: tuple[str, ...]
-    levels: tuple[KeptObjects, ...]
+    levels: tuple[StoredCells, ...]
     ordered: tuple[bool, ...]
-    words: tuple[KeptObjects, ...]
-    constants: KeptObjects
+    words: tuple[StoredCells, ...]
+    constants: StoredCells
 
     def validate(self) -> None:
         """Raise ValueError unless there is one entry per column everywhere."""
@@ -194,7 +193,7 @@ class PlannedFormat(Stored):
         self.plan.validate()
         n = len(self.plan.names)
         for name in ("dtypes", "levels", "ordered", "words", "constants"):
-            self._require_type(name, KeptObjects if name == "constants" else tuple)
+            self._require_type(name, StoredCells if name == "constants" else tuple)
             if len(getattr(self, name)) != n:
                 raise ValueError(f"PlannedFormat.{name} must have one entry per column.")
         if self.kind not in ("pandas", "polars"):
@@ -202,7 +201,7 @@ class PlannedFormat(Stored):
         for dtype in self.dtypes:
             require_type_name(self.kind, dtype)
         for kept in (*self.levels, *self.words, self.constants):
-            if not isinstance(kept, KeptObjects):
+            if not isinstance(kept, StoredCells):
                 raise ValueError(f"PlannedFormat with a {type(kept).__name__} for values.")
             kept.validate()
         for reading, words in zip(self.plan.readings, self.words, strict=True):
@@ -220,9 +219,9 @@ class PlannedFormat(Stored):
             dtype = given.get(name, np.dtype(object))
             known = getattr(dtype, "categories", None)
             dtypes.append(type(dtype).__name__ if kind == "polars" else str(dtype))
-            levels.append(KeptObjects.of_cells([] if known is None else list(known)))
+            levels.append(StoredCells.of([] if known is None else list(known)))
             ordered.append(bool(getattr(dtype, "ordered", False)))
-            words.append(KeptObjects.of_cells(_own_words(frame, name, reading)))
+            words.append(StoredCells.of(_own_words(frame, name, reading)))
             constants.append(_only_value(frame, name) if reading.left_out else None)
         return cls(
             kind,
@@ -231,23 +230,16 @@ class PlannedFormat(Stored):
             tuple(levels),
             tuple(ordered),
             tuple(words),
-            KeptObjects.of_cells(constants),
+            StoredCells.of(constants),
         )
 
     def rows(
         self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
     ) -> pd.DataFrame:
-        """Return rows behind the plan as a frame of this format.
+        """Return rows behind the plan (numbers, codes and indicators) as a frame of this format.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n_features)
-            Numbers in standard units and codes or indicators, NaN where missing.
-        given : ReadFrame, optional
-            The frame that the rows come from; what was observed there is written as it was, and so
-            are columns that the plan leaves out.
-        origin : ndarray of int, shape (n_rows,), optional
-            Which of its rows each comes from.
+        ``origin`` is the row of the frame ``given`` that each comes from: observed values, and
+        columns that the plan leaves out, are written as they were.
         """
         import pandas as pd
 
@@ -268,15 +260,11 @@ class PlannedFormat(Stored):
                 columns[name] = self._left_out(j, name, given, origin, len(values))
         if self.kind == "polars":
             polars = import_module("polars")
-            made = [
-                self._polars_column(j, name, cells)
-                for j, (name, cells) in enumerate(columns.items())
-            ]
-            return polars.DataFrame(made)
-        typed = {
-            name: self._pandas_column(j, cells) for j, (name, cells) in enumerate(columns.items())
-        }
-        return pd.DataFrame(typed)
+            return polars.DataFrame(
+                [self._polars_column(j, *column) for j, column in enumerate(columns.items())]
+            )
+        named = enumerate(columns.items())
+        return pd.DataFrame({name: self._pandas_column(j, cells) for j, (name, cells) in named})
 
     def _written(self, j: int, reading: ColumnReading, numbers: FloatArray) -> np.ndarray:
         """Return the cells of a column as the user writes them."""
