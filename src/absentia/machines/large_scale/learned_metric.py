@@ -43,16 +43,10 @@ _FLOOR = 1e-3
 
 @dataclass(frozen=True)
 class LearnedMetric:
-    """A learned metric, and the loss of each round.
+    """A learned metric, its best width, and the loss of the held-out rows by round.
 
-    Attributes
-    ----------
-    metric : ndarray of shape (n_features, n_features)
-        Scaled to the trace that the Euclidean metric has in the data's covariance.
-    gamma : float
-        The width that did best in it.
-    losses : tuple of float
-        The loss of the rows left out, by round; the first is that of the Euclidean metric.
+    The metric is scaled to the trace that the Euclidean metric has in the data's covariance; the
+    first loss is that of the Euclidean metric.
     """
 
     metric: FloatArray

@@ -86,13 +86,7 @@ class DesignOf:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenalty:
-    """``sum_s (b_s - centre_s)' H_s (b_s - centre_s) / 2`` over the scores ``s``.
-
-    Attributes
-    ----------
-    hessians : ndarray of shape (n_scores, n_columns, n_columns)
-    centres : ndarray of shape (n_columns, n_scores)
-    """
+    """``sum_s (b_s - centre_s)' H_s (b_s - centre_s) / 2`` over the scores ``s``."""
 
     hessians: FloatArray
     centres: FloatArray
