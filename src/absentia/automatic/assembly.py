@@ -83,7 +83,7 @@ class Assembled:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What all members are tried on: the same folds, densities and draws."""
+    """Members to try, and the folds, density and draws that they share."""
 
     plans: list[MemberPlan]
     folds: Folds
@@ -94,19 +94,11 @@ class Ground:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A member after it was tried.
+    """A member after it was tried, with a remark if it was left out.
 
-    Attributes
-    ----------
-    name, description : str
-    found : tuple or None
-        Out-of-fold predictions (n_levels, n_samples, n_outputs), and the member fitted to all rows.
-    seconds : float
-    remark : str
-        Why nothing was found.
-    nested : ndarray of shape (n_levels, n_samples, n_outputs) or None
-        The predictions of the first repeat alone, whose parameters were chosen without the targets
-        of the fold. They score the average.
+    ``found`` are its out-of-fold predictions (n_levels, n_samples, n_outputs), and the member
+    fitted to all rows. ``nested`` are the predictions of the first repeat alone, whose parameters
+    were chosen without the targets of the fold: they score the average.
     """
 
     name: str
@@ -159,13 +151,8 @@ def _density_for(rows: LearningRows, density: DensityLike) -> DensityLike:
 def assemble(rows: LearningRows, plan: Plan, groups: ArrayLike | None = None) -> Assembled:
     """Try the members, choose their weights at every level of hidden cells, and average them.
 
-    Parameters
-    ----------
-    rows : LearningRows
-        Numbers are in units of their own spread.
-    plan : Plan
-    groups : array-like of shape (n_samples,), optional
-        Rows of one group are never on both sides of a fold.
+    Targets that are numbers are in units of their own spread. Rows of one group are never on both
+    sides of a fold.
     """
     started = time.monotonic()
     ground = prepare(rows, plan, groups)
@@ -262,16 +249,8 @@ def weigh(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Choose weights and temperatures at each level of hidden cells.
 
-    Parameters
-    ----------
-    rows : LearningRows
-    weighting : str
-        As of :func:`~absentia.automatic.blending.blend_weights`.
-    answers : ndarray of shape (n_members, n_levels, n_samples, n_outputs)
-        Out of fold; NaN for rows without one.
-    folds : Folds
-    nested : ndarray of the same shape, optional
-        What is blended to score the average; ``answers`` by default.
+    ``answers`` are out-of-fold predictions (n_members, n_levels, n_samples, n_outputs), NaN for
+    rows without one; ``nested``, by default the same, are blended to score the average.
 
     Returns
     -------

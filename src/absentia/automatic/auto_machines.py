@@ -142,13 +142,13 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
         self, rows: LearningRows, found: Assembled, codes: dict[str, object]
     ) -> dict[str, object]:
         answers = found.out_of_fold[0]
-        judged = np.isfinite(answers).all(axis=1)
+        scored = np.isfinite(answers).all(axis=1)
         weights = rows.row_weights
         shares = np.bincount(rows.y, weights) / weights.sum()
-        right = answers[judged].argmax(axis=1) == rows.y[judged]
-        truth = np.maximum(answers[judged, rows.y[judged]], 1e-15)
-        score, error = _mean_and_error(right.astype(float), weights[judged])
-        log_loss, _ = _mean_and_error(-np.log(truth), weights[judged])
+        right = answers[scored].argmax(axis=1) == rows.y[scored]
+        truth = np.maximum(answers[scored, rows.y[scored]], 1e-15)
+        score, error = _mean_and_error(right.astype(float), weights[scored])
+        log_loss, _ = _mean_and_error(-np.log(truth), weights[scored])
         return {
             "score_": score,
             "score_error_": error,
@@ -314,13 +314,13 @@ class AutoRegressor(RegressorTargets, AutoMachine):
             found.committee.points.matched(),
             len(grid),
         )
-        judged = np.isfinite(residuals[0])
+        scored = np.isfinite(residuals[0])
         weights = rows.row_weights
         # The target has mean zero and variance one, so that 1 - error^2 is R² row by row; a
         # constant target has no variance to explain.
-        squared = residuals[0, judged] ** 2
-        share, _ = _mean_and_error(squared, weights[judged])
-        _, error = _mean_and_error(squared - share * rows.y[judged] ** 2, weights[judged])
+        squared = residuals[0, scored] ** 2
+        share, _ = _mean_and_error(squared, weights[scored])
+        _, error = _mean_and_error(squared - share * rows.y[scored] ** 2, weights[scored])
         return {
             "errors_": errors * codes["target_scale_"],
             "error_scale_": scale,

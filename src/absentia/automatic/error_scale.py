@@ -93,11 +93,11 @@ class ErrorScale(Stored):
         grid = np.linspace(0.0, 1.0, n_quantiles)
         lines, quantiles = [], []
         for error, table in zip(errors, tables, strict=True):
-            judged = np.flatnonzero(np.isfinite(error))
-            _, variance = moments_of_projection(slopes[:, None], table[judged], density, points)
-            line = fit_line(variance[:, 0], error[judged] ** 2)
+            scored = np.flatnonzero(np.isfinite(error))
+            _, variance = moments_of_projection(slopes[:, None], table[scored], density, points)
+            line = fit_line(variance[:, 0], error[scored] ** 2)
             scale = np.sqrt(line[0] + line[1] * variance[:, 0])
-            ratio = np.abs(error[judged]) / np.where(scale > 0, scale, 1.0)
+            ratio = np.abs(error[scored]) / np.where(scale > 0, scale, 1.0)
             lines.append(line)
             quantiles.append(np.quantile(ratio, grid))
         return cls(slopes, np.stack(lines), np.stack(quantiles))

@@ -59,7 +59,7 @@ _MOST_MIXTURE_COLUMNS = 50
 
 @dataclass(frozen=True)
 class Settings:
-    """What all members share."""
+    """Settings that all members share."""
 
     seed: int
     n_jobs: int | None

@@ -30,11 +30,12 @@ from absentia.automatic.nested_selection import (
     Splits,
     left_out_together,
     nested_losses,
+    predictions,
 )
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
-from absentia.predictions.wrapped_model import fit_weighted
+from absentia.predictions.wrapped_model import fit_weighted, spread_over
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
@@ -165,11 +166,7 @@ class FittedMember(Stored):
         table = rows if self.takes_limits else np.asarray(rows)
         if isinstance(self.model, TreeEnsemble):
             return self.model.answer(np.asarray(table))
-        if self.n_classes is None:
-            return np.asarray(self.model.predict(table), dtype=np.float64).reshape(-1, 1)
-        answers = np.zeros((len(table), self.n_classes))
-        answers[:, np.asarray(self.model.classes_, dtype=int)] = self.model.predict_proba(table)
-        return answers
+        return predictions(self.model, table, self.n_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,9 +282,7 @@ class StagedPlan(EstimatorPlan):
             if rows.n_classes is None:
                 yield step, np.reshape(answers, (-1, 1))
             else:
-                spread = np.zeros((len(table), rows.n_classes))
-                spread[:, model.classes_] = answers
-                yield step, spread
+                yield step, spread_over(np.arange(rows.n_classes), model.classes_, answers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from absentia.automatic.blending import losses
+from absentia.machines.targets import Task
+from absentia.predictions.wrapped_model import class_probabilities
 from absentia.tables import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from absentia.automatic.member_tuning import EstimatorPlan, FittedMember
 
-__all__ = ["Candidates", "RowScorer", "Splits", "left_out_together", "nested_losses"]
+__all__ = ["Candidates", "RowScorer", "Splits", "left_out_together", "nested_losses", "predictions"]
 
 #: Training and held-out rows, fold by fold.
 Splits = Sequence[tuple[IntArray, IntArray]]
@@ -117,12 +119,8 @@ class RowScorer:
         sample_weight: FloatArray | None = None,
     ) -> float:
         """Return minus the mean loss of a model on held-out rows."""
-        if self.n_classes is None:
-            own = losses(np.reshape(model.predict(X), (-1, 1)), y, "regression")
-        else:
-            answers = np.zeros((len(y), self.n_classes))
-            answers[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(X)
-            own = losses(answers, y, "classification")
+        task: Task = "regression" if self.n_classes is None else "classification"
+        own = losses(predictions(model, X, self.n_classes), y, task)
         score = -float(np.average(own, weights=sample_weight))
         self._cached[_key(y, score)] = own
         return score
@@ -134,6 +132,13 @@ class RowScorer:
         """
         none = np.full(len(y), np.inf)
         return np.stack([self._cached.get(_key(y, float(score)), none) for score in scores])
+
+
+def predictions(model: BaseEstimator, X: Any, n_classes: int | None) -> FloatArray:
+    """Return probabilities of all classes, coded from 0, or numbers in one column."""
+    if n_classes is None:
+        return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
+    return class_probabilities(model, X, np.arange(n_classes))
 
 
 def left_out_together(n_folds: int, *, thorough: bool) -> list[list[int]]:

@@ -1,7 +1,7 @@
 """Forests and boosted trees as plain arrays.
 
-An average over draws asks trees about many rows; arrays are walked on threads without the
-interpreter's lock. A file holds them without what only training needs, and checks when it is read
+An average over draws predicts many rows; arrays are walked on threads without the interpreter's
+lock. A file holds them without what only training needs, and checks when it is read
 that every walk ends.
 """
 
@@ -99,14 +99,9 @@ class TreeEnsemble(Stored):
 
     @classmethod
     def of(cls, model: BaseEstimator, n_classes: int | None = None) -> TreeEnsemble:
-        """Copy the trees of a fitted forest or of histogram gradient boosting.
+        """Copy the trees of a fitted forest or of histogram gradient boosting of scikit-learn.
 
-        Parameters
-        ----------
-        model : fitted estimator of scikit-learn
-            Classes must be the integers from 0.
-        n_classes : int, optional
-            Of a classifier; the model may have seen fewer of them.
+        Classes must be the integers from 0; a classifier may have seen fewer than ``n_classes``.
         """
         if hasattr(model, "estimators_"):
             return cls._of_forest(model, n_classes)
@@ -177,17 +172,7 @@ class TreeEnsemble(Stored):
         )
 
     def answer(self, table: FloatArray, n_jobs: int | None = None) -> FloatArray:
-        """Return the answers for rows with NaN: probabilities, or numbers in one column.
-
-        Parameters
-        ----------
-        table : ndarray of shape (n_samples, n_features)
-        n_jobs : int, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_outputs)
-        """
+        """Return probabilities, or numbers in one column, for rows with NaN."""
         self.ensure_valid()
         require_array("The rows for the trees", table, np.float64, (None, self.n_features))
         rows = table.astype(np.float32).astype(np.float64) if self.single else table

@@ -1,4 +1,4 @@
-"""What to do next: which missing value is worth measuring."""
+"""Decisions: which missing value is worth measuring."""
 
 from absentia.decisions.acquisition import measure_next
 from absentia.decisions.column_worth import column_worth, held_out_worth

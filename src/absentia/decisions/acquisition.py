@@ -64,10 +64,10 @@ def measure_next(
 
         ``gain_j = L(sum_v w_v a_v) - sum_v w_v L(a_v)``,
 
-    where ``L(a)`` is the expected loss of answer ``a``, if it is right: that of the average answer
-    less the average over the answers after measuring. For ``"log"`` this is the mutual information
-    between the value and the class in nats, for ``"variance"`` the part of the variance that the
-    value explains. Columns are ranked by gain per cost.
+    where ``L(a)`` is the expected loss of a prediction ``a``, if it is right: that of the average
+    prediction less the average over the predictions after measuring. For ``"log"`` this is the
+    mutual information between the value and the class in nats, for ``"variance"`` the part of the
+    variance that the value explains. Columns are ranked by gain per cost.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def measure_next(
         A machine, a marginal or conformal model, or any model that takes NaN (with ``density``).
     X : array-like or frame of shape (n_samples, n_features)
         Rows, NaN where a value is missing. Frames may have columns of words, where the model or
-        the density was fitted to such a frame; answers are about the columns of the frame.
+        the density was fitted to such a frame; gains are of the columns of the frame.
     costs : dict of column to cost, or sequence of n_features costs, optional
         One per column, not negative; columns that a dict leaves out cost 1.
     loss : {"log", "brier", "variance", "width", "size"} or callable, optional
-        What to lower; by default ``"log"`` for classifiers and ``"variance"`` for regressors.
+        The loss to lower; by default ``"log"`` for classifiers and ``"variance"`` for regressors.
         ``"width"`` and ``"size"`` are for conformal predictors: how much narrower the interval, or
         smaller the set of classes, is expected to be than now (it may grow). A
         callable takes answers (probabilities of shape (n_samples, n_classes), or the mean and
@@ -94,16 +94,15 @@ def measure_next(
     among : sequence of column names or indices, optional
         Consider only these.
     budget : float, optional
-        What may be spent on a row; columns beyond it are left out.
+        The most to spend on a row; columns beyond it are left out.
     stop_below : float, default=0.0
         Recommend "stop" where no column gains more than this per unit of cost.
     density : fitted density, optional
         What missing values could be, for a model that has no density of its own.
     worth : sequence of n_features numbers, or dict of column to number, optional
-        What columns were worth on rows with known targets, such as :func:`held_out_worth` and
-        :func:`column_worth` return. A part of the gain then comes from it, in the units of the
-        largest gain of the row: a model that is sure of itself for no good reason is corrected by
-        experience.
+        The worth of columns on rows with known targets, as of :func:`held_out_worth` and
+        :func:`column_worth`. A part of the gain then comes from it, in the units of the largest
+        gain of the row, which corrects an overconfident model.
     worth_share : float, default=0.5
         How large that part is, from 0 to 1.
     n_draws : int, optional

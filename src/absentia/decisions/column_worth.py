@@ -148,9 +148,9 @@ def held_out_worth(
     max_columns : int, default=6
         How many columns forward selection takes.
     cv : int or None, default=3
-        Folds. None asks the fitted model as it is, about rows that it must not have seen.
+        Folds. With None the fitted model predicts rows that it must not have been trained on.
     max_rows : int, default=500
-        Rows to ask about.
+        The most rows to predict.
     random_state : int, default=0
         Seed of the folds.
 
@@ -228,8 +228,8 @@ class _HeldOut:
     def forward(self, prices: FloatArray, max_columns: int) -> FloatArray:
         """Return the drop of the loss that each column brings when its turn comes.
 
-        Per cost it is never larger than that of a column before: what counts is the order. Pairs
-        are tried where no column is worth anything alone, until one such attempt finds none.
+        Per cost it is never larger than that of a column before. Pairs are tried where no column
+        is worth anything alone, until one such attempt finds none.
         """
         worth, rate = np.zeros(len(prices)), np.inf
         known, pairs = np.zeros(len(prices), dtype=np.bool_), True

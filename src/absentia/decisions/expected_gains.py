@@ -42,18 +42,7 @@ _GROUPS = 8
 class Setting:
     """Rows whose missing values may be measured, and the model that predicts them.
 
-    Attributes
-    ----------
-    model : TrialModel
-    unknowns : Unknowns
-        What the missing values could be.
-    table : Table of shape (n_samples, n_features)
-    candidates : ndarray of bool, shape (n_samples, n_columns)
-        The cells that may be measured, of the user's columns.
-    loss : callable
-    costs : ndarray of shape (n_columns,)
-    budget : float or None
-        What may be spent on a row.
+    ``candidates`` are the cells of the user's columns that may be measured, (n_samples, n_columns).
     """
 
     model: TrialModel
@@ -78,23 +67,13 @@ class Setting:
 class Gains:
     """Expected gains of single measurements.
 
-    Attributes
-    ----------
-    gain : ndarray of shape (n_samples, n_columns)
-        NaN where a cell is no candidate.
-    after : ndarray of shape (n_samples, n_columns)
-        The expected loss with the measurement, NaN likewise.
-    before : ndarray of shape (n_samples,)
-        The expected loss without a measurement.
+    ``gain`` and the expected loss ``after`` the measurement, (n_samples, n_columns), are NaN where
+    a cell is no candidate; ``before`` is the expected loss without a measurement, (n_samples,).
     """
 
     gain: FloatArray
     after: FloatArray
     before: FloatArray
-
-    def __getitem__(self, rows: IntArray) -> Gains:
-        """Return some of the rows."""
-        return Gains(self.gain[rows], self.after[rows], self.before[rows])
 
 
 def gains_of_one(of: Setting) -> Gains:

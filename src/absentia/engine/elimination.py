@@ -30,16 +30,7 @@ _PIVOTS_PER_EXTRACTION = 4
 
 @compiled(error_model="numpy", makes_arrays=False)
 def factor(
-    matrix,
-    stride,
-    index,
-    size,
-    work,
-    pivots,
-    determinant,
-    any_range=False,
-    first=0,
-    vector=None,
+    matrix, stride, index, size, work, pivots, determinant, any_range=False, first=0, vector=None
 ):
     """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
 

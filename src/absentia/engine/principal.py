@@ -279,8 +279,7 @@ def multiply_principal(
 
 
 @dispatched(
-    small_patterns.principal_log_determinants,
-    work=lambda matrix, masks: masks.size * len(matrix),
+    small_patterns.principal_log_determinants, work=lambda matrix, masks: masks.size * len(matrix)
 )
 @compiled(error_model="numpy")
 def principal_log_determinants(matrix, masks):
@@ -333,18 +332,7 @@ def principal_log_determinants(matrix, masks):
                         lanes[place + c * LANES] = matrix[index[of, r], index[of, c]]
                     else:
                         lanes[place + c * LANES] = 1.0 if r == c else 0.0
-        factor(
-            lanes,
-            padded,
-            everything,
-            padded,
-            work,
-            pivots,
-            determinant,
-            False,
-            first,
-            vector,
-        )
+        factor(lanes, padded, everything, padded, work, pivots, determinant, False, first, vector)
         for lane in range(waiting):
             # Into [1/2, 1), however often the exponent was taken out before.
             mantissa, exponent = math.frexp(determinant[lane])

@@ -99,12 +99,7 @@ def second_moments(first, last, starts, forms, slopes, heights, owner, weights, 
 
 
 def third_cumulants(
-    A: Floats,
-    row_of: Integers,
-    a: Floats,
-    B: Floats,
-    column_of: Integers,
-    b: Floats,
+    A: Floats, row_of: Integers, a: Floats, B: Floats, column_of: Integers, b: Floats
 ) -> Floats:
     """Return ``a[i]' B[column_of[j]] A[row_of[i]] b[j]`` for all ``i`` and ``j``.
 

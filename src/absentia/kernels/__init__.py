@@ -6,11 +6,7 @@ from absentia.kernels.distance import ExpectedDistanceRBF, GammaRBF
 from absentia.kernels.embedding import EmbeddingRBF
 from absentia.kernels.gram.tiles import gram_blocks
 from absentia.kernels.mask import MaskKernel
-from absentia.kernels.named_kernels import (
-    FunctionKernel,
-    PrecomputedKernel,
-    kernel_named,
-)
+from absentia.kernels.named_kernels import FunctionKernel, PrecomputedKernel, kernel_named
 from absentia.kernels.polynomial import ExpectedLinear, ExpectedPolynomial
 from absentia.kernels.rbf import ExpectedRBF, GenRBF
 from absentia.kernels.repair import (

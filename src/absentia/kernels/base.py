@@ -26,10 +26,7 @@ __all__ = ["DIAGONAL", "KERNELS_BY_NAME", "Diagonal", "Kernel", "Product", "Scal
 Diagonal = Literal["independent", "same"]
 #: What the diagonal of a Gram matrix compares.
 DIAGONAL = Rule(
-    (
-        "'independent' (two independent draws of a row)",
-        "'same' (one and the same draw twice)",
-    ),
+    ("'independent' (two independent draws of a row)", "'same' (one and the same draw twice)"),
     words("independent", "same").admits,
 )
 _Kernel = TypeVar("_Kernel", bound="Kernel")

@@ -10,6 +10,7 @@ difference of their means and ``C0 = inv(2 gamma M)``::
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,59 @@ from absentia.tables import FloatArray
 __all__ = ["ExpectedRBF", "GenRBF"]
 
 
+class _RBF(Kernel):
+    """Base class of the two kernels, which have widths, a metric and weights of categories."""
+
+    gamma: Any
+    metric: Any
+    category_weight: Any
+    category_similarities: Any
+
+    takes_categories = True
+    has_gradient = True
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return this kernel with all parameters resolved to numbers."""
+        check_parameters(self)
+        resolved = with_gamma_and_metric(self, prior)
+        if not prior.probabilities:
+            return resolved
+        similarities = resolve_similarities(self.category_similarities, prior)
+        weight = resolve_category_weight(self.category_weight, prior, prior.n_numbers, similarities)
+        params: dict[str, Any] = {"category_weight": weight, "category_similarities": similarities}
+        if isinstance(self.gamma, str):
+            params["gamma"] = scaled_for_categories(resolved.get_params()["gamma"], prior)
+        return with_params(resolved, **params)
+
+    def _factor(self, P: Beliefs, Q: Beliefs | None) -> CategoryFactor | None:
+        return CategoryFactor.of(P, Q, self.category_weight, self.category_similarities)
+
+    def _smoothing(self, P: Beliefs) -> Smoothing:
+        return Smoothing.of(self.gamma, self.metric, P.n_features)
+
+    def _in_euclidean_metric(self, P: Beliefs) -> tuple[Beliefs, Smoothing]:
+        """Return beliefs and smoothing after the map that makes the metric Euclidean."""
+        smoothing = self._smoothing(P)
+        if smoothing.metric is None:
+            return P, smoothing
+        root = metric_root(smoothing.metric)
+        # Or the map would round far means.
+        P = P.in_units(np.ones(P.n_features), origin_of(P.whole.means[:, 0]))
+        return P.transform(root), Smoothing(smoothing.gamma, None, P.n_features)
+
+    def _derivatives(
+        self, by_widths: FloatArray, by_weights: list[float] | None
+    ) -> dict[str, FloatArray]:
+        """Return derivatives by ``log gamma``, where ``c = 1/(2 gamma)``, and by ``log weight``."""
+        found = {"gamma": np.asarray(-by_widths.sum() if np.ndim(self.gamma) == 0 else -by_widths)}
+        if by_weights is not None:
+            one = np.ndim(self.category_weight) == 0
+            found["category_weight"] = np.asarray(np.sum(by_weights) if one else by_weights)
+        return found
+
+
 @declared
-class ExpectedRBF(Kernel):
+class ExpectedRBF(_RBF):
     """The RBF kernel averaged over everything that two rows could have been.
 
     ``E exp(-gamma |x - y|_M^2)`` for independent ``x ~ P`` and ``y ~ Q``: Eq. (3) of
@@ -101,21 +153,14 @@ class ExpectedRBF(Kernel):
     category_weight: float | str | ArrayLike = "scale"
     category_similarities: Any = None
 
-    takes_categories = True
-
     @property
     def positive_definite(self) -> bool:
         """True for the scaled form only."""
         return bool(self.scaled)
 
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with all parameters resolved to numbers."""
-        check_parameters(self)
-        return _resolved(self, prior)
-
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        smoothing = _smoothing(self, P)
-        factor = _category_factor(self, P, Q)
+        smoothing = self._smoothing(P)
+        factor = self._factor(P, Q)
         K = expected_gram(P, Q, smoothing, scaled=self.scaled, n_jobs=n_jobs, log_factor=factor)
         if Q is None:
             # By the same code as diag(), so that both agree to the last bit.
@@ -123,16 +168,14 @@ class ExpectedRBF(Kernel):
         return K
 
     def _diag(self, P: Beliefs) -> FloatArray:
-        factor = _category_factor(self, P, None)
+        factor = self._factor(P, None)
         if self.diagonal == "same" or not (self.scaled or P.n_components > 1 or factor):
             return np.ones(len(P))
         log_factor = None if factor is None else factor.diag
-        smoothing = _smoothing(self, P)
+        smoothing = self._smoothing(P)
         return np.exp(
             log_self_similarities(P, smoothing, scaled=self.scaled, log_factor=log_factor)
         )
-
-    has_gradient = True
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
@@ -140,30 +183,23 @@ class ExpectedRBF(Kernel):
         if self.diagonal == "same":
             weights = weights.copy()
             np.fill_diagonal(weights, 0.0)  # the diagonal is one whatever the width
-        mapped, smoothing = _in_euclidean_metric(self, P)
-        factor = _category_factor(self, P, None)
+        mapped, smoothing = self._in_euclidean_metric(P)
+        factor = self._factor(P, None)
         by_widths = width_gradient(
             mapped, smoothing, weights, scaled=self.scaled, log_factor=factor, n_jobs=n_jobs
         )
-        found = {"gamma": _by_gamma(self, by_widths)}
-        if factor is not None:
-            derivatives = []
-            for column in range(len(factor.weights)):
-                D = expected_gram(
-                    mapped,
-                    None,
-                    smoothing,
-                    scaled=self.scaled,
-                    n_jobs=n_jobs,
-                    log_factor=factor.by_weight(column),
-                )
-                derivatives.append(-float(np.vdot(weights, D)))
-            found["category_weight"] = _by_category_weight(self, derivatives)
-        return found
+        if factor is None:
+            return self._derivatives(by_widths, None)
+        gram = partial(expected_gram, mapped, None, smoothing, scaled=self.scaled, n_jobs=n_jobs)
+        by_weights = [
+            -float(np.vdot(weights, gram(log_factor=factor.by_weight(column))))
+            for column in range(len(factor.weights))
+        ]
+        return self._derivatives(by_widths, by_weights)
 
 
 @declared
-class GenRBF(Kernel):
+class GenRBF(_RBF):
     """The generalised RBF kernel: the expected RBF, normalised to a unit diagonal.
 
     ``E[k](P, Q) / sqrt(E[k](P, P) E[k](Q, Q))`` with independent draws in the self-terms: Eq.
@@ -204,22 +240,16 @@ class GenRBF(Kernel):
     category_weight: float | str | ArrayLike = "scale"
     category_similarities: Any = None
 
-    takes_categories = True
-
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with all parameters resolved to numbers."""
-        return _resolved(self, prior)
-
     def _resolved_for(self, P: Beliefs, Q: Beliefs | None) -> Kernel:
         return self if _is_resolved(self, P, Q) else super()._resolved_for(P, Q)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        smoothing = _smoothing(self, P)
+        smoothing = self._smoothing(P)
         log_norms = 0.5 * log_self_similarities(P, smoothing)
         other = None
         if Q is not None:
             other = cached(Q, smoothing, "norms", lambda: 0.5 * log_self_similarities(Q, smoothing))
-        factor = _category_factor(self, P, Q)
+        factor = self._factor(P, Q)
         K = expected_gram(
             P,
             Q,
@@ -238,8 +268,6 @@ class GenRBF(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         return np.ones(len(P))
 
-    has_gradient = True
-
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
     ) -> dict[str, FloatArray]:
@@ -249,33 +277,26 @@ class GenRBF(Kernel):
         pairs = weights * K
         # Half a self-similarity of either row is subtracted from the logarithm of each pair.
         own = -0.5 * (pairs.sum(axis=0) + pairs.sum(axis=1))
-        mapped, smoothing = _in_euclidean_metric(self, P)
-        factor = _category_factor(self, P, None)
+        mapped, smoothing = self._in_euclidean_metric(P)
+        factor = self._factor(P, None)
         diag = None if factor is None else factor.diag
         logs = log_self_similarities(mapped, smoothing, log_factor=diag)
         by_widths = width_gradient(
             mapped, smoothing, weights, log_norms=0.5 * logs, log_factor=factor, n_jobs=n_jobs
         )
         by_widths += self_width_gradient(mapped, smoothing, own, log_factor=diag)
-        found = {"gamma": _by_gamma(self, by_widths)}
-        if factor is not None:
-            derivatives = []
-            for column in range(len(factor.weights)):
-                changed = factor.by_weight(column)
-                norms = 0.5 * logs
-                D = expected_gram(
-                    mapped,
-                    None,
-                    smoothing,
-                    log_norms_P=norms,
-                    n_jobs=n_jobs,
-                    log_factor=changed,
-                )
-                changed_logs = log_self_similarities(mapped, smoothing, log_factor=changed.diag)
-                change = float(np.vdot(weights, D) + own @ np.exp(changed_logs - logs))
-                derivatives.append(-change)
-            found["category_weight"] = _by_category_weight(self, derivatives)
-        return found
+        if factor is None:
+            return self._derivatives(by_widths, None)
+        gram = partial(
+            expected_gram, mapped, None, smoothing, log_norms_P=0.5 * logs, n_jobs=n_jobs
+        )
+        by_weights = []
+        for column in range(len(factor.weights)):
+            changed = factor.by_weight(column)
+            changed_logs = log_self_similarities(mapped, smoothing, log_factor=changed.diag)
+            change = np.vdot(weights, gram(log_factor=changed))
+            by_weights.append(-float(change + own @ np.exp(changed_logs - logs)))
+        return self._derivatives(by_widths, by_weights)
 
     def _normalised(
         self,
@@ -289,7 +310,7 @@ class GenRBF(Kernel):
         """Return the factor less what categories add to the norms of the numbers."""
 
         def added(beliefs: Beliefs, norms: FloatArray) -> FloatArray:
-            own = _category_factor(self, beliefs, None)
+            own = self._factor(beliefs, None)
             assert own is not None
             return 0.5 * log_self_similarities(beliefs, smoothing, log_factor=own.diag) - norms
 
@@ -300,8 +321,8 @@ class GenRBF(Kernel):
         )
 
 
-def _is_resolved(kernel: ExpectedRBF | GenRBF, P: Beliefs, Q: Beliefs | None) -> bool:
-    """Tell whether nothing is left to resolve, so that a machine's kernel need not be copied."""
+def _is_resolved(kernel: _RBF, P: Beliefs, Q: Beliefs | None) -> bool:
+    """Return whether nothing is left to resolve, so that a machine's kernel need not be copied."""
     if P.prior.probabilities or not (Q is None or P.prior.equals(Q.prior)):
         return False
     named = isinstance(kernel.metric, str) and kernel.metric == "euclidean"
@@ -309,47 +330,3 @@ def _is_resolved(kernel: ExpectedRBF | GenRBF, P: Beliefs, Q: Beliefs | None) ->
         return False
     GAMMA.check("gamma", kernel.gamma)
     return True
-
-
-def _resolved(kernel: ExpectedRBF | GenRBF, prior: Prior) -> Kernel:
-    """Return a kernel with numbers for its width and for the weights of categories."""
-    resolved = with_gamma_and_metric(kernel, prior)
-    if not prior.probabilities:
-        return resolved
-    similarities = resolve_similarities(kernel.category_similarities, prior)
-    weight = resolve_category_weight(kernel.category_weight, prior, prior.n_numbers, similarities)
-    params: dict[str, Any] = {"category_weight": weight, "category_similarities": similarities}
-    if isinstance(kernel.gamma, str):
-        params["gamma"] = scaled_for_categories(resolved.get_params()["gamma"], prior)
-    return with_params(resolved, **params)
-
-
-def _category_factor(
-    kernel: ExpectedRBF | GenRBF, P: Beliefs, Q: Beliefs | None
-) -> CategoryFactor | None:
-    return CategoryFactor.of(P, Q, kernel.category_weight, kernel.category_similarities)
-
-
-def _in_euclidean_metric(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> tuple[Beliefs, Smoothing]:
-    """Return beliefs and smoothing after the map that makes the metric Euclidean."""
-    smoothing = _smoothing(kernel, P)
-    if smoothing.metric is None:
-        return P, smoothing
-    root = metric_root(smoothing.metric)
-    # Or the map would round far means.
-    P = P.in_units(np.ones(P.n_features), origin_of(P.whole.means[:, 0]))
-    return P.transform(root), Smoothing(smoothing.gamma, None, P.n_features)
-
-
-def _by_gamma(kernel: ExpectedRBF | GenRBF, by_widths: FloatArray) -> FloatArray:
-    """Return derivatives by ``log gamma``, for one gamma or one per column: ``c = 1/(2 gamma)``."""
-    return np.asarray(-by_widths.sum() if np.ndim(kernel.gamma) == 0 else -by_widths)
-
-
-def _by_category_weight(kernel: ExpectedRBF | GenRBF, derivatives: list[float]) -> FloatArray:
-    one = np.ndim(kernel.category_weight) == 0
-    return np.asarray(np.sum(derivatives) if one else derivatives)
-
-
-def _smoothing(kernel: ExpectedRBF | GenRBF, P: Beliefs) -> Smoothing:
-    return Smoothing.of(kernel.gamma, kernel.metric, P.n_features)

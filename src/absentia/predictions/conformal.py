@@ -27,11 +27,11 @@ from absentia.predictions.conformal_base import (
     LABEL_SCORES,
     ConformalPredictor,
     band_scores,
-    class_probabilities,
     quantile_pair,
     reports_spread,
 )
 from absentia.predictions.hiding_table import HidingTable
+from absentia.predictions.wrapped_model import class_probabilities
 from absentia.tables import FloatArray, TableLike, set_fitted
 
 __all__ = ["ConformalClassifier", "ConformalRegressor"]
@@ -94,7 +94,7 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
     Attributes
     ----------
     estimator_ : regressor
-        The model that ``predict`` asks; a pair for quantiles.
+        The model behind ``predict``; a pair for quantiles.
     calibration_ : Calibration
     calibration_targets_ : ndarray of shape (n_calibration,)
     n_features_in_ : int
@@ -239,6 +239,7 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     cv : int, optional
     subsample : int, default=100
     random_state : int, RandomState instance or None, default=None
+        As in :class:`ConformalRegressor`.
 
     Attributes
     ----------

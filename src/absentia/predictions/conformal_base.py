@@ -41,7 +41,6 @@ __all__ = [
     "LABEL_SCORES",
     "ConformalPredictor",
     "band_scores",
-    "class_probabilities",
     "quantile_pair",
     "reports_spread",
 ]
@@ -51,7 +50,7 @@ _FOLDS = 5
 
 @declared
 class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
-    """What both conformal predictors share: which rows train, which calibrate, and the checks."""
+    """Base class of the conformal predictors: training rows, calibration rows, and checks."""
 
     estimator: BaseEstimator | Sequence[BaseEstimator] = field(kw_only=False)
     method: str = "nested*"
@@ -196,13 +195,13 @@ def band_scores(bands: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _absolute(fitted: Fitted, X: TableLike) -> FloatArray:
-    """The prediction itself; scores are absolute residuals."""
+    """Return the prediction itself; scores are absolute residuals."""
     mean = _numbers(fitted[0].predict(X))
     return np.column_stack([mean, mean, np.ones(len(mean))])
 
 
 def _normalised(fitted: Fitted, X: TableLike) -> FloatArray:
-    """The prediction, in units of the standard deviation that the model predicts."""
+    """Return the prediction, in units of the standard deviation that the model predicts."""
     (model,) = fitted
     if _predict_takes_std(model):
         mean, spread = model.predict(X, return_std=True)
@@ -210,13 +209,13 @@ def _normalised(fitted: Fitted, X: TableLike) -> FloatArray:
         uncertainty = model.predict_uncertainty(X, by_column=False)
         mean, spread = uncertainty.prediction, np.sqrt(uncertainty.total)
     mean, spread = _numbers(mean), _numbers(spread)
-    # A model that is sure of itself is taken at its word only as far as numbers go.
+    # A spread of zero would divide by zero.
     floor = max(float(spread.max(initial=0.0)), 1.0) * 1e-12
     return np.column_stack([mean, mean, np.maximum(spread, floor)])
 
 
 def _quantile(fitted: Fitted, X: TableLike) -> FloatArray:
-    """Two predicted quantiles: conformalised quantile regression. Where they cross, their order."""
+    """Return two predicted quantiles in order: conformalised quantile regression."""
     pair = np.column_stack([_numbers(model.predict(X)) for model in fitted])
     return np.column_stack([pair.min(axis=1), pair.max(axis=1), np.ones(len(pair))])
 
@@ -229,13 +228,8 @@ BANDS: dict[str, Callable[[Fitted, Any], FloatArray]] = {
 }
 
 
-def _least_ambiguous(probabilities: FloatArray) -> FloatArray:
-    """One minus the probability of the class (LAC)."""
-    return 1.0 - probabilities
-
-
 def _adaptive(probabilities: FloatArray) -> FloatArray:
-    """The probability of all classes that are at least as likely (APS)."""
+    """Return the probability of all classes that are at least as likely (APS)."""
     # One minus the rest, so that the least likely class has exactly one, in every row.
     rest = [
         np.where(probabilities < p[:, None], probabilities, 0.0).sum(axis=1)
@@ -246,19 +240,9 @@ def _adaptive(probabilities: FloatArray) -> FloatArray:
 
 #: From the name of a score to the scores of all classes, given their probabilities.
 LABEL_SCORES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "lac": _least_ambiguous,
+    "lac": lambda probabilities: 1.0 - probabilities,  # least ambiguous
     "aps": _adaptive,
 }
-
-
-def class_probabilities(model: BaseEstimator, X: TableLike, classes: np.ndarray) -> FloatArray:
-    """Return probabilities of ``classes``, zero for one that the model never saw."""
-    found = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if len(model.classes_) == len(classes):
-        return found
-    probabilities = np.zeros((len(found), len(classes)))
-    probabilities[:, np.searchsorted(classes, model.classes_)] = found
-    return probabilities
 
 
 def reports_spread(model: BaseEstimator) -> bool:

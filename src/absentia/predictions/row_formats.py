@@ -44,9 +44,9 @@ class RowFormat(Stored):
     ----------
     kind : {"array", "pandas", "polars"}
     names : tuple
-        Of the columns of a frame, else empty.
+        The columns of a frame; empty for an array.
     dtypes : tuple of str
-        One per column of a frame; the one type of an array.
+        One per column of a frame, one for an array.
     """
 
     kind: str
@@ -81,10 +81,9 @@ class RowFormat(Stored):
     ) -> np.ndarray | pd.DataFrame:
         """Return rows of float64, NaN where missing, in this format.
 
-        ``given`` and ``origin`` say where rows come from, which only frames with words need.
-
-        Columns of whole numbers and of booleans get the nearest value that their type can hold;
-        where a value is missing they stay float64, or null in types that have one.
+        ``given`` and ``origin`` are for frames with words. Columns of whole numbers and of booleans
+        get the nearest value that their type can hold; where a value is missing they stay float64,
+        or null in types that have one.
         """
         if self.kind == "array":
             return values.astype(self.dtypes[0], copy=False)
@@ -129,7 +128,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def require_type_name(kind: str, name: object) -> None:
-    """Raise ValueError for the name of a type that nobody should be asked to look up."""
+    """Raise ValueError for the name of a type that is not in the known list."""
     if kind == "array":
         known = name in ("float32", "float64")
     else:
@@ -237,17 +236,10 @@ class PlannedFormat(Stored):
     def rows(
         self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
     ) -> pd.DataFrame:
-        """Return rows behind the plan as a frame of this format.
+        """Return rows behind the plan (numbers, codes and indicators) as a frame of this format.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n_features)
-            Numbers in standard units and codes or indicators, NaN where missing.
-        given : ReadFrame, optional
-            The frame that the rows come from; what was observed there is written as it was, and so
-            are columns that the plan leaves out.
-        origin : ndarray of int, shape (n_rows,), optional
-            Which of its rows each comes from.
+        ``origin`` is the row of the frame ``given`` that each comes from: observed values, and
+        columns that the plan leaves out, are written as they were.
         """
         import pandas as pd
 
@@ -268,15 +260,11 @@ class PlannedFormat(Stored):
                 columns[name] = self._left_out(j, name, given, origin, len(values))
         if self.kind == "polars":
             polars = import_module("polars")
-            made = [
-                self._polars_column(j, name, cells)
-                for j, (name, cells) in enumerate(columns.items())
-            ]
-            return polars.DataFrame(made)
-        typed = {
-            name: self._pandas_column(j, cells) for j, (name, cells) in enumerate(columns.items())
-        }
-        return pd.DataFrame(typed)
+            return polars.DataFrame(
+                [self._polars_column(j, *column) for j, column in enumerate(columns.items())]
+            )
+        named = enumerate(columns.items())
+        return pd.DataFrame({name: self._pandas_column(j, cells) for j, (name, cells) in named})
 
     def _written(self, j: int, reading: ColumnReading, numbers: FloatArray) -> np.ndarray:
         """Return the cells of a column as the user writes them."""

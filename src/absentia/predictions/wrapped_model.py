@@ -7,6 +7,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -25,6 +26,7 @@ __all__ = [
     "TRAINING_DRAWS",
     "TrainingTable",
     "WrappedModel",
+    "class_probabilities",
     "fit_on_draws",
     "fit_weighted",
     "require_method",
@@ -134,6 +136,21 @@ class WrappedModel(Stored):
                 "fit the columns that the model was trained on, in the same order and kind of "
                 "table."
             ) from error
+
+
+def class_probabilities(model: BaseEstimator, X: Any, classes: np.ndarray) -> FloatArray:
+    """Return probabilities of ``classes``, zero for one that the model never saw."""
+    return spread_over(classes, model.classes_, model.predict_proba(X))
+
+
+def spread_over(classes: np.ndarray, seen: ArrayLike, found: ArrayLike) -> FloatArray:
+    """Return probabilities of the seen classes as probabilities of all classes."""
+    known, own = np.asarray(found, dtype=np.float64), np.asarray(seen)
+    if len(own) == len(classes):
+        return known
+    probabilities = np.zeros((len(known), len(classes)))
+    probabilities[:, np.searchsorted(classes, own)] = known
+    return probabilities
 
 
 def require_method(model: BaseEstimator, method: str) -> None:

@@ -146,12 +146,12 @@ def test_nor_with_measurement_error_on_either_side():
 
 def test_tiles_of_low_rank_take_one_path_and_have_the_same_bits():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 40)) + 0.5 * rng.normal(size=(300, 40))
-    X[100:][rng.random((200, 40)) < 0.4] = np.nan
+    X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 80)) + 0.5 * rng.normal(size=(300, 80))
+    X[100:][rng.random((200, 80)) < 0.4] = np.nan
     density = LowRankDensity(3, max_iter=50, tol=1.0, random_state=0).fit(X)
     P, Q = density.condition(X), density.condition(X[150:])
     kernel = GenRBF().resolve(density.prior_)
-    smoothing = Smoothing.of(kernel.gamma, kernel.metric, 40)
+    smoothing = Smoothing.of(kernel.gamma, kernel.metric, 80)
     assert chosen(P, Q, smoothing) == "factors"
     assert chosen(P.tile(slice(0, 50)), Q, smoothing) == "factors"
     assert chosen(P[:50], P[:50], smoothing) == "lanes"  # cheaper for complete rows

@@ -7,15 +7,7 @@ import math
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.lanes import (
-    LANES,
-    divide8,
-    exp8,
-    load8,
-    multiply_add8,
-    splat8,
-    square_root8,
-)
+from absentia.engine.lanes import LANES, divide8, exp8, load8, multiply_add8, splat8, square_root8
 
 __all__ = ["TILE", "mirror_rows", "over_root_of_determinant", "reorder", "write_tile"]
 

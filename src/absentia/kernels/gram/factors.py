@@ -110,12 +110,7 @@ class _Overlaps:
         cross = packed_products(rows.loadings, columns.loadings).T * joint
         terms = np.vstack([own, other, cross, log_part]).T.copy()
         start = len(own) + len(other)
-        return cls(
-            terms,
-            own_place,
-            _places(p) + len(own),
-            start + np.arange(q * p).reshape(q, p),
-        )
+        return cls(terms, own_place, _places(p) + len(own), start + np.arange(q * p).reshape(q, p))
 
 
 class ColumnTile(NamedTuple):

@@ -20,12 +20,7 @@ from absentia.engine.compiling import is_small
 from absentia.engine.gram.products import exponentials_of_distances, in_lanes, row_products
 from absentia.engine.small_patterns import inverse_triangles
 from absentia.engine.threads import bounded_slices, run_single_threaded_blas
-from absentia.kernels.gram.cancellation import (
-    cancelled_pairs,
-    centre_of,
-    far_points,
-    squares_of,
-)
+from absentia.kernels.gram.cancellation import cancelled_pairs, centre_of, far_points, squares_of
 from absentia.kernels.gram.sides import Ordering, Region, Side, cached
 from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -139,11 +134,7 @@ class _Panel(NamedTuple):
 
 
 def fill_frequent(
-    out: FloatArray,
-    rows: Side,
-    columns: Side,
-    smoothing: Smoothing,
-    region: Region,
+    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
 ) -> None:
     """Fill the entries of frequent patterns against frequent patterns, below the diagonal only."""
     if not rows.ordering.frequent or not columns.ordering.frequent:

@@ -104,12 +104,7 @@ class _Sums:
     """The sum of one pair of components, over pairs of rows on and below the diagonal."""
 
     def __init__(
-        self,
-        rows: Side,
-        columns: Side,
-        smoothing: Smoothing,
-        weights: FloatArray,
-        scaled: bool,
+        self, rows: Side, columns: Side, smoothing: Smoothing, weights: FloatArray, scaled: bool
     ):
         self.rows = rows
         self.columns = columns
