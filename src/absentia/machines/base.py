@@ -223,10 +223,6 @@ class KernelMachine(ShowsColumns):
             Class labels or numbers.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows' errors; in support vector machines they multiply ``C``.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, sample_weight)
 

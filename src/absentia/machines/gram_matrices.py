@@ -41,7 +41,7 @@ __all__ = [
 #: Diagonal before and after centring: from here on single precision (six to seven digits), which is
 #: what libsvm computes in, has fewer digits left than the default tolerances ask for.
 _SHARED = 1e3
-#: What is left of the diagonal where rows differ in their last three digits, and by rounding alone.
+#: Rest of the diagonal if rows differ in their last three digits, and by rounding alone.
 _LAST_DIGITS, _ROUNDING = 1e-12, 1e-14
 #: Largest entry after division: numbers in single precision end near 1e38.
 _LARGEST = 1e28

@@ -37,7 +37,7 @@ _MOST_STEPS = 6  # of the width, in one round
 # Powers of the product that are tried in every round. The root is less extreme, and was better on
 # a table of hourly air quality.
 _POWERS = (0.5, 1.0)
-# What every direction keeps, as a share of the average one.
+# Floor of every direction, as a share of the average one.
 _FLOOR = 1e-3
 
 

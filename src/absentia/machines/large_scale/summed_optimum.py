@@ -50,7 +50,7 @@ CodesOf = Callable[[Any], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class DesignOf:
-    """How to make the design matrix of some rows: their features, and a one for the intercept."""
+    """Map from rows to their design matrix: features, and a one for the intercept."""
 
     features: BaseEstimator
     fit_intercept: bool

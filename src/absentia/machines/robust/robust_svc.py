@@ -332,7 +332,7 @@ class _Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Fold:
-    """What one fold needs for every ``tau``."""
+    """The data of one fold, the same for every ``tau``."""
 
     problem: _Problem
     classes: np.ndarray

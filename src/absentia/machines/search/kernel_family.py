@@ -231,7 +231,7 @@ def _place(name: str) -> tuple[str, int | None]:
 
 
 def is_by_column(gamma: object) -> bool:
-    """Return whether ``gamma`` asks for widths of columns by the evidence."""
+    """Return whether ``gamma`` stands for widths of columns by the evidence."""
     return isinstance(gamma, str) and gamma == "ard"
 
 
