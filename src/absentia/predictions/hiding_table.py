@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
-from absentia.tables.kept_frames import KeptFrame
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
+from absentia.tables.stored_frames import StoredFrame
 from absentia.tables.table import Table
 
 __all__ = ["HidingTable", "KeptTable"]
@@ -75,7 +75,7 @@ class HidingTable(Stored, Rows):
             return self
         names = tuple(self.kind.columns)
         if hasattr(self.values, "iloc"):
-            return KeptTable("pandas", names, KeptFrame.of(self.values), self.mask)
+            return KeptTable("pandas", names, StoredFrame.of(self.values), self.mask)
         return KeptTable("polars", names, self.values, self.mask)
 
     def opened(self) -> HidingTable:
@@ -147,20 +147,20 @@ class KeptTable(Stored):
     library : {"pandas", "polars"}
     names : tuple
         The names of the columns.
-    values : KeptFrame, or ndarray of shape (n_samples, n_features) for polars
+    values : StoredFrame, or ndarray of shape (n_samples, n_features) for polars
     mask : ndarray of bool, shape (n_samples, n_features)
     """
 
     library: str
     names: tuple[Any, ...]
-    values: KeptFrame | FloatArray
+    values: StoredFrame | FloatArray
     mask: BoolArray
 
     def validate(self) -> None:
         """Raise ValueError unless names, values and mask are about the same columns."""
         self._require_type("names", tuple)
         if self.library == "pandas":
-            self._require_type("values", KeptFrame)
+            self._require_type("values", StoredFrame)
             self.values.validate()  # type: ignore[union-attr]
             n_rows = {len(column) for column in self.values.columns}  # type: ignore[union-attr]
             self._require_array("mask", bool, (*n_rows, len(self.names)))
@@ -175,7 +175,7 @@ class KeptTable(Stored):
 
     def opened(self) -> HidingTable:
         """Return the table as it was when the model was fitted, the index of a frame apart."""
-        if isinstance(self.values, KeptFrame):
+        if isinstance(self.values, StoredFrame):
             frame = self.values.frame()
             return HidingTable(frame, frame, self.mask)
         polars = import_module("polars")

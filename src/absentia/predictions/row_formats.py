@@ -19,9 +19,9 @@ from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.dates import TYPED_DATES, parsed_dates
 from absentia.tables.columns.readings import ColumnReading
-from absentia.tables.kept_frames import KeptObjects, is_type_of_columns
 from absentia.tables.reading import as_frame
 from absentia.tables.stored import Stored
+from absentia.tables.stored_frames import StoredCells, is_type_of_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,23 +169,23 @@ class PlannedFormat(Stored):
     plan : ColumnPlan
     dtypes : tuple of str
         The type of each column of the frame.
-    levels : tuple of KeptObjects
+    levels : tuple of StoredCells
         The categories of a column of categorical type, in their order; empty for other types.
     ordered : tuple of bool
         Whether these have an order.
-    words : tuple of KeptObjects
+    words : tuple of StoredCells
         For a column of words, the user's own value for each category of the plan.
-    constants : KeptObjects
+    constants : StoredCells
         The only value of each column that is left out because it has no other; None elsewhere.
     """
 
     kind: str
     plan: ColumnPlan
     dtypes: tuple[str, ...]
-    levels: tuple[KeptObjects, ...]
+    levels: tuple[StoredCells, ...]
     ordered: tuple[bool, ...]
-    words: tuple[KeptObjects, ...]
-    constants: KeptObjects
+    words: tuple[StoredCells, ...]
+    constants: StoredCells
 
     def validate(self) -> None:
         """Raise ValueError unless there is one entry per column everywhere."""
@@ -193,7 +193,7 @@ class PlannedFormat(Stored):
         self.plan.validate()
         n = len(self.plan.names)
         for name in ("dtypes", "levels", "ordered", "words", "constants"):
-            self._require_type(name, KeptObjects if name == "constants" else tuple)
+            self._require_type(name, StoredCells if name == "constants" else tuple)
             if len(getattr(self, name)) != n:
                 raise ValueError(f"PlannedFormat.{name} must have one entry per column.")
         if self.kind not in ("pandas", "polars"):
@@ -201,7 +201,7 @@ class PlannedFormat(Stored):
         for dtype in self.dtypes:
             require_type_name(self.kind, dtype)
         for kept in (*self.levels, *self.words, self.constants):
-            if not isinstance(kept, KeptObjects):
+            if not isinstance(kept, StoredCells):
                 raise ValueError(f"PlannedFormat with a {type(kept).__name__} for values.")
             kept.validate()
         for reading, words in zip(self.plan.readings, self.words, strict=True):
@@ -219,9 +219,9 @@ class PlannedFormat(Stored):
             dtype = given.get(name, np.dtype(object))
             known = getattr(dtype, "categories", None)
             dtypes.append(type(dtype).__name__ if kind == "polars" else str(dtype))
-            levels.append(KeptObjects.of_cells([] if known is None else list(known)))
+            levels.append(StoredCells.of([] if known is None else list(known)))
             ordered.append(bool(getattr(dtype, "ordered", False)))
-            words.append(KeptObjects.of_cells(_own_words(frame, name, reading)))
+            words.append(StoredCells.of(_own_words(frame, name, reading)))
             constants.append(_only_value(frame, name) if reading.left_out else None)
         return cls(
             kind,
@@ -230,7 +230,7 @@ class PlannedFormat(Stored):
             tuple(levels),
             tuple(ordered),
             tuple(words),
-            KeptObjects.of_cells(constants),
+            StoredCells.of(constants),
         )
 
     def rows(

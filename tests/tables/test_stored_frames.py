@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.tables.kept_frames import KeptFrame, KeptObjects
+from absentia.tables.stored_frames import StoredCells, StoredFrame
 
 pd = pytest.importorskip("pandas")
 
@@ -50,7 +50,7 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_comes_back(name):
     frame = COLUMNS[name].to_frame("c")
-    kept = KeptFrame.of(frame)
+    kept = StoredFrame.of(frame)
     kept.validate()
     again = kept.frame()
     pd.testing.assert_frame_equal(again, frame)
@@ -61,20 +61,20 @@ def test_a_column_comes_back(name):
 
 def test_names_and_rows_of_any_kind_come_back():
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=[0, 5], index=[7, 9])
-    pd.testing.assert_frame_equal(KeptFrame.of(frame).frame(), frame.reset_index(drop=True))
+    pd.testing.assert_frame_equal(StoredFrame.of(frame).frame(), frame.reset_index(drop=True))
     pairs = frame.set_axis(pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]), axis=1)
-    assert KeptFrame.of(pairs).frame().columns.equals(pairs.columns)
+    assert StoredFrame.of(pairs).frame().columns.equals(pairs.columns)
 
 
 def test_a_frame_that_is_written_to_afterwards_does_not_change_what_was_kept():
     frame = pd.DataFrame({"a": [1.0, 2.0]})
-    kept = KeptFrame.of(frame)
+    kept = StoredFrame.of(frame)
     frame.iloc[0, 0] = 9.0
     assert kept.frame()["a"].tolist() == [1.0, 2.0]
 
 
 def test_text_is_kept_as_an_array_without_objects():
-    kept = KeptObjects.of_cells(["Rome", None, "Oslo", "Rome"])
+    kept = StoredCells.of(["Rome", None, "Oslo", "Rome"])
     (part,) = kept.parts
     np.save(io.BytesIO(), part, allow_pickle=False)
     np.testing.assert_array_equal(part, ["Rome", "Oslo"])
@@ -107,8 +107,8 @@ def test_text_is_kept_as_an_array_without_objects():
 )
 def test_columns_that_do_not_fit_together_are_refused(column, change):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "c": COLUMNS[column]})
-    kept = KeptFrame.of(frame)
+    kept = StoredFrame.of(frame)
     kept.validate()
     first, second = kept.columns
-    with pytest.raises(ValueError, match=r"Kept|kept|type"):
+    with pytest.raises(ValueError, match=r"Stored|stored|type"):
         replace(kept, columns=(first, replace(second, **change))).validate()
