@@ -259,14 +259,10 @@ optional
         return np.repeat(np.array(self.names, dtype=object), widths)
 
     def groups(self) -> list[tuple[str, tuple[int, ...], FloatArray | None]]:
-        """Return each column of the frame with its encoded columns.
+        """Return (name, places, options) of each column: its encoded columns and categories.
 
-        Returns
-        -------
-        list of (name, places, options)
-            ``options`` are the encoded numbers for each category of a column of words, shape
-            (n_categories, len(places)); None for numbers, and for columns that are left out and
-            have no places.
+        ``options`` are the encoded numbers for each category of a column of words, shape
+        (n_categories, len(places)); None for numbers, and for columns that are left out.
         """
         found: list[tuple[str, tuple[int, ...], FloatArray | None]] = []
         start = 0
@@ -294,13 +290,7 @@ optional
         return columns, later_readings(columns, self.by_name, separator=separator or ","), separator
 
     def read(self, X: Any) -> Table:
-        """Read a table by the plan.
-
-        Parameters
-        ----------
-        X : frame, or array-like of shape (n_samples, len(names))
-            Arrays have the columns of the training frame in their order.
-        """
+        """Read a frame by the plan, or an array of the columns of training in their order."""
         return self.read_frame(X).table
 
     def read_frame(self, X: Any) -> ReadFrame:
@@ -359,13 +349,8 @@ optional
     ) -> list[pd.DataFrame]:
         """Return encoded numbers and codes as pandas frames of the user's own values.
 
-        Parameters
-        ----------
-        tables : sequence of ndarray of shape (n_samples, n_columns)
-        columns : ndarray of int, optional
-            Which encoded columns these are; by default all.
-        given : frame of the same rows, optional
-            Its values, which scaling has rounded, its index and the names of its columns are kept.
+        ``columns`` are the places of the encoded columns, by default all. Of ``given``, a frame of
+        the same rows, the values (which scaling has rounded), the index and the names are taken.
         """
         import pandas as pd
 
