@@ -1,16 +1,25 @@
-"""The members of an automatic machine on rows that miss what no training row misses."""
+"""The specs of members, and members on rows that miss what no training row misses."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
 
-from absentia import AutoClassifier, GaussianDensity, load, save
+from absentia import AutoClassifier, AutoRegressor, GaussianDensity, load, save
 from absentia.automatic.assembly import _density_for
 from absentia.automatic.committee import hide_cells
-from absentia.automatic.member_specs import Settings, plan_members
-from absentia.automatic.member_tuning import LearningRows
+from absentia.automatic.member_specs import (
+    SPECS,
+    MemberSpec,
+    Settings,
+    expected_seconds,
+    plan_members,
+)
+from absentia.automatic.member_tuning import EstimatorPlan, LearningRows
 from absentia.automatic.out_of_fold import make_splits
 
 SETTINGS = Settings(0, 1, "gaussian")
@@ -87,3 +96,20 @@ def test_the_density_of_a_wide_table_is_fitted_to_fewer_digits(n_columns, tol):
     assert density == "gaussian" if tol is None else density.tol == tol
     own = GaussianDensity(tol=1e-7)
     assert _density_for(rows, own) is own
+
+
+def test_a_member_is_one_spec(monkeypatch):
+    def median(rows, settings):
+        model = make_pipeline(SimpleImputer(strategy="median"), SGDRegressor(random_state=0))
+        return EstimatorPlan("", "", True, model, {"sgdregressor__alpha": (1e-4, 1e-2)})
+
+    spec = MemberSpec("median", "linear model on medians", median, like="linear", times=0.5)
+    monkeypatch.setitem(SPECS, "median", spec)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((80, 3)) < 0.2, np.nan, rng.normal(size=(80, 3)))
+    y = np.nan_to_num(X[:, 0]) + 0.1 * rng.normal(size=80)
+    model = AutoRegressor(members=["median", "linear"], n_repeats=1, random_state=0).fit(X, y)
+    assert model.members_.names == ("median", "linear")
+    assert model.members_.descriptions[0] == "linear model on medians"
+    assert (model.members_.scores > 0.5).all()
+    assert expected_seconds("median", {"linear": 4.0}) == 2.0

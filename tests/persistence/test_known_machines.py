@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from inspect import signature
 from typing import ClassVar
 
@@ -93,6 +95,14 @@ def test_a_new_estimator_needs_its_annotations_only():
     assert kinds["shift_"].expected == "floats[2]"
     assert kinds["counts_"].expected == "dict of int | none"
     assert not kinds.keys() & {"setting", "_method"}
+
+
+def test_values_of_modules_that_were_not_imported_are_known(tmp_path):
+    model = quick(absentia.AutoClassifier).fit(table(), targets_of("classes"))
+    absentia.save(model, tmp_path / "model")
+    code = f"import absentia; print(type(absentia.load({str(tmp_path / 'model')!r})).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "AutoClassifier\n", done.stderr
 
 
 def test_an_attribute_that_no_fit_leaves_behind_is_refused():
