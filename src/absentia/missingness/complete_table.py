@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,6 @@ from absentia.tables import (
 from absentia.tables.columns.guesses import read_columns
 from absentia.tables.reading import as_frame, holds_numbers_only, without_cells
 from absentia.tables.rows import is_constant
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["CompleteTable"]
 
