@@ -13,10 +13,10 @@ from absentia.cli.terminal import (
     ForceOption,
     JobsOption,
     QuietOption,
+    names_in,
     new_app,
     run_app,
     say,
-    words_of,
 )
 
 __all__ = ["app", "main"]
@@ -119,8 +119,8 @@ def run_suite(
                 results,
                 context,
                 jobs=jobs,
-                methods=words_of(methods),
-                datasets=words_of(datasets),
+                methods=names_in(methods),
+                datasets=names_in(datasets),
                 retry_failed=retry_failed,
                 time_limit=time_limit,
                 dask=dask,

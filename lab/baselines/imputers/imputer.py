@@ -19,7 +19,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.em.scaling import Scaling
-from absentia.kernels.gram.cancellation import round_near
+from absentia.kernels.gram.tiles import round_near
 from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.rows import TakesMissing, is_constant

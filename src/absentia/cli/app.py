@@ -1,4 +1,4 @@
-"""The commands, as thin as possible: read, call the library, write."""
+"""The commands ``describe``, ``compare``, ``warmup`` and ``studio``, and the application."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from absentia.cli.terminal import (
     TargetOption,
     TaskOption,
     kinds_of,
+    names_in,
     new_app,
     run_app,
     say,
-    words_of,
 )
 from absentia.reports.safe_text import printable
 
@@ -99,7 +99,7 @@ def describe(
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Say what is missing from a table, where, and whether it looks random."""
+    """Describe which values are missing from a table, and whether they look random."""
     from absentia import describe_missingness
     from absentia.cli.files import check_output, read_table, table_name
     from absentia.recipe.learning_table import without_columns
@@ -110,7 +110,7 @@ def describe(
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
     if html is not None:
         check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
-    frame = without_columns(read_table(file, say, sheet=sheet), words_of(ignore) or ())
+    frame = without_columns(read_table(file, say, sheet=sheet), names_in(ignore) or ())
     kinds = kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
     # The report addresses people who write Python.
@@ -190,8 +190,8 @@ def compare(
         read_table(file, say, sheet=sheet),
         target,
         task=task,
-        methods=words_of(methods) or (comparison.QUICK_METHODS if quick else None),
-        ignore=words_of(ignore) or (),
+        methods=names_in(methods) or (comparison.QUICK_METHODS if quick else None),
+        ignore=names_in(ignore) or (),
         kinds=kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
         repeats=repeats,

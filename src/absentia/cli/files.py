@@ -77,7 +77,7 @@ def check_output(
     ----------
     output : str or path
     inputs : sequence of str or path
-        What the command reads; never overwritten.
+        Files that the command reads; never overwritten.
     force : bool, default=False
         Whether another file of that name may be replaced.
     endings : tuple of str

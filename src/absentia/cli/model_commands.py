@@ -25,8 +25,8 @@ from absentia.cli.terminal import (
     TargetOption,
     TaskOption,
     kinds_of,
+    names_in,
     say,
-    words_of,
 )
 from absentia.reports.safe_text import printable
 
@@ -93,7 +93,7 @@ def train(
         target,
         task=task,
         method=method,
-        ignore=words_of(ignore) or (),
+        ignore=names_in(ignore) or (),
         kinds=kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
         calibrate=calibrate,

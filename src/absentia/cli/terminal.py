@@ -26,7 +26,7 @@ __all__ = [
     "new_app",
     "run_app",
     "say",
-    "words_of",
+    "names_in",
 ]
 
 FileArgument = Annotated[
@@ -80,18 +80,18 @@ QuietOption = Annotated[
 ]
 
 
-def words_of(text: str | None) -> list[str] | None:
-    """Return the words of a list that is written with commas."""
+def names_in(text: str | None) -> list[str] | None:
+    """Return the names in a list that is separated by commas."""
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
 
 def kinds_of(
     categories: str | None, numbers: str | None, dates: str | None
 ) -> dict[str, str] | None:
-    """Return how columns are to be read, by their names; None where nothing was said."""
+    """Return the kinds of columns that were given, by name; None without any."""
     said: dict[str, str] = {}
     for kind, text in (("category", categories), ("number", numbers), ("date", dates)):
-        for name in words_of(text) or ():
+        for name in names_in(text) or ():
             if said.get(name, kind) != kind:
                 raise ValueError(
                     f"{name} cannot be both a {said[name]} and a {kind}: name it once."
@@ -101,7 +101,7 @@ def kinds_of(
 
 
 def say(text: str) -> None:
-    """Print a note where it does not mix with the output."""
+    """Print a note on the error stream."""
     print(printable(text), file=sys.stderr)
 
 

@@ -15,7 +15,7 @@ from absentia.densities.fit_density import DensityLike, believe, words_for
 from absentia.features.base import BeliefFeatures
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
-from absentia.kernels.gram.cancellation import origin_of, squares_of
+from absentia.kernels.gram.tiles import origin_of, squares_of
 from absentia.kernels.metric import Widths, widths_from_variance
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
 from absentia.missingness import Patterns

@@ -16,9 +16,16 @@ from absentia.kernels.belief_moments import (
     paired_inner_product_variance,
     uncertain_columns,
 )
-from absentia.kernels.gram.cancellation import centre_of, in_parts, squared_distances, squares_of
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.tiles import assembled, cut, symmetrised
+from absentia.kernels.gram.tiles import (
+    assembled,
+    centre_of,
+    cut,
+    in_parts,
+    squared_distances,
+    squares_of,
+    symmetrised,
+)
 from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_and_metric
 from absentia.parameters import Rule, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray

@@ -9,8 +9,13 @@ import numpy as np
 
 from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
 from absentia.kernels.base import Kernel, Scaled, Sum, with_params
-from absentia.kernels.gram.cancellation import centre_of, in_parts, squared_distances, squares_of
-from absentia.kernels.gram.tiles import symmetrised
+from absentia.kernels.gram.tiles import (
+    centre_of,
+    in_parts,
+    squared_distances,
+    squares_of,
+    symmetrised,
+)
 from absentia.kernels.polynomial import ExpectedLinear, centred_at
 from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words

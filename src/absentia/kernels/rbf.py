@@ -24,9 +24,9 @@ from absentia.kernels.category import (
     resolve_similarities,
     scaled_for_categories,
 )
-from absentia.kernels.gram.cancellation import origin_of
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.sides import cached
+from absentia.kernels.gram.tiles import origin_of
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
 from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_and_metric
 from absentia.parameters import GAMMA, check_parameters, declared

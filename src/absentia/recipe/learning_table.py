@@ -1,4 +1,4 @@
-"""A user's table cut into what is known and what is to be predicted."""
+"""A table split into features and target."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MOST_WHOLE_CLASSES = 10
 
 @dataclass(frozen=True, eq=False)
 class LearningTable:
-    """A table cut into what is known and what is to be predicted.
+    """A table split into features and target.
 
-    ``notes`` are sentences for the user about what was left out.
+    ``notes`` are sentences about rows and classes that were left out.
     """
 
     features: pd.DataFrame
@@ -64,7 +64,7 @@ class LearningTable:
         return replace(self._rows(rows), notes=(*self.notes, note))
 
     def held_out(self, share: float, seed: int = 0) -> tuple[LearningTable, LearningTable | None]:
-        """Return the rows to train on, and a share of all rows that is kept from it."""
+        """Return the rows to train on, and a share of all rows that is held out."""
         if share == 0:
             return self, None
         if not 0 < share < 1:
@@ -95,7 +95,7 @@ class LearningTable:
 
     @property
     def fewest(self) -> int:
-        """How many rows the rarest class has; all rows where there are none."""
+        """The number of rows of the rarest class; of all rows for a quantity."""
         if self.task != "classification":
             return len(self.target)
         return int(np.unique(self.target, return_counts=True)[1].min())
@@ -104,7 +104,7 @@ class LearningTable:
         return replace(self, features=self.features.iloc[rows], target=self.target[rows])
 
     def baseline(self) -> tuple[float, str]:
-        """Return the score of the best constant answer, and what that answer is."""
+        """Return the score of the best constant prediction, and that prediction in words."""
         return best_constant(self.task, self.target)
 
 
@@ -142,7 +142,7 @@ def without_columns(frame: pd.DataFrame, ignore: Sequence[str]) -> pd.DataFrame:
 def split_target(
     frame: pd.DataFrame, target: str, task: str | None = None, *, ignore: Sequence[str] = ()
 ) -> LearningTable:
-    """Cut off the target, leave out rows without one, and find out what is to be learned."""
+    """Split off the target, leave out rows without one, and infer the task."""
     if task not in (None, "classification", "regression"):
         raise ValueError(f"The task must be classification or regression, found {task!r}.")
     if target in ignore:
@@ -156,8 +156,8 @@ def split_target(
     if not known.all():
         notes.append(_left_out(~known, target))
         frame, column = frame.loc[known], column.loc[known]
-    # Such a row says nothing about what is to be learned, but a kernel machine would learn by heart
-    # what to answer when nothing is known.
+    # A row without features carries no information about the target; a kernel machine would
+    # memorise its target as the prediction for empty rows.
     empty = frame.drop(columns=target).isna().all(axis=1).to_numpy()
     if empty.any() and frame.shape[1] > 1:
         notes.append(_left_out(empty, f"value other than that of {target}"))
@@ -186,14 +186,14 @@ def split_target(
 
 
 def _left_out(rows: BoolArray, lacking: str) -> str:
-    """Return a note on rows that nothing can be learned from."""
+    """Return a note on rows that were left out."""
     number = int(rows.sum())
     have, are = ("has", "is") if number == 1 else ("have", "are")
     return f"{counted(number, 'row')} {have} no {lacking} and {are} left out."
 
 
 def _as_read(frame: pd.DataFrame, target: str, task: str | None) -> tuple[Any, list[str]]:
-    """Return a target as numbers where its text or its infinities stand for numbers."""
+    """Return the target as numbers if its text stands for numbers, with notes."""
     import pandas as pd
 
     column = frame[target]
@@ -276,7 +276,7 @@ def target_values(target: Any, task: Task) -> np.ndarray:
 
 
 def best_constant(task: Task, y: np.ndarray) -> tuple[float, str]:
-    """Return accuracy or R² of the best constant answer, and what that answer is.
+    """Return accuracy or R² of the best constant prediction, and that prediction in words.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What people look at: descriptions of missingness, tests, plots."""
+"""Reports for people: missingness, Little's test, pages and plots."""

@@ -1,4 +1,4 @@
-"""Counting what is missing in a table: rates, patterns, columns missing together, Little's test."""
+"""Description of missing values: rates, patterns, columns missing together, Little's test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from absentia.tables.reading import as_frame
 
 __all__ = ["RUN_ANYWAY", "describe_missingness"]
 
-#: How a reader of Python has the test that was left out; the command line has an option for it.
+#: How to run a test that was left out, from Python; the command line has an option for it.
 RUN_ANYWAY = "pass mcar_test=True to run it anyway"
 
 # Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.
@@ -30,7 +30,7 @@ _PATIENCE = 1e9
 def describe_missingness(
     X: TableLike, *, mcar_test: bool | str = "auto", kinds: Mapping[str, str] | None = None
 ) -> MissingnessReport:
-    """Describe what is missing from a table, where, and whether it looks random.
+    """Describe which values are missing from a table, and whether they look random.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def describe_missingness(
         Whether to run Little's test of "missing completely at random", which fits a Gaussian by
         EM. "auto" runs it unless the table is so wide and ragged that it would take minutes.
     kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
-        What some of the columns of a frame are, whatever they look like; numbers that are asked
-        for are taken as they are, also -999.
+        Kinds of some columns of a frame, in place of the inferred ones; such numbers are taken as
+        they are, also -999.
 
     Returns
     -------

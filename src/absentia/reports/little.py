@@ -1,4 +1,4 @@
-"""Little's test: are values missing completely at random?
+"""Little's test of values missing completely at random.
 
 If they are, the rows of every pattern are a random sample of all rows, and the means of what they
 have differ from the overall means by chance alone. The test sums up these differences.
@@ -32,14 +32,14 @@ class LittleTest:
     Attributes
     ----------
     statistic : float
-        How far the means by pattern are from the overall means; chi-square distributed when the
+        The distance of the means by pattern from the overall means; chi-square distributed when the
         values are missing completely at random and the rows are many.
     degrees_of_freedom : int
         The rank of the covariance of the observed columns, summed over the patterns, less the
         rank of all columns: the number of columns, where none is redundant.
     p_value : float
-        The probability of a statistic at least as large by chance. Small values speak against
-        "completely at random"; large ones do not prove it.
+        The probability of a statistic at least as large by chance. Small values are evidence
+        against "completely at random"; large ones do not prove it.
     n_patterns : int
         How many patterns were compared.
     converged : bool

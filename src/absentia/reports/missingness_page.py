@@ -25,7 +25,7 @@ _SHOWN_PATTERNS, _SHOWN_IN_NOTEBOOK = 200, 12
 
 
 def missingness_page(report: MissingnessReport, title: str) -> str:
-    """Return a page that stands alone; see :meth:`MissingnessReport.to_html`."""
+    """Return a self-contained page; see :meth:`MissingnessReport.to_html`."""
     import pandas as pd
 
     n = report.n_samples

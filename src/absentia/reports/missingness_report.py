@@ -1,4 +1,4 @@
-"""What is missing from a table, where, and whether it looks random: :func:`describe_missingness`.
+"""Report on the missing values of a table, see :func:`absentia.describe_missingness`.
 
 Everything is computed from the patterns and their counts, so that a million rows that fall into a
 hundred patterns cost as little as a hundred rows.
@@ -33,7 +33,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, eq=False)
 class MissingnessReport:
-    """What is missing from a table; print it, or :meth:`plot` it.
+    """Report on the missing values of a table; print it, or :meth:`plot` it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class MissingnessReport:
     why_no_test : str
         Why it was not run; empty where it was.
     notes : tuple of str
-        What counts as missing besides empty cells, and which columns the test does not look at.
+        Values that count as missing besides empty cells, and columns that are not tested.
     """
 
     columns: tuple[str, ...]
@@ -78,12 +78,12 @@ class MissingnessReport:
 
     @property
     def n_complete_rows(self) -> int:
-        """How many rows miss nothing."""
+        """The number of rows without missing values."""
         return int(self.patterns.counts[self.patterns.n_missing == 0].sum())
 
     @property
     def n_empty_rows(self) -> int:
-        """How many rows miss everything."""
+        """The number of rows without any value."""
         return int(self.patterns.counts[self.patterns.masks.all(axis=1)].sum())
 
     def commonest_patterns(self, number: int = 10) -> IntArray:
@@ -131,7 +131,7 @@ class MissingnessReport:
         return draw_missingness(self, max_columns, max_patterns)
 
     def to_html(self, title: str = "What is missing") -> str:
-        """Return the report as a page of HTML that stands alone, with pictures and tables.
+        """Return the report as a self-contained HTML page with pictures and tables.
 
         Needs matplotlib, pandas and Jinja2 (``absentia[report]``).
         """
@@ -228,7 +228,7 @@ class MissingnessReport:
             yield f"  {strength:+.2f}: {self.columns[i]}, {self.columns[j]}"
 
     def test_lines(self) -> Iterator[str]:
-        """Yield what Little's test says, line by line."""
+        """Yield the outcome of Little's test, line by line."""
         if self.little is None:
             yield f"  not tested: {self.why_no_test}"
             return

@@ -1,4 +1,4 @@
-"""One renderer for every page: it stands alone, sorts its tables, reads on a phone and on paper.
+"""Renderer of all HTML pages: self-contained, with sortable tables, for screens and print.
 
 Templates are Jinja2's, with everything escaped that a file or a user named.
 """
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["Page", "is_page_of_ours"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
-#: What every page says of itself near its beginning.
+#: The mark near the beginning of every page.
 _MARK = b'<meta name="generator" content="absentia">'
 
 
 def is_page_of_ours(path: Path) -> bool:
-    """Return whether a file is a page that was made here."""
+    """Return whether a file is a page of this module."""
     with open(path, "rb") as stream:
         return _MARK in stream.read(1000)
 
@@ -54,7 +54,7 @@ class Page:
         self._sections: list[dict[str, Any]] = []
 
     def verdict(self, sentence: str) -> None:
-        """Say the result in a sentence, above everything else."""
+        """Add a sentence with the result, above everything else."""
         self._verdicts.append(sentence)
 
     def tiles(self, numbers: dict[str, str]) -> None:
@@ -87,7 +87,7 @@ class Page:
         """Add a pandas frame as a table that sorts.
 
         ``best`` marks the largest (``"max"``) or smallest (``"min"``) number of each row;
-        ``folded`` hides the table behind a line of text until it is asked for.
+        ``folded`` hides the table behind a line of text until it is opened.
         """
         self._add("table", table=_cells(frame, best, decimals), folded=folded)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["as_plot_labels", "printable", "spreadsheet_text"]
 
-#: What a spreadsheet takes for the beginning of a formula.
+#: Characters that begin a formula in a spreadsheet.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LONGEST_LABEL = 22
 

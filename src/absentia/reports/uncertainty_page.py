@@ -1,4 +1,4 @@
-"""The uncertainty of a batch of rows as a page, the most doubtful first."""
+"""The uncertainty of a batch of rows as a page, the most uncertain first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN, _DRAWN = 500, 60
 
 
 def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions are") -> str:
-    """Return a page about the predictions of a batch: how doubtful each is, and why.
+    """Return a page about the predictions of a batch: how uncertain each is, and why.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
     Returns
     -------
     str
-        HTML that stands alone. Rows are counted from 0; the most doubtful 500 are listed.
+        Self-contained HTML. Rows are counted from 0; the most doubtful 500 are listed.
 
     Examples
     --------

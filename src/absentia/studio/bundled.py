@@ -1,4 +1,4 @@
-"""Tables to try the studio with, made of data that scikit-learn brings."""
+"""Example tables of the studio, made from the data sets of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BUNDLED", "bundled_table"]
 
-#: What the page offers, by name: a title, and the column to predict.
+#: Title and target of each example, by name.
 BUNDLED: dict[str, tuple[str, str]] = {
     "wine": ("Wine: which grower, from a laboratory report with a quarter missing", "grower"),
     "diabetes": (

@@ -1,4 +1,4 @@
-"""Who may talk to the studio: a page that was opened with its token, on this machine, no other.
+"""Access control of the studio: only a page with its token, on this machine.
 
 The server listens on 127.0.0.1, which every program and every web page on the machine can reach.
 So each request must name this server as its host (a page elsewhere that had its name resolve to

@@ -1,4 +1,4 @@
-"""Long work in a process of its own, which reports and can be stopped."""
+"""Long computations in a separate process, which report progress and can be stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Job", "answer_batch", "compare_methods", "train"]
 #: Quick methods of different kinds.
 _COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-gradient-boosting")
 _COMPARED_ROWS = 500
-#: Rows of a batch between two reports.
+#: Rows of a batch between two reports of progress.
 _BATCH_ROWS = 200
 
 #: Settings of training: an answer must keep up with typing.
@@ -49,7 +49,7 @@ class Job:
     """
 
     def __init__(self, work: Callable[..., Any], **arguments: Any):
-        # A fresh interpreter: a fork would copy the threads of the server half-way.
+        # Not a fork, which would copy threads of the server in the middle of their work.
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe(duplex=False)
         self._process = context.Process(target=_run, args=(other, work, arguments), daemon=True)
@@ -61,11 +61,11 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Time since the start."""
         return (self._ended or time.monotonic()) - self._started
 
     def look(self) -> str:
-        """Take what the worker has reported, and return the state.
+        """Read the reports of the worker, and return the state.
 
         ``"running"``, ``"done"`` (with ``result``), ``"failed"`` (``text`` says why) or
         ``"stopped"``.
@@ -85,7 +85,7 @@ class Job:
         return self.state
 
     def stop(self) -> None:
-        """End the work now."""
+        """Stop the worker."""
         if self.look() == "running":
             self._process.terminate()
             self._end("stopped")
@@ -97,7 +97,7 @@ class Job:
 
 
 class _Forwarded(logging.Handler):
-    """Sends the records of the library's logger to the page."""
+    """Handler that forwards the records of the library's logger to the page."""
 
     def __init__(self, send: Callable[[str], None]):
         super().__init__(logging.INFO)
@@ -137,7 +137,7 @@ def train(step: Step, frame: pd.DataFrame, target: str, **options: Any) -> train
 
 
 def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.DataFrame:
-    """Answer a batch in a worker, a part of the rows at a time."""
+    """Predict a batch in a worker, some rows at a time."""
     import pandas as pd
 
     parts = []

@@ -1,4 +1,4 @@
-"""The addresses of the studio: a page, its script and style, and answers as JSON."""
+"""The web application: routes of the page, its files, and responses as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["studio_app"]
 
 _STATIC = Path(__file__).parent / "static"
-#: Everything that is served as a file; no name of a request is a path.
+#: All files that are served; no part of a request is used as a path.
 _FILES = {
     "": "index.html",
     "studio.js": "studio.js",
@@ -60,7 +60,7 @@ def studio_app(
     frame : pandas.DataFrame, optional
         A table that the page opens at once.
     name : str
-        What to call it.
+        The name of the table.
     """
     spaces = Workspaces()
     opening = _Opening(spaces, frame, name)
@@ -96,11 +96,11 @@ class _Opening:
     Attributes
     ----------
     spaces : Workspaces
-        Where it is kept.
+        The open workspaces.
     frame : pandas.DataFrame or None
         The table that the studio was started with.
     name : str
-        What that is called.
+        The name of that table.
     """
 
     spaces: Workspaces
@@ -132,7 +132,7 @@ class _Opening:
         return {"workspace": self.spaces.add(workspace), "notes": notes, **summary}
 
     async def open_model(self, request: Request) -> Answer:
-        """Open a model that was trained and kept before."""
+        """Open a model file."""
         workspace = await run_in_threadpool(
             Workspace.of_model, await body_of(request), file_name_of(request)
         )
@@ -147,7 +147,7 @@ def _file(name: str) -> _Handler:
 
 
 def _answering(handler: _Handler) -> _Handler:
-    """Turn what a handler returns into JSON, and errors in the input into one sentence."""
+    """Return a handler whose results become JSON, and errors in the input one sentence."""
 
     async def answer(request: Request) -> Response:
         try:

@@ -1,4 +1,4 @@
-"""Runs the studio on 127.0.0.1 until Ctrl-C."""
+"""Server of the studio on 127.0.0.1, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def serve(
     frame : pandas.DataFrame, optional
         A table to open at once.
     name : str
-        What to call it.
+        The name of the table.
     port : int, default=0
         0 takes a free one.
     browser : bool, default=True

@@ -16,7 +16,7 @@ from absentia.studio.workspaces import Workspace
 
 __all__ = ["MOST_BYTES", "WORKSPACE_PAGES", "Answer", "TooLarge", "body_of", "file_name_of"]
 
-#: What a handler returns: a mapping that becomes JSON, or a response of its own.
+#: Result of a handler: a mapping that becomes JSON, or a response.
 Answer = Mapping[str, object] | Response
 #: The largest file that the page may send.
 MOST_BYTES = 50 * 2**20
@@ -27,7 +27,7 @@ class TooLarge(ValueError):
 
 
 async def body_of(request: Request) -> bytes:
-    """Read the body of a request, and no more than is allowed."""
+    """Read the body of a request, up to the largest size."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
@@ -49,14 +49,14 @@ async def json_of(request: Request) -> Json:
 
 
 def as_object(found: object) -> Json:
-    """Return an object of JSON; what else a page may send is refused."""
+    """Return an object of JSON; refuse anything else."""
     if not isinstance(found, dict):
         raise ValueError("The page sent something that is not an object.")
     return found
 
 
 def file_name_of(request: Request) -> str:
-    """Return what the user calls a file: for sentences only."""
+    """Return the name of the sent file, for messages only."""
     return printable(unquote(request.headers.get("x-file-name", "the table")))[:80]
 
 
@@ -120,7 +120,7 @@ def _download(content: bytes, kind: str, name: str) -> Response:
     )
 
 
-#: Method, address below that of the workspace, and what answers there.
+#: Method, address below that of the workspace, and handler.
 WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Request], Awaitable[Answer]]], ...] = (
     ("POST", "read", _read),
     ("POST", "work", _work),

@@ -1,4 +1,4 @@
-"""What one tab of the browser works on; tabs do not share anything."""
+"""The state of each browser tab; tabs share nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORK: dict[str, Callable[..., Any]] = {"train": train, "compare": compare_metho
 
 
 class Workspace:
-    """A table, how it is to be read, the job that runs, the model and its answers."""
+    """The table of a tab, its settings, its job and its model."""
 
     def __init__(self, frame: pd.DataFrame | None = None, name: str = "", target: str = ""):
         self._lock = RLock()
@@ -94,9 +94,9 @@ class Workspace:
         if task not in (None, "classification", "regression"):
             raise ValueError(f"The task must be classification or regression, found {task!r}.")
         columns = []
-        asked_kinds = {name: kind for name, kind in kinds.items() if kind}
+        given_kinds = {name: kind for name, kind in kinds.items() if kind}
         for name, reading in zip(
-            frame.columns, read_columns(frame, kinds=asked_kinds), strict=True
+            frame.columns, read_columns(frame, kinds=given_kinds), strict=True
         ):
             asked = kinds.get(name)
             is_id = reading.is_id and not asked
@@ -132,7 +132,7 @@ class Workspace:
             return self.progress()
 
     def progress(self) -> dict[str, object]:
-        """Say how far the work is; take over the model when it is done."""
+        """Return the progress of the job, with its result once it is done."""
         job = self.job
         if job is None:
             return {"state": "none"}
@@ -151,17 +151,17 @@ class Workspace:
             return found
 
     def stop(self) -> None:
-        """End the work that runs, if any."""
+        """Stop the running job, if any."""
         with self._lock:
             if self.job is not None:
                 self.job.stop()
 
     def model_card(self) -> dict[str, object]:
         """Describe the model: what it predicts, how well, and the fields of its form."""
-        answers = self._asked()
+        answers = self._ready()
         trained = self.trained
         card: Json = {
-            # Of the model: another may have been chosen while it was trained.
+            # Another target may have been chosen while the model was trained.
             "target": (self.target if trained is None else trained.target) or "the target",
             "classes": answers.classes,
             "fields": answers.fields(),
@@ -179,18 +179,18 @@ class Workspace:
         if not 1 <= number <= len(frame):
             raise ValueError(f"There is no row {number}: the table has rows 1 to {len(frame)}.")
         values = frame.iloc[number - 1]
-        used = self._asked().names
+        used = self._ready().names
         return {
             name: _cell(values[name]) for name in used if name in values and _cell(values[name])
         }
 
     def answer(self, values: dict[str, FieldValue], costs: dict[str, float]) -> dict[str, object]:
         """Answer one row of the form."""
-        return self._asked().answer(values, costs)
+        return self._ready().answer(values, costs)
 
     def start_batch(self, content: bytes = b"", name: str = "") -> dict[str, object]:
         """Answer the rows of a CSV file (of the table, if there is none) in a worker."""
-        answers, notes = self._asked(), list[str]()
+        answers, notes = self._ready(), list[str]()
         frame = answers.read_batch(content, name, notes) if content else self._table()
         answers.check_batch(frame)
         with self._lock:
@@ -201,7 +201,7 @@ class Workspace:
             return self.progress()
 
     def _take_batch(self, found: Any) -> dict[str, object]:
-        """Keep the answers to a batch, the most doubtful first, and return what is shown."""
+        """Store the predictions of a batch, the most uncertain first, and return those shown."""
         self._batch = found.sort_values("doubt", ascending=False, kind="stable")
         shown = self._batch.head(_BATCH_SHOWN)
         return {
@@ -223,12 +223,12 @@ class Workspace:
         """Return the model as the bytes of a model file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.absentia"
-            save(self._asked().model.estimator, path)
+            save(self._ready().model.estimator, path)
             return path.read_bytes()
 
     @classmethod
     def of_model(cls, content: bytes, name: str) -> Workspace:
-        """Open a model file; what it may hold is checked before anything is made of it."""
+        """Open a model file, which is checked before any object is made."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             path.write_bytes(content)
@@ -245,14 +245,14 @@ class Workspace:
             raise ValueError("There is no table here: open one first.")
         return self.frame
 
-    def _asked(self) -> RowAnswers:
+    def _ready(self) -> RowAnswers:
         if self.answers is None:
             raise ValueError("There is no model yet: train one first.")
         return self.answers
 
 
 class Gone(Exception):
-    """There is no longer a workspace of this name."""
+    """Error for a workspace that was closed."""
 
 
 class Workspaces:
@@ -264,7 +264,7 @@ class Workspaces:
         self._by_name: OrderedDict[str, Workspace] = OrderedDict()
 
     def add(self, workspace: Workspace) -> str:
-        """Keep a workspace, and return its name."""
+        """Store a workspace, and return its name."""
         name = secrets.token_urlsafe(12)
         with self._lock:
             self._by_name[name] = workspace
@@ -283,7 +283,7 @@ class Workspaces:
             return self._by_name[name]
 
     def close(self) -> None:
-        """Stop all work."""
+        """Stop all jobs."""
         with self._lock:
             for workspace in self._by_name.values():
                 workspace.stop()
@@ -291,7 +291,7 @@ class Workspaces:
 
 
 def _what_to_learn(frame: pd.DataFrame, target: str, task: str | None) -> Json:
-    """Return the task as training will find it, and why it will refuse the target, if it will."""
+    """Return the task that training will choose, and the reason why it would refuse the target."""
     try:
         return {"task": split_target(frame, target, task).task, "problem": ""}
     except ValueError as error:

@@ -7,7 +7,7 @@ from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
 from absentia.engine import principal, sums
-from absentia.engine.gram import explicit, output, pair_tiles, products
+from absentia.engine.gram import explicit, pair_tiles, products
 from absentia.kernels.gram import dispatch, lane_pairs
 from absentia.kernels.polynomial import ExpectedPolynomial
 from kernels.gram.test_expected import _formula, _prior, _table
@@ -144,8 +144,8 @@ def test_every_compiled_function_has_one_signature():
         explicit.explicit_rows,
         products.exponentials_of_distances,
         products.row_products,
-        output.mirror_rows,
-        output.reorder,
+        products.mirror_rows,
+        products.reorder,
         principal.principal_log_determinants.compiled,
         principal.log_determinants_and_lengths.compiled,
         sums._compressed,

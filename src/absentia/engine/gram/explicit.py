@@ -11,7 +11,7 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve, sweep
-from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
+from absentia.engine.gram.products import TILE, over_root_of_determinant, write_tile
 from absentia.engine.lanes import (
     LANES,
     add8,

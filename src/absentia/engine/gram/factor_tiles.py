@@ -18,7 +18,7 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
-from absentia.engine.gram.output import over_root_of_determinant
+from absentia.engine.gram.products import over_root_of_determinant
 from absentia.engine.lanes import (
     LANES,
     add8,

@@ -33,7 +33,6 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, sweep
-from absentia.engine.gram.output import over_root_of_determinant
 from absentia.engine.gram.overlap_lanes import (
     eliminate,
     list_overlaps,
@@ -41,7 +40,12 @@ from absentia.engine.gram.overlap_lanes import (
     overlap_matrix,
     overlap_sizes,
 )
-from absentia.engine.gram.products import put_in_lanes, squared_distances, times_differences
+from absentia.engine.gram.products import (
+    over_root_of_determinant,
+    put_in_lanes,
+    squared_distances,
+    times_differences,
+)
 from absentia.engine.lanes import (
     LANES,
     add8,

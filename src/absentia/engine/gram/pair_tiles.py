@@ -20,8 +20,12 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, solve
-from absentia.engine.gram.output import TILE, over_root_of_determinant, write_tile
-from absentia.engine.gram.products import times_differences
+from absentia.engine.gram.products import (
+    TILE,
+    over_root_of_determinant,
+    times_differences,
+    write_tile,
+)
 from absentia.engine.gram.row_tiles import prepare_rows, row_lanes
 from absentia.engine.lanes import (
     LANES,

@@ -1,4 +1,4 @@
-"""Products of rows with columns, whose bits do not depend on which rows are computed together.
+"""Products of rows with columns, and results: bits do not depend on which rows come together.
 
 A matrix product by BLAS groups its sums by the shape of the whole matrix, so that the last digit of
 a row's entries moves with the rows around it. Here an entry is one sum over the features, in their
@@ -9,12 +9,15 @@ view of one of their rows would be reference-counted, which takes time.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
     add8,
+    divide8,
     exp8,
     integer_at,
     load8,
@@ -22,21 +25,32 @@ from absentia.engine.lanes import (
     multiply_add8,
     repeat8,
     splat8,
+    square_root8,
     store8,
     subtract8,
 )
 
 __all__ = [
+    "TILE",
     "exponentials_of_distances",
     "in_lanes",
+    "mirror_rows",
+    "over_root_of_determinant",
     "put_in_lanes",
+    "reorder",
     "row_products",
     "squared_distances",
     "times_differences",
+    "write_tile",
 ]
 
 # Rows that go over a lane group of columns together: they stay in the cache until the next one.
 _PANEL = 128
+# Columns that are computed before their results are written: four lane groups.
+TILE = 32
+
+_MIRROR = 32
+_HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
 def in_lanes(points):
@@ -256,3 +270,83 @@ def squared_distances(centres, own, others, first, n_groups, d, distances, total
             d0 = subtract8(repeat8(centres, own + k), load8(others, place + k * LANES))
             s0 = multiply_add8(d0, d0, s0)
         store8(distances, total + v * LANES, add8(s0, s1))
+
+
+@compiled(error_model="numpy", inline="always")
+def over_root_of_determinant(log_value, determinant, scaled):
+    """Return ``exp(log_value) / sqrt(determinant)`` in eight lanes, without the root unscaled.
+
+    ``determinant`` holds mantissa and exponent, as ``factor`` leaves them.
+    """
+    if scaled:
+        log_value = multiply_add8(splat8(-_HALF_LOG_2), load8(determinant, LANES), log_value)
+        return divide8(exp8(log_value), square_root8(load8(determinant, 0)))
+    return exp8(log_value)
+
+
+@compiled(makes_arrays=False)
+def write_tile(target, values, first, n_rows, left, right):
+    """Write the results of rows ``first`` and following against columns ``left`` to ``right``.
+
+    Parameters
+    ----------
+    target : Target
+    values : flat lanes, a group to each column of the tile
+    n_rows : int
+        The number of lanes that stand for rows.
+    """
+    out = target.out
+    for lane in range(n_rows):
+        row = first + lane
+        stop = min(right, row + 1) if target.symmetric else right
+        if target.accumulate:
+            for j in range(left, stop):
+                out[row, j] += values[(j - left) * LANES + lane]
+        else:
+            for j in range(left, stop):
+                out[row, j] = values[(j - left) * LANES + lane]
+    if target.mirror:
+        for j in range(left, right):
+            for row in range(max(first, j + 1), first + n_rows):
+                out[j, row] = out[row, j]
+
+
+@compiled()
+def mirror_rows(start, stop, K):
+    """Copy the entries below the diagonal in rows ``start`` to ``stop`` to above it."""
+    for top in range(start, stop, _MIRROR):
+        bottom = min(top + _MIRROR, stop)
+        for left in range(0, bottom, _MIRROR):
+            right = min(left + _MIRROR, bottom)
+            for j in range(left, right):
+                for i in range(max(top, j + 1), bottom):
+                    K[j, i] = K[i, j]
+
+
+@compiled()
+def reorder(K, row_order, column_order):
+    """Move row ``a`` to ``row_order[a]`` and column ``b`` to ``column_order[b]``, in place.
+
+    Follows the cycles of the rows with two rows of scratch; each row is read and written once.
+    """
+    n, m = K.shape
+    moved = np.zeros(n, dtype=np.bool_)
+    carried = np.empty(m)
+    displaced = np.empty(m)
+    for begin in range(n):
+        if moved[begin]:
+            continue
+        for b in range(m):
+            carried[b] = K[begin, b]
+        source = begin
+        while True:
+            target = row_order[source]
+            for b in range(m):
+                displaced[b] = K[target, b]
+            for b in range(m):
+                K[target, column_order[b]] = carried[b]
+            moved[target] = True
+            carried, displaced = displaced, carried
+            source = target
+            if target == begin:
+                break

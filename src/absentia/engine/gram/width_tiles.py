@@ -19,8 +19,8 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import sweep
-from absentia.engine.gram.output import TILE, over_root_of_determinant
 from absentia.engine.gram.pair_tiles import any_missing_side, uncertain_products
+from absentia.engine.gram.products import TILE, over_root_of_determinant
 from absentia.engine.gram.row_tiles import prepare_rows, row_lanes
 from absentia.engine.lanes import (
     LANES,

@@ -10,16 +10,15 @@ from itertools import product
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.gram.output import mirror_rows, reorder
+from absentia.engine.gram.products import mirror_rows, reorder
 from absentia.engine.principal import log_determinants_and_lengths, principal_log_determinants
 from absentia.engine.small_patterns import log_determinant
 from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triangle_tiles
-from absentia.kernels.gram.cancellation import origin_of
 from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
 from absentia.kernels.gram.factors import factor_log_self_similarities
 from absentia.kernels.gram.frequent_patterns import LogFactor, small_gram
 from absentia.kernels.gram.sides import Ordering, Region, Side, cached
-from absentia.kernels.gram.tiles import symmetrised
+from absentia.kernels.gram.tiles import origin_of, symmetrised
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray, IntArray
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from absentia.beliefs import Prior
 from absentia.engine.gram.explicit import explicit_rows
-from absentia.engine.gram.output import TILE
 from absentia.engine.gram.pair_tiles import few_rows, gram_rows
-from absentia.engine.gram.products import in_lanes, row_products
+from absentia.engine.gram.products import TILE, in_lanes, row_products
 from absentia.engine.lanes import LANES
 from absentia.engine.principal import principal_log_determinants
 from absentia.engine.threads import bounded_slices, run_tiles

@@ -26,12 +26,12 @@ from absentia.engine.threads import (
     run_tiles,
     triangle_tiles,
 )
-from absentia.kernels.gram.cancellation import cancelled_pairs, centre_of
 from absentia.kernels.gram.dispatch import uses_lanes, uses_precisions
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.frequent_patterns import LogFactor, is_small_gram
 from absentia.kernels.gram.lane_pairs import ExplicitColumns, ExplicitRows, LaneColumns, LaneRows
 from absentia.kernels.gram.sides import Ordering, Side, threads_that_pay
+from absentia.kernels.gram.tiles import cancelled_pairs, centre_of
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray
 
