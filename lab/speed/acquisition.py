@@ -1,4 +1,4 @@
-"""Which value to measure next, against the predictions that it takes at least."""
+"""Choosing the value to measure next, against the predictions that it takes at least."""
 
 from __future__ import annotations
 

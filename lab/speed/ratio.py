@@ -1,4 +1,4 @@
-"""What a speed suite is made of: one row to a comparison, and how time is taken."""
+"""Rows of a speed suite, one to a comparison, and the measurement of time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Tell "aim met", "within bar" or "TOO SLOW"; empty where no bar is set."""
+        """Return "aim met", "within bar" or "TOO SLOW"; empty where no bar is set."""
         if self.aim is not None and self.ratio <= self.aim:
             return "aim met"
         if self.bar is None:

@@ -1,4 +1,4 @@
-"""What every kernel of beliefs must do. A new kernel supplies two methods and inherits the rest.
+"""The contract of every kernel of beliefs. A new kernel supplies two methods and inherits the rest.
 
     class TestMyKernel(KernelContract):
         def make(self):

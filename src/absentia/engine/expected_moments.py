@@ -73,8 +73,8 @@ def moments_of_patterns(
         Covariance and precision.
     mean : (d,)
     masks : (P, d) bool, counts : (P,), sums : (P, d), products : (P, d, d)
-        What each pattern misses, its total weight, and the weighted sums of its rows and of their
-        outer products, zero where a value is missing.
+        Missing columns of each pattern, its total weight, and the weighted sums of its rows and
+        of their outer products, zero where a value is missing.
     first : (d,), second : (d, d), spread : (d, d)
         Added to: the sum of completed rows, of their outer products, and of their conditional
         covariances.

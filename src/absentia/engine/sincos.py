@@ -17,7 +17,7 @@ from absentia.engine.compiling import compiled
 
 __all__ = [
     "LARGEST_PHASE",
-    "add_waves",
+    "add_sincos",
     "damp_explicit",
     "damp_patterns",
     "scale_to_unit_length",
@@ -83,7 +83,7 @@ def sincos(phases: np.ndarray, sines: np.ndarray, cosines: np.ndarray) -> None:
 
 
 @compiled(fastmath={"contract"})
-def add_waves(
+def add_sincos(
     phases: np.ndarray,
     damping: np.ndarray,
     damping_of_row: np.ndarray,
@@ -99,10 +99,10 @@ def add_waves(
     phases : ndarray of shape (n, n_frequencies)
     damping : ndarray of shape (n_dampings, n_frequencies)
     damping_of_row : ndarray of int, shape (n,)
-        Which damping a row of phases has; -1 for none.
+        Number of the damping of a row of phases; -1 for none.
     amplitudes : ndarray of shape (n,)
     target_of_row : ndarray of int, shape (n,)
-        Which row of ``out`` a row of phases goes to.
+        Row of ``out`` that a row of phases goes to.
     out : ndarray of shape (n_out, 2 * n_frequencies)
         The cosines first, then the sines.
     first : bool

@@ -39,7 +39,7 @@ def second_moments(first, last, starts, forms, slopes, heights, owner, weights, 
     Parameters
     ----------
     first, last : int
-        Which uncertain inputs to work on.
+        Range of the uncertain inputs.
     starts : ndarray of int, shape (n_groups + 1,)
         Where the bumps of each group begin.
     forms : ndarray of shape (n_groups, size, size)
@@ -113,7 +113,7 @@ def third_cumulants(
     A, B : ndarray of shape (n_different, d, d)
         Covariances; a column whose variance is zero is certain.
     row_of, column_of : ndarray of int, shape (n,) and (m,)
-        Which of the covariances each row has.
+        Number of the covariance of each row.
     a, b : ndarray of shape (n, d) and (m, d)
         Means.
 

@@ -151,7 +151,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _LimitedBlas:
-    """How many ``with`` blocks hold BLAS to one thread, and what to restore after the last."""
+    """Count of the ``with`` blocks that hold BLAS to one thread, and the limits to restore."""
 
     def __init__(self) -> None:
         self.lock = RLock()

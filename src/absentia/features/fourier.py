@@ -13,7 +13,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.densities.fit_density import DensityLike, prior_of, words_for
 from absentia.engine.sincos import (
     LARGEST_PHASE,
-    add_waves,
+    add_sincos,
     damp_explicit,
     damp_patterns,
     scale_to_unit_length,
@@ -245,7 +245,7 @@ class FourierFeatures(BeliefFeatures):
         amplitude = 1 / np.sqrt(self.frequencies_.shape[1])
         phases = self._phases(beliefs, rows, 0)
         points = np.full(len(rows), -1)
-        add_waves(phases, phases, points, np.full(len(rows), amplitude), rows, out, True)
+        add_sincos(phases, phases, points, np.full(len(rows), amplitude), rows, out, True)
 
     def _fill(self, beliefs: Beliefs, rows: IntArray, out: FloatArray) -> None:
         """Write the features of some rows, neighbours in the order of their groups."""
@@ -268,10 +268,10 @@ class FourierFeatures(BeliefFeatures):
         for c in range(beliefs.n_components):
             phases = self._phases(beliefs, rows, c)
             if beliefs.codes is None:
-                add_waves(phases, damping[c], damping_of_row, amplitudes[c], rows, out, c == 0)
+                add_sincos(phases, damping[c], damping_of_row, amplitudes[c], rows, out, c == 0)
                 continue
             own, here = np.empty((len(rows), out.shape[1])), np.arange(len(rows))
-            add_waves(phases, damping[c], damping_of_row, amplitudes[c], here, own, True)
+            add_sincos(phases, damping[c], damping_of_row, amplitudes[c], here, own, True)
             out[rows] += own * np.tile(self._mean_signs(beliefs, rows, c), 2)
         if self.normalize:
             scale_to_unit_length(rows, out)

@@ -37,13 +37,13 @@ class BeliefMoments:
     ----------
     beliefs : Beliefs of n rows
     component : int, optional
-        Which component of each row; without it the overall moments of the mixture.
+        Component of each row; without it the overall moments of the mixture.
     centre : ndarray of shape (n_features,), optional
         Subtracted from the means, where only differences matter and digits are to be saved.
     root : ndarray of shape (n_features, n_features), optional
         The map ``x -> root x`` under which the rows are seen.
     columns : ndarray of int, optional
-        Those to which :meth:`packed` and :meth:`packed_outer` are restricted; the covariances are
+        Columns of :meth:`packed` and :meth:`packed_outer`; the covariances are
         zero elsewhere.
     coordinatewise : bool
         Whether the columns are taken as independent: covariances cut to their diagonals.
@@ -55,7 +55,7 @@ class BeliefMoments:
     points : ndarray of shape (n, n_features)
         As they are.
     tile_rows : int
-        How many rows to take at a time for a bounded workspace.
+        Rows to take at a time for a bounded workspace.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BeliefMoments:
         self.tile_rows = min(_LARGEST_TILE, max(1, _FLOATS // max(1, floats_per_row)))
         # A tile of rows meets many others; where all tiles fit, each is prepared once.
         self._keeps = len(beliefs) * floats_per_row <= 2 * _FLOATS
-        self._kept: dict[tuple[str, int, int], tuple[FloatArray, IntArray]] = {}
+        self._cached: dict[tuple[str, int, int], tuple[FloatArray, IntArray]] = {}
 
     def __len__(self) -> int:
         return len(self.beliefs)
@@ -142,8 +142,8 @@ class BeliefMoments:
 
     def _prepared(self, form: str, rows: slice) -> tuple[FloatArray, IntArray]:
         key = (form, rows.start, rows.stop)
-        if key in self._kept:
-            return self._kept[key]
+        if key in self._cached:
+            return self._cached[key]
         different, index = self.covariances(rows)
         if form == "restricted":
             values = different[:, self.columns[:, None], self.columns]
@@ -153,7 +153,7 @@ class BeliefMoments:
             i, j = self._upper
             values = different[:, self.columns[i], self.columns[j]] * self._packing
         if self._keeps:
-            self._kept[key] = values, index
+            self._cached[key] = values, index
         return values, index
 
     def packed_outer(self, rows: slice) -> FloatArray:

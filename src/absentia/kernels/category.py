@@ -171,7 +171,7 @@ class CategoryFactor:
 
 @declared
 class CategoryKernel(Kernel):
-    """How similar two rows are in their columns of categories.
+    """Similarity of two rows in their columns of categories.
 
     ``E exp(-sum_j weight_j [x_j != y_j])`` for independent ``x ~ P`` and ``y ~ Q``, in closed form:
     given components, ``prod_j (exp(-w_j) + (1 - exp(-w_j)) p_j'q_j)`` with ``p_j`` and ``q_j`` the
@@ -182,7 +182,7 @@ class CategoryKernel(Kernel):
     Parameters
     ----------
     weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-        What a difference costs. ``"scale"`` gives all columns the weight with which two rows of
+        Cost of a difference. ``"scale"`` gives all columns the weight with which two rows of
         the table differ, on average, by two: as ``gamma="scale"`` does for numbers.
     similarities : None, "ordered", list or dict, default=None
         How alike different categories are. None: not at all. ``"ordered"``: ``1 - |a - b| / (m -

@@ -54,7 +54,7 @@ class ExpectedDistanceRBF(Kernel):
     metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
         The matrix of the squared distance; ``"mahalanobis"`` whitens by the density's covariance.
     diagonal : {"same", "independent"}, default="same"
-        What ``kernel(P)`` has on its diagonal: 1, since a row is at distance zero from itself; or
+        Diagonal of ``kernel(P)``: 1, since a row is at distance zero from itself; or
         two independent draws of a row, ``exp(-2 gamma tr A)``. The faded diagonal cancels the
         fading: once rows are weighed by it, what is left is imputation. Both are positive
         definite.
@@ -142,7 +142,7 @@ class GammaRBF(Kernel):
         The paper takes the columns as independent, which is ``A + B`` cut to its diagonal in
         the variance; ``"independent"`` is that, the columns being those after the metric's map.
     diagonal : {"same", "independent"}, default="same"
-        What ``kernel(P)`` has on its diagonal: 1, since a row is at distance zero from
+        Diagonal of ``kernel(P)``: 1, since a row is at distance zero from
         itself; or the formula for two independent draws of a row.
 
     Notes
@@ -232,7 +232,7 @@ class GammaRBF(Kernel):
 
 
 class _Spread:
-    """What one row alone contributes to mean and variance of a squared distance.
+    """Terms of one row in the mean and variance of a squared distance.
 
     For a row with mean ``a`` and centred part ``u`` of covariance ``A``: ``squares = |a|²``,
     ``traces = tr A``, ``thirds = E[u|u|²]``, ``quartics = var |u|²``,

@@ -20,7 +20,7 @@ _TILE = 512
 
 @declared
 class MaskKernel(Kernel):
-    """How similar two rows are in *which* values they miss, whatever their values are.
+    """Similarity of two rows in *which* values they miss, whatever their values are.
 
     ``exp(-sum_j weight_j [exactly one of the two rows misses column j])``
 

@@ -57,7 +57,7 @@ class ExpectedLinear(Kernel):
     Parameters
     ----------
     diagonal : {"independent", "same"}, default="independent"
-        What ``kernel(P)`` has on its diagonal: two independent draws of a row, ``a'a`` (for
+        Diagonal of ``kernel(P)``: two independent draws of a row, ``a'a`` (for
         ``m = 0``); or one and the same row, ``E[x'x] = a'a + tr A`` with ``A`` its covariance,
         Eq. (2) of [Anderson2011]_, which shrinks what a linear machine makes of an uncertain row,
         as a ridge of the row's own. Both are positive definite.
@@ -183,7 +183,7 @@ class ExpectedPolynomial(Kernel):
         factor of its own in the inner product.
     coef0 : float, default=1.0
     diagonal : {"independent", "same"}, default="independent"
-        What ``kernel(P)`` has on its diagonal: two independent draws of a row, or one and the
+        Diagonal of ``kernel(P)``: two independent draws of a row, or one and the
         same row, ``E (gamma x'x + coef0)^degree``, which is larger.
 
     Notes

@@ -109,10 +109,10 @@ class ExpectedRBF(_RBF):
         Without scaling the determinants are left out: the unscaled form of [Anderson2011]_, which
         has a unit diagonal but is **not positive definite**, contrary to the paper.
     diagonal : {"independent", "same"}, default="independent"
-        What ``kernel(P)`` has on its diagonal: two independent draws of the row, as
+        Diagonal of ``kernel(P)``: two independent draws of the row, as
         off the diagonal, or one and the same draw, which makes it 1. Both are positive definite.
     category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-        What a difference in a column of categories costs, as in :class:`CategoryKernel`, where
+        Cost of a difference in a column of categories, as in :class:`CategoryKernel`, where
         beliefs have such columns. They multiply the kernel of the numbers component pair by
         component pair.
     category_similarities : None, "ordered", list or dict, default=None

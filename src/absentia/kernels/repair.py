@@ -33,7 +33,7 @@ class RepairedMatrix:
     eigenvalues : ndarray of shape (n,)
         Of the matrix before the repair, ascending.
     shift : float
-        What was added to the diagonal; zero for the other methods.
+        Number added to the diagonal; zero for the other methods.
     """
 
     method: str
@@ -137,7 +137,7 @@ def repair_psd(
             "data go to the transform of the repair."
         )
     eigenvalues, V = eigh(original)
-    # Of a singular matrix, whose rows repeat each other, rounding decides the sign of the smallest.
+    # Rounding decides the sign of the smallest eigenvalue of a singular matrix.
     rounding = len(original) * np.finfo(np.float64).eps * np.abs(eigenvalues).max(initial=0.0)
     negative = eigenvalues < -rounding
     shift, projection = 0.0, None

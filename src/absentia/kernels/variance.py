@@ -152,7 +152,7 @@ def _mend_small(
 def _root(kernel: ExpectedRBF, P: Beliefs) -> FloatArray:
     """Return ``R`` with ``R'R = 2 gamma M``."""
     root = np.eye(P.n_features) if isinstance(kernel.metric, str) else metric_root(kernel.metric)
-    # Of rows, which is what one gamma per column multiplies.
+    # One gamma per column multiplies the columns of the root.
     return np.sqrt(2 * np.asarray(kernel.gamma, dtype=np.float64)) * root
 
 

@@ -1,4 +1,4 @@
-"""Which side the columns of a Gram matrix are computed on."""
+"""The side on which the columns of a Gram matrix are computed."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
         Sums over what both miss; the last is twice the part of the logarithm. Not read for a
         complete row.
     places : tuple of three int arrays of shape (q, q)
-        Which of ``overlaps`` are entries of the two diagonal blocks and of the block between them.
+        Numbers of the ``overlaps`` in the two diagonal blocks and in the block between them.
     bounds : Bounds, of the rows and columns of the tile
     """
     out, _, symmetric, accumulate, mirror, scaled = target

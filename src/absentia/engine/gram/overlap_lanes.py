@@ -131,9 +131,9 @@ def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, mat
     lists, first : those of :func:`list_overlaps`, from entry ``first`` on
     size : int
     counts : array of eight
-        How many columns each overlap has; behind them are zeros.
+        Number of columns of each overlap; behind them are zeros.
     diagonal : float
-        What stands on the diagonal behind the end: one for ``A``, of which the lower triangle is
+        Diagonal behind the end: one for ``A``, of which the lower triangle is
         written, zero for ``B``, of which both are.
     """
     section = size * LANES

@@ -78,7 +78,7 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
     order : int array, patterns in the order of their sizes
     sums : array of shape (d, d), ``I + G``
     index, sizes : int arrays of shape (n_groups, d) and (n_groups,)
-        What a pattern misses, ascending, and how much.
+        Columns that a pattern misses, ascending, and their number.
     starts : int array of shape (n_groups,)
         Where in ``F`` the matrix of a pattern begins.
     F : flat array, to be filled with the matrices
@@ -325,7 +325,7 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
                     mantissa = splat8(1.0)
                     exponent = splat8(0.0)
                     for r in range(padded):
-                        # Of the pivots of S over those of A, each of which is at most one.
+                        # Pivots of S over those of A are at most one.
                         ratio = multiply8(
                             load8(other_pivots, r * LANES), negate8(load8(inverses, r * LANES))
                         )

@@ -183,7 +183,7 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                     quadratic = load8(vector, size * LANES)
                     factored = run
                 if observed:
-                    # What comes back is minus the squared length that the observed side adds.
+                    # The solution is minus the squared length that the observed side adds.
                     quadratic = negate8(quadratic)
                     log_value = load8(observed_part, 0)
                 else:

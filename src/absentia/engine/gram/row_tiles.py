@@ -44,7 +44,7 @@ class RowLanes(NamedTuple):
         The inverse is empty where no column is computed on the observed side.
     shrunk : d groups, ``w = J U a``
     row_part, observed_part : arrays of LANES doubles
-        What a row adds to the logarithm, on the missing and on the observed side.
+        Terms of the logarithm that belong to the row, on the missing and on the observed side.
     masks : bool array of shape (LANES, d), what the rows miss
     members, sizes : int arrays of shape (LANES, d) and (LANES,), the same as lists
     blocks : flat array, ``U - base * I`` on what a row misses, from ``lane * d * d`` on

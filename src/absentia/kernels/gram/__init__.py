@@ -1,1 +1,1 @@
-"""How a Gram matrix is computed: in which order, in which regions, tile by tile."""
+"""Gram matrices of the expected RBF: the dispatch table and its paths."""

@@ -293,7 +293,7 @@ def log_self_similarities(
     """
     P, _, smoothing = in_kernel_units(P, None, smoothing)
     if log_factor is None and has_factors(P, smoothing):
-        # Of the whole, so that the bits are the same in every tile of it.
+        # For the whole, so that the bits are the same in every tile of it.
         whole = P.whole
         all_rows = cached(
             whole,
@@ -355,7 +355,7 @@ def _log_determinant_ratios(P: Beliefs, smoothing: Smoothing) -> FloatArray:
 
 
 def _log_self_similarities_in_factors(P: Beliefs, smoothing: Smoothing, scaled: bool) -> FloatArray:
-    """Return what :func:`log_self_similarities` returns, for a density of few factors."""
+    """Return the self-similarities of :func:`log_self_similarities` for a density of factors."""
     out = np.full(len(P), -np.inf)
     n_factors = 0 if P.prior.low_rank is None else P.prior.low_rank.n_factors
     for part in bounded_slices(len(P), P.n_features + 12 * n_factors**2):

@@ -40,7 +40,7 @@ class _FactorSide:
     precisions : ndarray of shape (n_groups, q (q + 1) / 2)
         ``G + W[L]' inv(C0 + p)[L] W[L]``, packed.
     log_ratios : ndarray of shape (n_groups,)
-        What a row of the group adds to ``log det V - log det C0 - log det M`` by itself.
+        Term of a row of the group in ``log det V - log det C0 - log det M`` by itself.
     """
 
     loadings: FloatArray
@@ -78,14 +78,14 @@ class _FactorSide:
 
 @dataclass(frozen=True, eq=False)
 class _Overlaps:
-    """What columns of the table add to a pair where both rows miss them.
+    """Terms that columns of the table add to a pair where both rows miss them.
 
     Attributes
     ----------
     terms : ndarray of shape (d, n_terms)
         The last are parts of twice the logarithm.
     own, other, cross : ndarray of int, shape (q, q)
-        Which terms are the entries of the two diagonal blocks and of the block between them.
+        Numbers of the terms in the two diagonal blocks and in the block between them.
     """
 
     terms: FloatArray
@@ -160,7 +160,7 @@ class RowPanel(NamedTuple):
     ----------
     means, constants : ndarray of shape (n, d) and (n,)
     missed, n_missing : ndarray of int, shape (n, d) and (n,)
-        Which columns of the table a row misses, ascending, and how many.
+        Columns of the table that a row misses, ascending, and their number.
     weights, slopes : ndarray of shape (n, d)
         ``inv(C0 + p)`` of a row by itself, and what is added where a column misses the value too.
     loadings : ndarray of shape (d, q)

@@ -51,7 +51,7 @@ class _FrequentSide:
     constants : ndarray of shape (n_frequent,)
     covariances : ndarray of shape (n_groups, d, d)
     certain : ndarray of bool, shape (n_groups,)
-        Which groups have no covariance.
+        Groups without covariance.
     """
 
     groups: list[tuple[int, int, int]]

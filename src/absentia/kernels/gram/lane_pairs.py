@@ -221,7 +221,7 @@ class ColumnLanes(NamedTuple):
     order : ndarray of int, shape (n_groups * LANES,)
         The column in each lane; minus one in lanes that are left over.
     constants : ndarray of shape (n_groups * LANES,)
-        What the side of a column adds to the logarithm.
+        Terms of the logarithm that belong to the side of a column.
     means : flat lanes of ``n_groups * d`` groups, relative to the mean of their density
     sizes, starts : ndarray of int, shape (n_groups,)
         The number of values that are factored, and where in ``members`` they are listed.

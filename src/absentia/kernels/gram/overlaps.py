@@ -46,10 +46,10 @@ class OverlapSide(NamedTuple):
     lanes : flat ndarray, the means of columns in lanes; empty for rows
     constants : ndarray of shape (n,), added to the logarithm
     groups : ndarray of int, shape (n,)
-        Which of the following each row of the side has; zero outside some places.
+        Number of the group of each row in the following; zero outside some places.
     F, starts : matrices of the groups one after the other, and where each begins
     members, sizes : ndarray of int, shape (n_groups, d) and (n_groups,)
-        What a group misses, ascending, in the first ``sizes`` entries.
+        Columns that a group misses, ascending, in the first ``sizes`` entries.
     words : ndarray of uint64, shape (n_groups, n_words)
         The masks as bits.
     log_ratios : ndarray of shape (n_groups,)

@@ -74,7 +74,7 @@ def gram_blocks(
     Yields
     ------
     rows : slice
-        Which rows of ``P``.
+        Rows of ``P``.
     block : ndarray of shape (len(P[rows]), m)
         The caller's own, to keep or to change.
 

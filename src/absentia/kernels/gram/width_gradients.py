@@ -284,7 +284,7 @@ def self_width_gradient(
     variances = np.diagonal(smoothing.covariance)
     total = np.zeros(smoothing.n_features)
     if P.n_components == 1 and P.covariances.is_conditioned and uses_precisions(P, smoothing):
-        # Of -1/2 log det(I + 2 inv(C0) inv(G[L,L])), by the derivative of the determinant.
+        # The derivative of -1/2 log det(I + 2 inv(C0) inv(G[L,L])).
         by_group = np.bincount(P.group_of_row, weights, P.covariances.n_groups)
         masks = np.array(P.patterns.masks)
         order = np.argsort(masks.sum(axis=1), kind="stable")
