@@ -1,4 +1,4 @@
-"""What every machine must do. A new machine supplies two methods and inherits the rest.
+"""Contract of the machines. A new machine supplies two methods and inherits the rest.
 
     class TestMyMachine(MachineContract):
         targets = "classes"  # or "numbers", or None

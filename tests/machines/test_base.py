@@ -1,4 +1,4 @@
-"""What machines do with densities, kernels and other tools of scikit-learn."""
+"""Machines with densities, kernels and other tools of scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much columns count, for the columns as the user has them."""
+"""Relevance of the columns of the user's table."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from inspect import signature
 from typing import ClassVar
 
 import numpy as np
@@ -19,27 +18,10 @@ from absentia.persistence.contents import check_contents, inner_objects
 from absentia.persistence.kinds import known_kinds, parameter_names
 from absentia.persistence.known_classes import EVERY_ESTIMATOR, model_types
 from absentia.tables.known_limits import KeepsLimits
+from estimators import estimators, small
 from machines.contract import table, targets_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def estimators():
-    public = [getattr(absentia, name) for name in absentia.__all__]
-    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
-    return [kind for kind in kinds if not issubclass(kind, Kernel)]
-
-
-def quick(kind, **options):
-    """Return an estimator with little to do."""
-    wrapped = (
-        absentia.KernelRidge() if "Regressor" in kind.__name__ else absentia.LogisticRegression()
-    )
-    model = kind(wrapped) if "estimator" in signature(kind).parameters else kind()
-    little = {"gammas": (0.3,), "cv": 2, "n_components": 2, "n_clusters": 2, "n_draws": 4}
-    little |= {"members": ("boosting", "beliefs"), "n_splits": 2, "n_repeats": 1, **options}
-    known = model.get_params(deep=False)
-    return model.set_params(**{name: value for name, value in little.items() if name in known})
 
 
 def specimens():
@@ -48,9 +30,9 @@ def specimens():
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
     frame["word"] = np.array(["u", "v", "w"])[np.arange(len(X)) % 3]
     for kind in estimators():
-        yield quick(kind).fit(X, y)
+        yield small(kind).fit(X, y)
     for kind in (absentia.SVC, absentia.LogisticRegression, absentia.AutoClassifier):
-        yield quick(kind).fit(frame, words)
+        yield small(kind).fit(frame, words)
     yield absentia.SVC(density="mixed").fit(frame, words)
     yield absentia.SVC(density=absentia.GaussianDensity(margins="normal-scores")).fit(X, y)
     yield absentia.KernelPCA(n_components=2, fit_inverse_transform=True, kernel="linear").fit(
@@ -98,7 +80,7 @@ def test_a_new_estimator_needs_its_annotations_only():
 
 
 def test_values_of_modules_that_were_not_imported_are_known(tmp_path):
-    model = quick(absentia.AutoClassifier).fit(table(), targets_of("classes"))
+    model = small(absentia.AutoClassifier).fit(table(), targets_of("classes"))
     absentia.save(model, tmp_path / "model")
     code = f"import absentia; print(type(absentia.load({str(tmp_path / 'model')!r})).__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

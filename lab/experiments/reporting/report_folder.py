@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from weakref import finalize
 
 from absentia.cli.files import check_writable, protect_inputs
-from absentia.reports.report_page import Page, is_page_of_ours
+from absentia.reports.report_page import MARK, Page
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.tables.files.formats import replaced
 
@@ -149,7 +149,7 @@ def _files(folder: Path) -> set[Path]:
 def _files_of_the_report(folder: Path) -> set[Path]:
     """Return the files that the page lists, and that are as they were written."""
     page = folder / _PAGE
-    if not page.is_file() or not is_page_of_ours(page):
+    if not page.is_file() or MARK not in page.read_bytes()[:1000]:
         return set()
     head = page.read_text(encoding="utf-8", errors="replace").partition("</head>")[0]
     listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="([\w ]+)"', head))

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lab.data.datasets import Dataset
-
 __all__ = ["Cell", "CellResult", "Context", "Protocol", "Score", "derived_seed"]
 
 Size = Literal["smoke", "small", "full"]
@@ -120,15 +118,12 @@ class Context:
         Where the data sets are (see :func:`lab.data.datasets.load`).
     verify : bool
         Whether a data set must have the recorded sha256.
-    tables : dict of str to Dataset
-        The user's own tables, by name; they come before those of the folder.
     """
 
     size: Size = "small"
     seed: int = 0
     folder: str | None = None
     verify: bool = True
-    tables: dict[str, Dataset] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

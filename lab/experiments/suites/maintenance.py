@@ -54,9 +54,7 @@ def _cells(context: Context) -> list[Cell]:
 
 def _run(cell: Cell, context: Context) -> Result:
     # The whole table also at the smallest size: its failures are few enough as it is.
-    data = dataset(
-        cell, Context(folder=context.folder, verify=context.verify, tables=context.tables)
-    )
+    data = dataset(cell, Context(folder=context.folder, verify=context.verify))
     parts = _successive_parts(data.y, cell.dataset in _IN_TIME_ORDER, context.seed)
     train, test = parts[cell.fold], parts[cell.fold + 1]
     rng = np.random.RandomState(derived_seed(context.seed, "bootstrap", cell.dataset, cell.sample))

@@ -54,10 +54,7 @@ def dataset(
     max_rows : int, optional
         Take a sample of the rows (stratified by class), the same in every cell.
     """
-    if cell.dataset in context.tables:
-        data = context.tables[cell.dataset]
-    else:
-        data = _loaded(cell.dataset, context.folder, context.verify)
+    data = _loaded(cell.dataset, context.folder, context.verify)
     if complete and np.isnan(data.X).any():
         whole = np.flatnonzero(~np.isnan(data.X).any(axis=0))
         if not len(whole):

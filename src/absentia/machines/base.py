@@ -111,16 +111,10 @@ class TrainingData(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Input of a solver: beliefs about the training rows, and a kernel to compare them.
+    """Input of a solver: beliefs about the training rows, and the resolved kernel.
 
-    Attributes
-    ----------
-    density : density or None
-        Fitted to the training rows; None for training rows that came as :class:`Beliefs`.
-    beliefs : Beliefs
-        About the training rows; None for a precomputed kernel.
-    kernel : Kernel
-        With all parameters resolved to numbers, the mask kernel multiplied in.
+    The density is None for training rows that came as :class:`Beliefs`; a precomputed kernel has
+    neither density nor beliefs.
     """
 
     density: DensityEstimator | Any
@@ -167,8 +161,6 @@ class KernelMachine(ShowsColumns):
     _holds_matrix: ClassVar[bool] = True
     #: Whether rows of negative weight are left out; otherwise they are an error.
     _negative_weights: ClassVar[bool] = False
-
-    # ------------------------------------------------------------------ hooks for machines
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
@@ -219,8 +211,6 @@ class KernelMachine(ShowsColumns):
         """Return which training rows prediction needs (support vectors); None means all."""
         return None
 
-    # ------------------------------------------------------------------ fitting
-
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit density, kernel and machine to incomplete training rows.
 
@@ -233,10 +223,6 @@ class KernelMachine(ShowsColumns):
             Class labels or numbers.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows' errors; in support vector machines they multiply ``C``.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, sample_weight)
 
@@ -289,8 +275,6 @@ class KernelMachine(ShowsColumns):
         }
         set_fitted(self, rows, learned)
         return self
-
-    # ------------------------------------------------------------------ validation
 
     def _validated(
         self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
@@ -374,8 +358,6 @@ class KernelMachine(ShowsColumns):
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
-    # ------------------------------------------------------------------ the kernel
-
     def _make_kernel(self, gamma: Widths, density: Any = None) -> Kernel:
         """Return the kernel with that gamma, the mask kernel multiplied in.
 
@@ -435,8 +417,6 @@ class KernelMachine(ShowsColumns):
             How many columns to show.
         """
         return draw_relevance(self, max_columns)
-
-    # ------------------------------------------------------------------ predictions
 
     @property
     def _n_belief_columns(self) -> int:

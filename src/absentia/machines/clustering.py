@@ -55,10 +55,6 @@ class _Clustering(ClusterMixin, KernelMachine):
         X : array-like of shape (n_samples, n_features) or Beliefs
             NaN where a value is missing.
         y : Ignored
-
-        Returns
-        -------
-        self
         """
         return self._fit(X)
 
@@ -302,10 +298,6 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
             NaN where a value is missing.
         y : array-like of shape (n_samples,)
             Class labels, -1 for unlabelled rows.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y)
 
@@ -317,10 +309,6 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
         scores = self._map_gram(X, lambda K: K @ self.label_distributions_)
         return _normalised(scores, self.label_distributions_.mean(axis=0))

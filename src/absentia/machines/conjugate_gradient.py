@@ -188,15 +188,7 @@ class ConjugateGradientRidge(RidgeMachine):
 class GramTiles:
     """A symmetric Gram matrix as an operator: tiles on and below the diagonal, made when needed.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    beliefs : Beliefs
-    cache_size : float
-        Megabytes of tiles to keep, the first ones.
-    n_jobs : int, optional
-    tile_rows : int
+    The first ``cache_size`` megabytes of tiles are cached.
     """
 
     def __init__(
@@ -239,16 +231,7 @@ class GramTiles:
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """The solution of some linear systems, and its residual.
-
-    Attributes
-    ----------
-    solution : ndarray of shape (n, n_targets)
-    n_iter : int
-    residual : float
-        The largest relative residual over the columns.
-    status : SolverStatus
-    """
+    """The solution of linear systems, and its largest relative residual over the columns."""
 
     solution: FloatArray
     n_iter: int
@@ -266,17 +249,9 @@ def conjugate_gradients(
 ) -> LinearSolution:
     """Solve ``A X = B`` for a positive definite ``A``, all columns of ``B`` side by side.
 
-    Parameters
-    ----------
-    product : callable
-        From a matrix ``V`` of shape (n, n_targets) to ``A V``.
-    right : ndarray of shape (n, n_targets)
-        ``B``.
-    precondition : callable
-        From ``V`` to an approximation of ``inv(A) V``.
-    tol : float
-        Stop when the residual of every column is this small relative to the column.
-    max_iter : int
+    ``product`` maps ``V``, (n, n_targets), to ``A V``, ``precondition`` to an approximation of
+    ``inv(A) V``. The method stops when the residual of every column is at most ``tol`` relative to
+    the column.
     """
     solution = np.zeros_like(right)
     residuals = right.copy()

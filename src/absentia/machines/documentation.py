@@ -1,7 +1,6 @@
-"""The parts that the docstrings of all machines share, written once.
+"""Shared parts of the docstrings of machines.
 
-``@documented`` puts them where a docstring says ``{common_parameters}``, ``{common_attributes}``
-or one of the parameters of the SVM solver.
+``@documented`` replaces placeholders such as ``{common_parameters}`` and ``{common_attributes}``.
 """
 
 from __future__ import annotations
@@ -14,10 +13,27 @@ __all__ = ["documented"]
 _Class = TypeVar("_Class", bound=type)
 
 _TEXTS = {
-    "common_parameters": """\
+    "density": """\
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
-    used where rows come as :class:`~absentia.Beliefs`.
+    used if rows come as :class:`~absentia.Beliefs`.""",
+    "threads_and_shift": """\
+n_jobs : int, default=None
+    Threads for the Gram matrix; by default as many as BLAS would use.
+{shift}""",
+    "shift": """\
+shift : {"ignore", "warn", "error"}, default="ignore"
+    What to do when new rows miss a column that no training row missed.""",
+    "mask_weight": """\
+mask_weight : float, array-like of shape (n_features,) or None, default=None
+    Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
+    miss the same columns are more alike; for data that are not missing at random. None and 0
+    leave it out.
+category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+    What a difference in a column of categories costs, if the density knows categories
+    (``density="mixed"``) and the kernel compares them; see :class:`~absentia.CategoryKernel`.""",
+    "common_parameters": """\
+{density}
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs: ``"genrbf"``, ``"expected-rbf"``, ``"expected-linear"``,
     ``"expected-polynomial"``, ``"esd"`` or ``"egk"``; scikit-learn's ``"rbf"``, ``"linear"`` or
@@ -29,17 +45,8 @@ gamma : float, array-like of shape (n_features,), "scale", "loo" or "loo-ard", d
     means of the columns: the two agree on standardised columns only); ``"loo"``, where there are
     targets, chosen on the training rows by the closed-form leave-one-out error of kernel ridge
     regression; ``"loo-ard"``, one width per column by the same error.
-mask_weight : float, array-like of shape (n_features,) or None, default=None
-    Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
-    miss the same columns are more alike; for data that are not missing at random. None and 0
-    leave it out.
-category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-    What a difference in a column of categories costs, where the density knows categories
-    (``density="mixed"``) and the kernel compares them; see :class:`~absentia.CategoryKernel`.
-n_jobs : int, default=None
-    Threads for the Gram matrix; by default as many as BLAS would use.
-shift : {"ignore", "warn", "error"}, default="ignore"
-    What to do when new rows miss a column that no training row missed.""",
+{mask_weight}
+{threads_and_shift}""",
     "width_prior": """\
 width_prior : float or "cv", default=0.3
     With ``gamma="loo-ard"``: the deviation of the normal prior on the logarithms of the widths,
@@ -57,9 +64,7 @@ random_state : int, RandomState instance or None, default=None
 verbose : bool, default=False
     Whether to print the evidence at each step of the search; the logger ``"absentia"`` has it
     in any case.
-density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
-    What the data could have been. It is cloned and fitted on the training rows only, and not
-    used where rows come as :class:`~absentia.Beliefs`.
+{density}
 kernel : str or Kernel, default="expected-rbf"
     The covariance of beliefs, by name or as an object. The name ``"expected-rbf"`` stands for
     ``ExpectedRBF(diagonal="same")`` here. An object brings its own ``gamma``: with
@@ -85,10 +90,7 @@ category_weight : float, array-like of shape (n_category_columns,), "scale" or "
     What a difference in a column of categories costs, where the density knows categories
     (``density="mixed"``); ``"optimize"``, one weight by the evidence, or, with ``gamma="ard"``,
     one for each column.
-n_jobs : int, default=None
-    Threads for the Gram matrix; by default as many as BLAS would use.
-shift : {"ignore", "warn", "error"}, default="ignore"
-    What to do when new rows miss a column that no training row missed.""",
+{threads_and_shift}""",
     "search_parameters": """\
 gammas : int, sequence of float or None, default=7
     Widths to try; an integer is the number of steps of four around ``"scale"`` of all rows. None
@@ -115,8 +117,7 @@ kernel : str or Kernel, default="genrbf"
     The similarity of beliefs, by name or as an object.
 n_jobs : int, default=None
     Threads over folds and gammas; by default as many as BLAS would use.
-shift : {"ignore", "warn", "error"}, default="ignore"
-    What to do when new rows miss a column that no training row missed.""",
+{shift}""",
     "search_attributes": """\
 cv_results_ : dict of arrays
     As in :class:`sklearn.model_selection.GridSearchCV`; the time of what several candidates
@@ -244,17 +245,21 @@ _TEXTS["probability_search_parameters"] = _TEXTS["search_parameters"].replace(
 
 def documented(cls: _Class) -> _Class:
     """Fill in the shared parts of a class's docstring, indented as their placeholders are."""
-    lines = []
-    for line in (cls.__doc__ or "").splitlines():
-        name = line.strip().removeprefix("{").removesuffix("}")
-        if line.strip() == f"{{{name}}}" and name in _TEXTS:
-            indent = line[: len(line) - len(line.lstrip())]
-            lines += [f"{indent}{text}".rstrip() for text in _TEXTS[name].splitlines()]
-        else:
-            lines.append(line)
-    text = "\n".join(lines)
+    text = _filled(cls.__doc__ or "")
     kernel = getattr(cls, "kernel", None)
     if isinstance(kernel, str):  # the default of a field
         text = re.sub(r'(kernel : str or Kernel, default=)"[^"]*"', rf'\1"{kernel}"', text)
     cls.__doc__ = text
     return cls
+
+
+def _filled(text: str) -> str:
+    lines = []
+    for line in text.splitlines():
+        name = line.strip().removeprefix("{").removesuffix("}")
+        if line.strip() == f"{{{name}}}" and name in _TEXTS:
+            indent = line[: len(line) - len(line.lstrip())]
+            lines += [f"{indent}{part}".rstrip() for part in _filled(_TEXTS[name]).splitlines()]
+        else:
+            lines.append(line)
+    return "\n".join(lines)

@@ -41,7 +41,7 @@ __all__ = [
 #: Diagonal before and after centring: from here on single precision (six to seven digits), which is
 #: what libsvm computes in, has fewer digits left than the default tolerances ask for.
 _SHARED = 1e3
-#: What is left of the diagonal where rows differ in their last three digits, and by rounding alone.
+#: Rest of the diagonal if rows differ in their last three digits, and by rounding alone.
 _LAST_DIGITS, _ROUNDING = 1e-12, 1e-14
 #: Largest entry after division: numbers in single precision end near 1e38.
 _LARGEST = 1e28
@@ -59,7 +59,6 @@ class CentredGram:
 
     Attributes
     ----------
-    values : ndarray of shape (n_samples, n_samples)
     taken_off : ndarray of shape (n_samples,) or None
         What was taken off rows and columns; None where the matrix was left as it is.
     constant : bool
@@ -72,14 +71,11 @@ class CentredGram:
 
     @classmethod
     def of(cls, K: FloatArray, *, one_number: bool = False) -> CentredGram:
-        """Return the matrix, centred where that matters.
+        """Return the matrix, centred if that matters.
 
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        one_number : bool
-            Whether only one number may be taken off all entries, twice what ``taken_off`` holds:
-            where coefficients sum to a constant that is not zero (the one-class machine).
+        With ``one_number``, only one number is taken off all entries, twice the values of
+        ``taken_off``: for coefficients that sum to a constant that is not zero (the one-class
+        machine).
         """
         largest = float(np.abs(K.diagonal()).max(initial=0.0))
         if len(K) < 2 or not 0.0 < largest < np.inf:
@@ -108,17 +104,10 @@ class CentredGram:
 
 @dataclass(frozen=True, eq=False)
 class SolverMatrix:
-    """A Gram matrix for the solver, and how its solution is translated back.
+    """A Gram matrix for the solver, and the way back from its solution.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_samples, n_samples)
-    unit : float
-        A power of two, so that the division rounds nothing.
-    taken_off : ndarray of shape (n_samples,) or None
-        What was taken off rows and columns, in the units of the Gram matrix.
-    constant : bool
-        Whether all entries are the same up to rounding.
+    ``unit`` is a power of two, so that the division rounds nothing; ``taken_off`` is in the units
+    of the Gram matrix.
     """
 
     values: FloatArray
@@ -128,14 +117,7 @@ class SolverMatrix:
 
     @classmethod
     def of(cls, K: FloatArray, *, one_number: bool = False) -> SolverMatrix:
-        """Return the matrix for the solver.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        one_number : bool
-            Whether only one number may be taken off all entries (the one-class machine).
-        """
+        """Return the matrix for the solver; ``one_number`` as in :meth:`CentredGram.of`."""
         centred = CentredGram.of(K, one_number=one_number)
         unit = _unit(np.abs(centred.values.diagonal()))
         values = centred.values if unit == 1.0 else centred.values / unit
@@ -184,15 +166,9 @@ def pairs_of_classes(n_classes: int) -> list[tuple[int, int]]:
 def pair_sums(values: FloatArray, dual_coef: FloatArray, n_support: IntArray) -> FloatArray:
     """Return the sum over support vectors for each pair of classes, (n_rows, n_pairs).
 
-    ``dual_coef`` has, for a support vector of class ``i``, its coefficients against all other
-    classes in ascending order; so those against class ``j`` are in row ``j - 1`` where ``i < j``
-    and in row ``j`` where ``i > j``.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_support)
-    dual_coef : ndarray of shape (n_classes - 1, n_support)
-    n_support : ndarray of shape (n_classes,)
+    ``values`` has shape (n_rows, n_support). ``dual_coef``, (n_classes - 1, n_support), has, for a
+    support vector of class ``i``, its coefficients against all other classes in ascending order; so
+    those against class ``j`` are in row ``j - 1`` if ``i < j`` and in row ``j`` if ``i > j``.
     """
     stops = np.cumsum(n_support)
     sums = [

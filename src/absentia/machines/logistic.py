@@ -46,15 +46,11 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
     n_iter_: np.ndarray
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class, in the order of ``classes_``.
+        """Return the probabilities of the classes, (n_samples, n_classes).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -63,15 +59,11 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         return probabilities
 
     def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithm of :meth:`predict_proba`, exact where a probability underflows.
+        """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:

@@ -41,18 +41,10 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True, eq=False)
 class LogisticSolution:
-    """The coefficients of a kernel logistic regression.
+    """Coefficients, (n_functions, n_samples), and intercepts of a kernel logistic regression.
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_functions, n_samples)
-        One function for two classes (its value is the log-odds of the second), else one per
-        class.
-    intercept : ndarray of shape (n_functions,)
-    n_iter : int
-        Newton steps taken.
-    status : SolverStatus
-        Converged where the Newton decrement fell to the tolerance of the log-odds.
+    Two classes have one function (its value is the log-odds of the second), more have one per
+    class.
     """
 
     coefficients: FloatArray
@@ -81,29 +73,14 @@ def fit_gram(
     tol: float = 1e-6,
     start: LogisticSolution | None = None,
 ) -> LogisticSolution:
-    """Fit a kernel logistic regression to the Gram matrix of the training rows.
+    """Fit a kernel logistic regression to the positive semidefinite Gram matrix of training rows.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-        Positive semidefinite.
-    codes : ndarray of int, shape (n_samples,)
-        The class of each row, from 0 to ``n_classes - 1``.
-    n_classes : int
-        Two give the binary model with one function, more the softmax with one per class.
-    weights : ndarray of shape (n_samples,)
-        What the loss of each row costs: ``C`` times its sample and class weight.
-    fit_intercept : bool, default=True
-    max_iter : int, default=100
-    tol : float, default=1e-6
-        Bound on the error of the log-odds of a typical row, by the Newton decrement.
-    start : LogisticSolution, optional
-        Where to begin: the solution for a neighbouring ``C`` saves most of the steps.
-
-    Notes
-    -----
-    Two classes cost O(n^3 / 3) per step (a Cholesky factor), more classes O(n^2 k) per conjugate
-    gradient step; neither needs ``K`` to be invertible.
+    ``codes`` are the classes of the rows, from 0 to ``n_classes - 1``; two classes give the binary
+    model with one function, more the softmax with one per class. ``weights`` multiply the loss of
+    each row: ``C`` times its sample and class weight. ``tol`` bounds the error of the log-odds of a
+    typical row; ``start`` may be the solution for a neighbouring ``C``, which saves most of the
+    steps. Two classes cost O(n^3 / 3) per step (a Cholesky factor), more classes O(n^2 k) per
+    conjugate gradient step; neither needs ``K`` to be invertible.
     """
     if not float(weights.sum()) * float(np.abs(K.diagonal()).max(initial=0.0)) < _LARGEST:
         raise ValueError(
@@ -138,14 +115,6 @@ def fit_binary(
     and ``sum(c) = 0`` by a Cholesky factor of ``I + W^(1/2) K W^(1/2)``, whose eigenvalues are at
     least one whatever ``K`` and ``W`` are: Section 3.4.3 of Rasmussen and Williams, Gaussian
     Processes for Machine Learning, with the offset added.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    positive : ndarray of bool, shape (n_samples,)
-        True for rows of the second class.
-    weights, fit_intercept, max_iter, tol, start
-        As in :func:`fit_gram`.
     """
     n = len(K)
     targets = positive.astype(np.float64)
@@ -203,17 +172,9 @@ def fit_multinomial(
     """Fit one function per class by Newton's method with conjugate gradients.
 
     Each Newton system is solved in the inner product of the kernel's space, where the Hessian is
-    the identity plus what the loss adds: conjugate gradients then need one product with ``K`` per
-    step, no factorisation, and about as many steps as there are directions in which the data
-    outweigh the penalty.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    indicators : ndarray of shape (n_samples, n_classes)
-        One in the column of each row's class, zero elsewhere.
-    weights, fit_intercept, max_iter, tol, start
-        As in :func:`fit_gram`.
+    the identity plus the curvature of the loss: conjugate gradients then need one product with
+    ``K`` per step, no factorisation, and about as many steps as there are directions in which the
+    data outweigh the penalty.
     """
     n, k = indicators.shape
     c = np.zeros((n, k)) if start is None else start.coefficients.T.copy()

@@ -45,20 +45,9 @@ def column_relevance(
 
     ``2 gamma_j var_j`` for a number and ``w_j P(different)`` for a category, divided by their sum.
     A column of words that became indicators has the sum of theirs; columns that were left out, or
-    that no training row has, have none.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted. None is returned unless it has a width per column.
-    prior : Prior
-        Of the training rows.
-    density : density or None
-        None where training rows came as beliefs.
-    n_columns : int
-        Columns of the user.
-    plan : ColumnPlan or None
-        How the user's frame is read, where it has columns of words.
+    that no training row has, have none. None is returned unless the kernel has a width per column.
+    ``density`` is None if training rows came as beliefs, ``plan`` if the user's table has no
+    columns of words.
     """
     params = kernel.get_params(deep=True)
     paths = [name for name, value in params.items() if _is_widths(name, value)]

@@ -181,7 +181,7 @@ class SupportVectorMachine(KernelMachine):
             if matrix.taken_off is not None:
                 taken_off = matrix.taken_off[solution["support_"]]
                 if matrix.constant and not self._one_number:
-                    # What they sum up to is zero, and should not be the rounding of a large kernel.
+                    # Their sum is zero, and should not be the rounding error of a large kernel.
                     solution["dual_coef_"] = np.zeros_like(solution["dual_coef_"])
                 solution |= self._moved_back(solution, taken_off)
             return solution

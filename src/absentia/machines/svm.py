@@ -355,10 +355,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             NaN where a value is missing.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         self._fit(X, None, sample_weight)
         return self

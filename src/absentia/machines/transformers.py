@@ -79,24 +79,16 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
             NaN where a value is missing.
         y : array-like of shape (n_samples,), optional
             Used only by ``gamma="loo"``.
-
-        Returns
-        -------
-        self
         """
         data = self._validated(X, y)
         return self._keep(data.rows, self._prepare(data), {})
 
     def transform(self, X: TableLike) -> FloatArray:
-        """Return the kernel of each row of ``X`` with each training row.
+        """Return the kernel of new with training rows, (n_samples, n_training_rows).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_training_rows)
         """
         return self._gram_rows(X)
 
@@ -213,10 +205,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         X : array-like of shape (n_samples, n_features) or Beliefs
             NaN where a value is missing.
         y : Ignored
-
-        Returns
-        -------
-        self
         """
         return self._fit(X)
 

@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Page", "is_page_of_ours"]
+__all__ = ["MARK", "Page"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
-#: The mark near the beginning of every page.
-_MARK = b'<meta name="generator" content="absentia">'
-
-
-def is_page_of_ours(path: Path) -> bool:
-    """Return whether a file is a page of this module."""
-    with open(path, "rb") as stream:
-        return _MARK in stream.read(1000)
+#: Near the beginning of every page.
+MARK = b'<meta name="generator" content="absentia">'
 
 
 class Page:

@@ -12,7 +12,7 @@ from absentia.beliefs.prior import FARTHEST
 from absentia.densities.fit_density import believe
 from absentia.parameters import POSITIVE
 from absentia.predictions.answers import find_density
-from absentia.recipe.model import TableModel
+from absentia.recipe.model import Doubts, TableModel
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.files.formats import read_bytes
 
@@ -128,12 +128,13 @@ class RowAnswers:
         note = ""
         if bounded is not row and not self._is_possible(bounded):
             bounded, note = row, "These bounds hardly fit the other values, so they are ignored."
-        found = self._prediction(bounded)
+        doubts = self.model.doubts(bounded)
+        found = self._prediction(bounded, doubts)
         return {
             **found,
             "note": note or found["note"],
             "unread": [*unread, *unread_bounds],
-            "next": self._next(bounded, dict(costs or {})),
+            "next": self._next(bounded, dict(costs or {}), float(doubts.doubt[0])),
             "n_unknown": int(self._unknown_fields(bounded)[0]),
         }
 
@@ -218,8 +219,7 @@ class RowAnswers:
         within = ((draws >= lower) & (draws <= upper)) | ~row.mask
         return bool(within.all(axis=1).sum() >= _FEWEST_DRAWS)
 
-    def _prediction(self, row: FloatArray | Table) -> Json:
-        doubts = self.model.doubts(row)
+    def _prediction(self, row: FloatArray | Table, doubts: Doubts) -> Json:
         found: Json = {"missing_share": float(doubts.due_to_missing[0]), "note": ""}
         if doubts.interval is None:
             chances = self.model.probabilities(row)[0].tolist()
@@ -232,8 +232,8 @@ class RowAnswers:
         prediction = float(self.model.predict(row)[0])
         return found | {"prediction": prediction, "lower": _finite(lower), "upper": _finite(upper)}
 
-    def _next(self, row: FloatArray | Table, costs: dict[str, float]) -> list[Json]:
-        """Return the unknown fields, ranked."""
+    def _next(self, row: FloatArray | Table, costs: dict[str, float], now: float) -> list[Json]:
+        """Return the unknown fields, ranked; ``now`` is the uncertainty of the prediction."""
         if not np.isnan(np.asarray(row)).any():
             return []
         for name, cost in costs.items():
@@ -244,7 +244,6 @@ class RowAnswers:
             for c in self.model.next_measurements(row, known)[0]
         ]
         if not self.classes:
-            now = float(self.model.doubts(row).doubt[0])
             for entry in found:
                 left = min(max(1.0 - entry["gain"], 0.0), 1.0)
                 entry |= {"doubt": now, "doubt_after": left**0.5 * now}

@@ -22,8 +22,7 @@ from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
-from absentia.tables.column_plan import id_note
-from absentia.tables.columns.guesses import read_columns
+from absentia.tables.columns.guesses import id_note, read_columns
 from absentia.tables.columns.readings import LIMITS
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ __all__ = ["CategoryColumns", "codes_of_values", "distinct_values", "find_column
 
 @dataclass(frozen=True, eq=False)
 class CategoryColumns:
-    """Which columns of a table hold categories, and the values that are their categories.
+    """Columns of a table that hold categories, and the values of these categories.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class CategoryColumns:
 
     @property
     def n_categories(self) -> tuple[int, ...]:
-        """How many categories each column has."""
+        """The number of categories of each column."""
         return tuple(map(len, self.values))
 
 
@@ -84,13 +84,7 @@ def distinct_values(column: FloatArray) -> FloatArray:
 
 
 def codes_of_values(columns: FloatArray, values: Sequence[FloatArray]) -> IntArray:
-    """Return which of its values each cell has, -1 where it has none of them.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_samples, n_columns)
-    values : sequence of ndarray
-        For each column the known values, ascending.
+    """Return the place of each cell among the known values of its column (ascending), else -1.
 
     Examples
     --------

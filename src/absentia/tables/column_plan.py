@@ -18,11 +18,10 @@ from sklearn.base import BaseEstimator
 
 from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.guesses import SEPARATOR, guess_columns, later_readings
+from absentia.tables.columns.guesses import SEPARATOR, guess_training, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
 from absentia.tables.columns.readings import LIMITS, ColumnReading, without_sentinels
 from absentia.tables.known_limits import with_limits
-from absentia.tables.phrases import counted, listed
 from absentia.tables.plan_notes import (
     absent_columns,
     warn_of_absent_columns,
@@ -33,7 +32,6 @@ from absentia.tables.reading import (
     FloatArray,
     IntArray,
     as_frame,
-    has_columns_of_words,
     is_frame,
 )
 from absentia.tables.stored import Stored
@@ -42,21 +40,15 @@ from absentia.tables.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnPlan", "ReadFrame", "ShowsColumns", "id_note", "read_planned"]
+__all__ = ["ColumnPlan", "ReadFrame", "ShowsColumns"]
 
 
 @dataclass(frozen=True, eq=False)
 class ReadFrame:
     """A frame that was read by a plan.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        As it was given, with text for the names of columns.
-    table : Table
-        Its numbers in the units of the plan, with their limits.
-    own : ndarray of shape (n_samples, n_features)
-        The same before standard units: observed numbers to the last bit.
+    ``frame`` is the pandas frame as it was given, ``table`` has its numbers in the units of the
+    plan, with their limits, and ``own`` the same numbers before standard units, to the last bit.
     """
 
     frame: pd.DataFrame
@@ -66,7 +58,7 @@ class ReadFrame:
 
 @dataclass(frozen=True, eq=False)
 class ColumnPlan(Stored):
-    """How each column of a data frame is used: as a number, a date, a category, or not at all.
+    """Plan of a data frame: each column is a number, a date, a category, or left out.
 
     Made by a machine from the frame that it is fitted to, kept as ``columns_``, and applied to
     every frame after it. A word that training never saw is missing, and a whole column that a later
@@ -190,7 +182,13 @@ optional
         frame = as_frame(X)
         columns = Column.of_frame(frame)
         separator = frame.attrs.get(SEPARATOR, ",")
-        readings = _readings(columns, separator, kinds or {}, max_categories, keep_ids)
+        readings = guess_training(
+            columns,
+            separator=separator,
+            kinds=kinds or {},
+            max_categories=max_categories,
+            keep_ids=keep_ids,
+        )
         if limits:
             for name, reading in readings.items():
                 readings[name] = replace(reading, note=reading.note_on_limits(LIMITS))
@@ -261,14 +259,10 @@ optional
         return np.repeat(np.array(self.names, dtype=object), widths)
 
     def groups(self) -> list[tuple[str, tuple[int, ...], FloatArray | None]]:
-        """Return each column of the frame with its encoded columns.
+        """Return (name, places, options) of each column: its encoded columns and categories.
 
-        Returns
-        -------
-        list of (name, places, options)
-            ``options`` are the encoded numbers for each category of a column of words, shape
-            (n_categories, len(places)); None for numbers, and for columns that are left out and
-            have no places.
+        ``options`` are the encoded numbers for each category of a column of words, shape
+        (n_categories, len(places)); None for numbers, and for columns that are left out.
         """
         found: list[tuple[str, tuple[int, ...], FloatArray | None]] = []
         start = 0
@@ -296,13 +290,7 @@ optional
         return columns, later_readings(columns, self.by_name, separator=separator or ","), separator
 
     def read(self, X: Any) -> Table:
-        """Read a table by the plan.
-
-        Parameters
-        ----------
-        X : frame, or array-like of shape (n_samples, len(names))
-            Arrays have the columns of the training frame in their order.
-        """
+        """Read a frame by the plan, or an array of the columns of training in their order."""
         return self.read_frame(X).table
 
     def read_frame(self, X: Any) -> ReadFrame:
@@ -361,13 +349,8 @@ optional
     ) -> list[pd.DataFrame]:
         """Return encoded numbers and codes as pandas frames of the user's own values.
 
-        Parameters
-        ----------
-        tables : sequence of ndarray of shape (n_samples, n_columns)
-        columns : ndarray of int, optional
-            Which encoded columns these are; by default all.
-        given : frame of the same rows, optional
-            Its values, which scaling has rounded, its index and the names of its columns are kept.
+        ``columns`` are the places of the encoded columns, by default all. Of ``given``, a frame of
+        the same rows, the values (which scaling has rounded), the index and the names are taken.
         """
         import pandas as pd
 
@@ -434,57 +417,6 @@ optional
 def _printable(name: str) -> str:
     """Return a name with control characters written out, which could drive a terminal."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
-
-
-def read_planned(X: Any, *, codes: bool) -> Table:
-    """Read a table of training: a frame by the plan that is made of it, any other as it is."""
-    if not is_frame(X):
-        return Table.of(X)
-    if has_columns_of_words(X):
-        return ColumnPlan.read_training(X, codes=codes).table
-    table = Table.of(X)
-    plan = ColumnPlan.of_numbers(table)
-    return replace(table, array=plan.without_sentinels(table.array), plan=plan)
-
-
-def _readings(
-    columns: Mapping[str, Column],
-    separator: str,
-    kinds: Mapping[str, str],
-    max_categories: int,
-    keep_ids: bool,
-) -> dict[str, ColumnReading]:
-    """Guess the columns of a training frame; those that only identify rows are left out."""
-    n_rows = max(map(len, columns.values()), default=0)
-    if not n_rows:
-        raise ValueError(
-            f"A table needs at least one row and one column, found {counted(n_rows, 'row')} and "
-            f"{counted(len(columns), 'column')}."
-        )
-    unknown = [name for name in kinds if name not in columns]
-    if unknown:
-        raise ValueError(
-            f"kinds names the column {unknown[0]!r}, which the table does not have; its columns "
-            f"are {listed(list(columns))}."
-        )
-    readings = guess_columns(
-        columns, separator=separator, kinds=kinds, max_categories=max_categories
-    )
-    for name, reading in readings.items():
-        if reading.is_id and name not in kinds and not keep_ids:
-            readings[name] = replace(reading, left_out=True, note=id_note(reading))
-    if all(reading.left_out for reading in readings.values()):
-        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
-        raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
-    return readings
-
-
-def id_note(reading: ColumnReading) -> str:
-    """Return the note on a column that is left out because it only identifies the rows."""
-    words = reading.kind == "category"
-    return (
-        f"left out, it {'has a different word in each row' if words else 'only numbers the rows'}"
-    )
 
 
 def _filled(

@@ -16,7 +16,7 @@ import dask.array as da
 import numpy as np
 
 from absentia.tables.reading import FloatArray, TableLike, as_table, check_collected
-from absentia.tables.streams import Chunk, Column, Outcome, Stream, add
+from absentia.tables.streams import Chunk, Outcome, PerRow, Stream, add
 
 __all__ = ["DaskStream"]
 
@@ -129,8 +129,8 @@ def _apply_to_chunk(
     function: Callable[..., Any],
     number: int,
     X: TableLike,
-    y: Column | None,
-    sample_weight: Column | None,
+    y: PerRow | None,
+    sample_weight: PerRow | None,
     *shared: object,
 ) -> Any:
     return function(Chunk.of(X, y, sample_weight, number), *shared)

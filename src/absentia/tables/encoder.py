@@ -13,8 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import FloatMatrix
-from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns, id_note
+from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
 from absentia.tables.columns.column import Column
+from absentia.tables.columns.guesses import id_note
 from absentia.tables.plan_notes import absent_columns, new_words, other_signs
 from absentia.tables.reading import FloatArray, as_frame
 from absentia.tables.rows import TakesMissing

@@ -232,7 +232,7 @@ _IDENTITY = ScoreCurve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
 @dataclass(frozen=True, eq=False)
 class Margins(Stored):
-    """How each column of a table becomes normal scores: increasing curves with exact inverses.
+    """Margins of a table: an increasing curve to normal scores per column, with exact inverse.
 
     A column with few different values has a straight line, to mean zero and deviation one.
 

@@ -1,18 +1,15 @@
-"""The door: whatever a user gave as a table is opened here, once for each call.
-
-A machine that is to take other kinds of tables (columns of text, say) opens them here too; what is
-behind the door sees no more than a :class:`Table`, beliefs or a stream.
-"""
+"""Entry point of estimators: a user's rows become a :class:`Table`, beliefs or a stream."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from absentia.tables.column_plan import ColumnPlan, read_planned
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.reading import TableLike, as_table, densified, has_columns_of_words, is_frame
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams import Stream
@@ -20,7 +17,7 @@ from absentia.tables.table import Table
 
 __all__ = ["WordsAs", "open_known", "open_memory", "open_rows", "plan_of"]
 
-#: What columns of words in a frame become; None refuses them.
+#: Encoding of columns of words in a frame; None refuses them.
 WordsAs = Literal["codes", "indicators"] | None
 
 
@@ -76,7 +73,18 @@ def open_memory(X: TableLike, *, words: WordsAs = None, sparse: bool = False) ->
             f"All rows are needed at once, but {type(X).__name__} are read in pieces. Use a "
             "large-scale machine such as LargeScaleRidge, or load the rows into one table."
         )
-    return Table.of(X) if words is None else read_planned(X, codes=words == "codes")
+    return Table.of(X) if words is None else _read_training(X, codes=words == "codes")
+
+
+def _read_training(X: Any, *, codes: bool) -> Table:
+    """Read a table of training: a frame by the plan that is made of it, any other as it is."""
+    if not is_frame(X):
+        return Table.of(X)
+    if has_columns_of_words(X):
+        return ColumnPlan.read_training(X, codes=codes).table
+    table = Table.of(X)
+    plan = ColumnPlan.of_numbers(table)
+    return replace(table, array=plan.without_sentinels(table.array), plan=plan)
 
 
 def open_known(X: TableLike, estimator: BaseEstimator) -> Table | Stream | MemoryRows:

@@ -1,4 +1,4 @@
-"""What messages share: counts, lists of names, and the line of a program that they point at."""
+"""Phrases of messages: counts, lists of names, and the stack level of a warning."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """A user's table becomes an array of float64 in which NaN, and only NaN, means missing.
 
-Whatever a user passes (lists with ``None``, NumPy arrays, pandas
-with ``pd.NA`` and nullable types, polars) passes through :func:`as_table`, so that no later stage
-has to check it again. Bad input ends here, with a message that says what was found, what was
-expected and what to try.
+Lists with ``None``, NumPy arrays, pandas with ``pd.NA`` and nullable types and polars pass through
+:func:`as_table`, so that no later stage has to check them again. The message on bad input says what
+was found, what was expected and what to try.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def densified(X: Any) -> Any:
 
 
 def column_names(X: Any, n_features: int) -> list[str]:
-    """Return what to call the columns of ``X`` in a message: their names, else ``x0``, ``x1``..."""
+    """Return labels of the columns of ``X`` for messages: their names, else ``x0``, ``x1``..."""
     if is_frame(X):
         return [str(name) for name in X.columns]
     return [f"x{j}" for j in range(n_features)]
@@ -146,16 +145,8 @@ def table_as(
 ) -> Any:
     """Return ``array`` as the kind of table that ``X`` is, with the names of ``X``.
 
-    Parameters
-    ----------
-    X : array-like or frame
-        Whose kind, column names and (pandas) index to take.
-    array : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing; polars gets nulls there.
-    columns : ndarray of int, optional
-        Which columns of ``X`` those of ``array`` are; by default all of them.
-    names : list of str, optional
-        Names of the columns, where ``X`` may lack some of them.
+    ``columns`` are the places of the columns of ``array`` in ``X``, by default all of them;
+    ``names`` their names, where ``X`` may lack some of them. Missing values of polars are nulls.
     """
     if not is_frame(X):
         return array
@@ -356,7 +347,7 @@ def _column_to_array(frame: pd.DataFrame, j: int) -> FloatArray | None:
 
 
 def has_columns_of_words(frame: pd.DataFrame) -> bool:
-    """Tell whether a pandas or polars frame has a column that does not hold numbers."""
+    """Return whether a pandas or polars frame has a column that does not hold numbers."""
     _check_names(frame)
     return any(_column_to_array(frame, j) is None for j in range(len(frame.columns)))
 
@@ -392,15 +383,9 @@ def holds_numbers_only(frame: pd.DataFrame) -> bool:
 
 
 def with_cells(frame: pd.DataFrame, values: np.ndarray, filled: BoolArray) -> pd.DataFrame:
-    """Return a pandas or polars frame with other values in some of its cells.
+    """Return a pandas or polars frame with ``values`` in the cells that are ``filled``.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame or polars.DataFrame
-    values : ndarray of objects, shape of the frame
-    filled : ndarray of bool, shape of the frame
-        Which cells get their value from ``values``. A column keeps its type where that can hold
-        the values.
+    A column keeps its type where that can hold the values.
     """
     polars = type(frame).__module__.startswith("polars")
     columns = {}

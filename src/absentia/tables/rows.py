@@ -54,7 +54,7 @@ class Rows(ABC):
 
     @property
     def labels(self) -> list[str]:
-        """What to call the columns in a message: their names, else ``x0``, ``x1``..."""
+        """Labels of the columns in messages: their names, else ``x0``, ``x1``..."""
         return self.column_names or [f"x{j}" for j in range(self.n_features)]
 
     def column_attributes(self) -> dict[str, object]:
@@ -87,7 +87,7 @@ class MemoryRows(Rows):
     @property
     @abstractmethod
     def mask(self) -> BoolArray:
-        """Which values are missing, shape (n_samples, n_features)."""
+        """The mask of missing values, shape (n_samples, n_features)."""
 
     def missing_rates(self) -> FloatArray:
         """Return the fraction of rows that miss each column, shape (n_features,)."""
@@ -103,17 +103,11 @@ class MemoryRows(Rows):
 
 
 def set_fitted(estimator: BaseEstimator, rows: Rows, attributes: Mapping[str, object]) -> None:
-    """Give an estimator what it has learned, all at once: the last step of ``fit``.
+    """Set the fitted attributes of an estimator, all at once: the last step of ``fit``.
 
-    What an earlier fit has left goes in the same step, which no interruption can cut in two: an
-    estimator is as it was before ``fit``, or as ``fit`` leaves it.
-
-    Parameters
-    ----------
-    estimator : estimator
-    rows : Rows
-        What it was fitted to, for the number and the names of the columns.
-    attributes : mapping from name to value
+    The attributes of an earlier fit are removed in the same step, which no interruption can cut in
+    two: an estimator is as it was before ``fit``, or as ``fit`` leaves it. ``rows`` have the number
+    and the names of the columns.
     """
     lasting = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
     estimator.__dict__ = lasting | rows.column_attributes() | dict(attributes)
@@ -178,21 +172,11 @@ _ROUNDING = 4 * float(np.finfo(float).eps)
 
 
 def is_constant(values: FloatArray) -> BoolArray:
-    """Return which columns have one value only, up to rounding; NaN does not count.
+    """Return which columns have one value only, up to rounding; False for a column without any.
 
-    ``max - min <= 4 eps max|x|``. The standard deviation does not tell: the mean of ``n`` times 0.1
-    is not 0.1, so that the deviation comes out as 1e-17 and not as zero (as more, the more rows
-    are added up), and a column that is divided by it has values of any size on other rows.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,) or (n_samples, n_features)
-        At least one row.
-
-    Returns
-    -------
-    ndarray of bool, shape () or (n_features,)
-        False for a column without any value.
+    ``max - min <= 4 eps max|x|``. The standard deviation is no test: the mean of ``n`` times 0.1 is
+    not 0.1, so that the deviation comes out as 1e-17 and not as zero, and a column that is divided
+    by it has values of any size on other rows.
 
     Examples
     --------

@@ -1,10 +1,9 @@
-"""Values that can be kept in a file: they write their fields, and check them when they come back.
+"""Values that can be stored in a model file: dataclasses that validate their fields.
 
 Compiled loops trust shapes, types and indices, so a value must be consistent before they compute
-with it. A class that derives from :class:`Stored` says in ``validate`` what must hold. There are
-two walls: :func:`absentia.load` asks every such value in a file, and whatever hands a value to
-compiled code asks again (:meth:`Stored.ensure_valid`), wherever the value came from. Values do not
-change, so the second question costs time once for each of them.
+with it. :func:`absentia.load` validates every :class:`Stored` value of a file, and callers of
+compiled code validate again (:meth:`Stored.ensure_valid`), wherever the value came from. Values do
+not change, so that costs time once for each of them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Value = TypeVar("Value", bound="Stored")
 
 
 class InconsistentError(ValueError):
-    """What a model has learned does not fit together, whatever rows it is asked about."""
+    """Fitted attributes of a model that are inconsistent with each other, whatever the rows."""
 
 
 class Stored(ABC):
@@ -63,8 +62,8 @@ of shape (1, 3, 3).
     def ensure_valid(self) -> None:
         """Raise what :meth:`validate` raises, unless this value is known to be valid.
 
-        The door of compiled code. A value is known to be valid when it was asked before, or was
-        made from valid values in a way that keeps them so (:func:`assume_valid`).
+        Called before compiled code. A value is known to be valid when it was validated before, or
+        was made from valid values in a way that keeps them so (:func:`assume_valid`).
         """
         if _VALID not in self.__dict__:
             self.validate()

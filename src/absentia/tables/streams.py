@@ -38,7 +38,7 @@ __all__ = [
 #: Whatever a function makes of a chunk; it can be added.
 Outcome = TypeVar("Outcome")
 #: One value per row of a chunk: an array, a list, or a series of a frame.
-Column = Sequence[object] | np.ndarray
+PerRow = Sequence[object] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,8 @@ class Chunk:
     def of(
         cls,
         X: TableLike,
-        y: Column | None = None,
-        sample_weight: Column | None = None,
+        y: PerRow | None = None,
+        sample_weight: PerRow | None = None,
         number: int = 0,
     ) -> Chunk:
         """Check the rows of a chunk, whatever kind of table they came as."""

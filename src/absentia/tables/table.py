@@ -130,17 +130,17 @@ class Table(MemoryRows):
 
     @property
     def labels(self) -> list[str]:
-        """What to call the columns in a message."""
+        """Labels of the columns in messages."""
         return super().labels if self.frame is None else [str(name) for name in self.frame.columns]
 
     @property
     def mask(self) -> BoolArray:
-        """Which values are missing, shape (n_samples, n_features)."""
+        """The mask of missing values, shape (n_samples, n_features)."""
         return self.once(_mask_of)
 
     @property
     def limited(self) -> BoolArray:
-        """Which missing values have a limit, shape (n_samples, n_features)."""
+        """The mask of missing values with a limit, shape (n_samples, n_features)."""
         if self.lower is None or self.upper is None:
             return np.zeros(self.shape, dtype=bool)
         found: BoolArray = self.mask & (np.isfinite(self.lower) | np.isfinite(self.upper))
@@ -148,7 +148,7 @@ class Table(MemoryRows):
 
     @property
     def unknown(self) -> BoolArray:
-        """Which values nothing is known of: missing, and without limits."""
+        """The mask of values that are missing and have no limits."""
         return self.mask if self.lower is None else self.mask & ~self.limited
 
     def hiding(self, cells: BoolArray) -> Table:

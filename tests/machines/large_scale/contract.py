@@ -1,4 +1,4 @@
-"""What every large-scale machine must do. A new machine supplies two methods.
+"""Contract of the large-scale machines. A new machine supplies two methods.
 
     class TestMyMachine(LargeScaleContract):
         targets = "classes"  # or "numbers"

@@ -278,6 +278,7 @@ def test_what_is_no_title(text):
         ('a,b\n1,2\n"3,4\n5,6\n', 3),
         ('a,b\n1,"x\ny"\n3,4\n5,"6\n7,8\n', 5),
         ('a,"b\n1,2\n', 1),
+        ('a,b\n"1,2\n', 2),
     ],
 )
 def test_the_row_of_an_open_quote_is_named(text, line):

@@ -7,7 +7,6 @@ from dataclasses import field, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -209,15 +208,11 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
         return self._keep(rows, replace(training, kernel=kernel), solution)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class, in the order of ``classes_``.
+        """Return the probabilities of the classes, (n_samples, n_classes).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
         return self._probabilities(*self._latents(X))
 
@@ -281,32 +276,14 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
         means, variances = moments
         return means.T, variances.T
 
-    def log_marginal_likelihood(
-        self, theta: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> float | tuple[float, FloatArray]:
-        """Return the approximate logarithm of the probability of the training labels.
-
-        Parameters
-        ----------
-        theta : array-like of shape (n_hyperparameters,), optional
-            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` by default.
-        eval_gradient : bool, default=False
-            Whether to return the derivatives by ``theta`` as well.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
-        """
-        check_is_fitted(self)
-        theta = self._checked_theta(theta)
+    def _evidence(self, theta: FloatArray, eval_gradient: bool) -> tuple[float, FloatArray]:
         names = tuple(name for name in self.hyperparameter_names_ if name != "scale")
         family = KernelFamily(self.kernel_, names, np.empty((len(names), 2)))
         problems = _Problems(
             family, self.beliefs_, self._positive, int(self.max_iter_predict), self.n_jobs
         )
         value, gradient = problems.evidence(*self._split(theta, family), central=True)
-        return (value, gradient[: len(theta)]) if eval_gradient else value
+        return value, gradient[: len(theta)]
 
     def _split(self, theta: FloatArray, family: KernelFamily) -> tuple[FloatArray, float]:
         """Return the kernel's part of ``theta``, and the logarithm of the scale, given or free."""

@@ -48,13 +48,7 @@ class NotPositiveDefinite(ValueError):
 class Spectrum:
     """The eigendecomposition of a kernel matrix, and the targets in its basis.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_samples,)
-        Eigenvalues, those below zero by rounding set to zero.
-    vectors : ndarray of shape (n_samples, n_samples)
-    targets : ndarray of shape (n_samples, n_outputs)
-        In the basis of the eigenvectors. All outputs share kernel, scale and noise.
+    Eigenvalues below zero by rounding are set to zero. All outputs share kernel, scale and noise.
     """
 
     values: FloatArray
@@ -142,16 +136,9 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class FactoredEvidence:
-    """The covariance ``S = scale K + noise I`` of the targets, factored.
+    """The covariance ``S = scale K + noise I`` of the targets, (n_samples, n_outputs), factored.
 
-    Attributes
-    ----------
-    scale, noise : float
-    targets : ndarray of shape (n_samples, n_outputs)
-    root : ndarray of shape (n_samples, n_samples)
-        The lower Cholesky factor of ``S``.
-    weights : ndarray of shape (n_samples, n_outputs)
-        ``inv(S)`` times the targets.
+    ``root`` is the lower Cholesky factor of ``S``, ``weights`` is ``inv(S)`` times the targets.
     """
 
     scale: float
@@ -223,18 +210,9 @@ class Maximise(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The result of a search.
+    """The result of a search: kernel family, logarithms of its free parameters, and evidence there.
 
-    Attributes
-    ----------
-    family : KernelFamily
-        The kernel and which of its parameters were free.
-    logarithms : ndarray
-        Of those parameters.
-    levels : dict
-        Scale and noise, as far as they were free.
-    evidence : FactoredEvidence
-        There, of all rows.
+    ``levels`` are scale and noise, as far as they were free.
     """
 
     family: KernelFamily

@@ -41,7 +41,6 @@ class Propagation:
 
     Attributes
     ----------
-    sites : Sites
     coefficients : ndarray of shape (n_samples,)
         ``c`` with the posterior mean ``f = K c``.
     root : ndarray of shape (n_samples,)

@@ -1,4 +1,4 @@
-"""What Gaussian processes for regression and classification share: a search by the evidence."""
+"""Base class of the Gaussian processes: a search by the evidence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
@@ -82,10 +83,6 @@ class GaussianProcess(KernelMachine):
             NaN where a value is missing.
         y : array-like of shape (n_samples,) or, for numbers, (n_samples, n_targets)
             Class labels or numbers. Several targets share the kernel, the scale and the noise.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y)
 
@@ -122,6 +119,35 @@ class GaussianProcess(KernelMachine):
         if isinstance(self.width_prior, str):
             return choose_width_prior(self, rows, y)
         return float(self.width_prior)
+
+    def log_marginal_likelihood(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> float | tuple[float, FloatArray]:
+        """Return the logarithm of the probability of the training targets.
+
+        That of labels is approximate.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_hyperparameters,), optional
+            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` by default.
+        eval_gradient : bool, default=False
+            Whether to return the derivatives by ``theta`` as well. Those by scale and noise are
+            exact, as are those by widths of columns; those by other parameters of the kernel use
+            central differences of Gram matrices.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
+        """
+        check_is_fitted(self)
+        value, gradient = self._evidence(self._checked_theta(theta), eval_gradient)
+        return (value, gradient) if eval_gradient else value
+
+    def _evidence(self, theta: FloatArray, eval_gradient: bool) -> tuple[float, FloatArray]:
+        """Return the evidence of the training targets and, if asked for, its gradient."""
+        raise TypeError(f"{type(self).__name__} does not define its evidence.")
 
     def _checked_theta(self, theta: ArrayLike | None) -> FloatArray:
         """Return logarithms of the hyperparameters; those of the fit where none are given."""

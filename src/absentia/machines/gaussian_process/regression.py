@@ -6,7 +6,6 @@ from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -311,29 +310,9 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         draws = [_draws(mean[:, j], covariance[..., j], n_samples, rng) for j in targets]
         return np.stack(draws, axis=1)
 
-    def log_marginal_likelihood(
-        self, theta: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> float | tuple[float, FloatArray]:
-        """Return the logarithm of the probability of the training targets.
-
-        Parameters
-        ----------
-        theta : array-like of shape (n_hyperparameters,), optional
-            Logarithms of what ``hyperparameter_names_`` lists; ``theta_`` by default.
-        eval_gradient : bool, default=False
-            Whether to return the derivatives by ``theta`` as well. Those by scale and noise are
-            exact, as are those by widths of columns; those by other parameters of the kernel use
-            central differences of Gram matrices.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
-        """
-        check_is_fitted(self)
-        if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
-        theta = self._checked_theta(theta)
+    def _evidence(self, theta: FloatArray, eval_gradient: bool) -> tuple[float, FloatArray]:
+        if theta is self.theta_ and not eval_gradient:
+            return self.log_marginal_likelihood_value_, np.empty(0)
         by_name = dict(zip(self.hyperparameter_names_, np.exp(theta), strict=True))
         scale, noise = by_name.pop("scale", self.scale_), by_name.pop("noise", self.noise_)
         family = KernelFamily(self.kernel_, tuple(by_name), np.empty((len(by_name), 2)))
@@ -341,7 +320,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         K = family.at(logarithms)(self.beliefs_, n_jobs=self.n_jobs)
         found = FactoredEvidence.of(K, self.targets_, scale, noise)
         if not eval_gradient:
-            return found.log_likelihood
+            return found.log_likelihood, np.empty(0)
         by_kernel = family.gradient(
             logarithms, self.beliefs_, found.kernel_weights(), n_jobs=self.n_jobs
         )

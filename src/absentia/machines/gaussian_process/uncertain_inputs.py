@@ -39,18 +39,9 @@ class Bumps:
     """The kernel as a function of a known row: a Gaussian bump per training row and component.
 
     ``k_i(x) = exp(height_i - 1/2 (x - b_i)' P_i (x - b_i))`` with ``P_i = inv(C0 + B_i)``, ``B_i``
-    the covariance of the training row; bumps of one group share ``P``.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (n_bumps, n_features)
-    heights : ndarray of shape (n_bumps,)
-        Logarithms of the values at the centres, weights of components included.
-    owner : ndarray of int, shape (n_bumps,)
-        The training row of each bump.
-    starts : ndarray of int, shape (n_groups + 1,)
-        Where the bumps of each group begin.
-    precisions : ndarray of shape (n_groups, n_features, n_features)
+    the covariance of the training row ``owner[i]``. ``heights`` are logarithms, weights of
+    components included. Bumps of one group share ``P``, ``precisions[g]``; ``starts`` says where
+    groups begin.
     """
 
     centres: FloatArray

@@ -108,10 +108,6 @@ class LargeScaleMachine(ShowsColumns):
         y : array-like of shape (n_samples,)
             With a Dask table a Dask array or series.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         return self._learn(X, y, sample_weight)
 

@@ -37,22 +37,16 @@ _MOST_STEPS = 6  # of the width, in one round
 # Powers of the product that are tried in every round. The root is less extreme, and was better on
 # a table of hourly air quality.
 _POWERS = (0.5, 1.0)
-# What every direction keeps, as a share of the average one.
+# Floor of every direction, as a share of the average one.
 _FLOOR = 1e-3
 
 
 @dataclass(frozen=True)
 class LearnedMetric:
-    """A learned metric, and the loss of each round.
+    """A learned metric, its best width, and the loss of the held-out rows by round.
 
-    Attributes
-    ----------
-    metric : ndarray of shape (n_features, n_features)
-        Scaled to the trace that the Euclidean metric has in the data's covariance.
-    gamma : float
-        The width that did best in it.
-    losses : tuple of float
-        The loss of the rows left out, by round; the first is that of the Euclidean metric.
+    The metric is scaled to the trace that the Euclidean metric has in the data's covariance; the
+    first loss is that of the Euclidean metric.
     """
 
     metric: FloatArray

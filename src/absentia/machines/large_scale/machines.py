@@ -74,10 +74,6 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
         classes : array-like of shape (n_classes,), optional
             All classes of the stream; required at the first call unless its rows have them all.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         return self._learn(X, y, sample_weight, classes, partial=True)
 
@@ -299,10 +295,6 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         return self._learn(X, y, sample_weight, partial=True)
 

@@ -50,7 +50,7 @@ CodesOf = Callable[[Any], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class DesignOf:
-    """How to make the design matrix of some rows: their features, and a one for the intercept."""
+    """Map from rows to their design matrix: features, and a one for the intercept."""
 
     features: BaseEstimator
     fit_intercept: bool
@@ -86,13 +86,7 @@ class DesignOf:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenalty:
-    """``sum_s (b_s - centre_s)' H_s (b_s - centre_s) / 2`` over the scores ``s``.
-
-    Attributes
-    ----------
-    hessians : ndarray of shape (n_scores, n_columns, n_columns)
-    centres : ndarray of shape (n_columns, n_scores)
-    """
+    """``sum_s (b_s - centre_s)' H_s (b_s - centre_s) / 2`` over the scores ``s``."""
 
     hessians: FloatArray
     centres: FloatArray

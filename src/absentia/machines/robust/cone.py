@@ -53,24 +53,14 @@ _CLARABEL_STATUS = {
 
 @dataclass(frozen=True, eq=False)
 class RobustSolution:
-    """What the solver found, and how good it is.
+    """The solution of the cone program, and its accuracy.
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_samples,)
-        ``c``.
-    bias : float
-    objective : float
-        Of ``c`` and ``b`` themselves, with the slack that they need: what is attained.
-    relative_gap : float
-        How far the objective is above the solver's lower bound for the minimum, relative to the
-        objective. The bound holds up to rounding, so that a gap of nearly zero can be negative.
-    n_iter : int
-    status : SolverStatus
-        Status of the solver; :attr:`SolverStatus.UNCERTIFIED` where it claims a solution but the
-        gap is too large for one.
-    n_cones : int
-        Rows that made a cone.
+    ``objective`` is that of ``coefficients`` and ``bias`` themselves, with the slack that they
+    need. ``relative_gap`` is how far it is above the solver's lower bound for the minimum, relative
+    to the objective; the bound holds up to rounding, so that a gap of nearly zero can be negative.
+    ``n_cones`` is the number of rows that made a cone; the status is
+    :attr:`SolverStatus.UNCERTIFIED` if the solver claims a solution but the gap is too large for
+    one.
     """
 
     coefficients: FloatArray
@@ -96,25 +86,10 @@ def solve_robust(
 ) -> RobustSolution:
     """Solve Eq. (5) of [Anderson2011]_ for one column of signs.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Positive semidefinite.
-    variances : ndarray of shape (n, n), or None
-        Row i is the diagonal of ``S_i``; None means that every ``S_i`` is the identity.
-    signs : ndarray of shape (n,)
-        +1 and -1.
-    penalties : ndarray of shape (n,)
-        ``C`` times the weight of each row.
-    tau : float
-    solver : {"interior", "clarabel"}, default="interior"
-        The method made for this program, :mod:`absentia.machines.robust.interior_point`, or the
-        general conic solver Clarabel.
-    tol : float, default=1e-8
-        Of feasibility and duality gap.
-    max_iter : int, default=200
-    verbose : bool, default=False
-        Print what is being solved, and a line for each step of the solver.
+    Row i of ``variances``, (n, n), is the diagonal of ``S_i``; None means that every ``S_i`` is the
+    identity. ``penalties`` are ``C`` times the weights of the rows. ``solver="interior"`` is the
+    method made for this program, :mod:`absentia.machines.robust.interior_point`, ``"clarabel"`` the
+    general conic solver; ``tol`` is that of feasibility and duality gap.
     """
     # In units of a typical kernel value all numbers of the program are near 1: with K = u K',
     # c = c' / u, the objective is that of (K', c', u penalties) divided by u.

@@ -37,7 +37,7 @@ _ALMOST, _BEST_OF_ROUNDING = 100, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class InteriorPoint:
-    """Where the method stopped."""
+    """The point at which the method stopped, and a lower bound of the minimum."""
 
     coefficients: FloatArray
     bias: float
@@ -250,16 +250,8 @@ def solve_interior(
 ) -> InteriorPoint:
     """Minimise ``1/2 c'Kc + penalties' xi`` with ``signs (Kc + b) >= 1 - xi + |roots_i * c|``.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    roots : ndarray of shape (n, n)
-        ``tau sqrt(V)``; a row of zeros is an ordinary inequality.
-    signs, penalties : ndarray of shape (n,)
-    tol : float
-        Of both residuals and of the gap, relative.
-    max_iter : int
-    verbose : bool, default=False
+    ``roots``, (n, n), is ``tau sqrt(V)``; a row of zeros is an ordinary inequality. ``tol`` is that
+    of both residuals and of the gap, relative.
     """
     program = _Program(K, roots, signs, penalties)
     n, h, q = program.n, program.h(), program.q()

@@ -100,14 +100,8 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         the same rows, or of independent draws, as the kernel's own is.
     gamma : float, "scale" or "loo", default="scale"
         Width of the kernel, as for :class:`SVC`.
-    mask_weight : float, array-like of shape (n_features,) or None, default=None
-        Multiply the kernel by :class:`~absentia.MaskKernel` with this weight.
-    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-        As for :class:`SVC`.
-    n_jobs : int, default=None
-        Threads for the Gram matrix; the solver uses one.
-    shift : {"ignore", "warn", "error"}, default="ignore"
-        What to do when new rows miss a column that no training row missed.
+    {mask_weight}
+    {threads_and_shift}
 
     Attributes
     ----------
@@ -338,7 +332,7 @@ class _Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Fold:
-    """What one fold needs for every ``tau``."""
+    """The data of one fold, the same for every ``tau``."""
 
     problem: _Problem
     classes: np.ndarray

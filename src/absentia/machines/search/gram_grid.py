@@ -54,14 +54,9 @@ class Fold(Protocol[_GramsOut]):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What a search found: arrays of shape (n_widths, n_extras, n_candidates, n_folds).
+    """Scores and times of a search, arrays of shape (n_widths, n_extras, n_candidates, n_folds).
 
-    Attributes
-    ----------
-    values : ndarray
-        The score of each candidate on the held-out rows.
-    fit_seconds, score_seconds : ndarray
-        The time of each; what several candidates share is divided among them.
+    The time of what several candidates share is divided among them.
     """
 
     values: FloatArray
@@ -71,21 +66,12 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class GramGrid(Generic[_Grams, _Model]):
-    """Folds, and how candidates are solved and judged on their matrices.
+    """Folds, and functions that solve and score candidates on their matrices.
 
-    Attributes
-    ----------
-    folds : sequence of Fold
-    solve : callable
-        ``solve(fold_number, grams, candidate)`` returns a model of the training rows.
-    judge : callable
-        ``judge(fold_number, grams, model)`` returns its score on the held-out rows.
-    extras, candidates : sequence
-        What to try on the matrices of one width, and on one matrix.
-    threads : int
-        How many threads share the folds and widths.
-    bar : Bar
-        Advanced with each score.
+    ``solve(fold_number, grams, candidate)`` returns a model of the training rows and
+    ``judge(fold_number, grams, model)`` its score on the held-out rows. ``extras`` are tried on the
+    matrices of one width, ``candidates`` on one matrix; ``threads`` share the folds and widths, and
+    ``bar`` advances with each score.
     """
 
     folds: Sequence[Fold[_Grams]]
@@ -161,18 +147,10 @@ GramPair = tuple[FloatArray, FloatArray]
 class BelievedFold:
     """A fold as beliefs: the kernel of one width, times mask kernels of several weights.
 
-    Attributes
-    ----------
-    known, new : Beliefs
-        About the training rows and the held-out rows.
-    make_kernel : callable
-        Returns the kernel of one width, without a mask kernel.
-    density : density, optional
-        Which columns it kept is what mask weights by column are cut to.
-    repaired : bool
-        Whether a matrix that is not positive semidefinite is made so.
-    seconds : float
-        How long it took to prepare.
+    ``known`` and ``new`` are beliefs about training and held-out rows; ``make_kernel`` returns the
+    kernel of one width, without a mask kernel. Mask weights by column are cut to the columns that
+    ``density`` kept. With ``repaired``, a matrix that is not positive semidefinite is made so.
+    ``seconds`` is the time of the preparation.
     """
 
     known: Beliefs

@@ -68,7 +68,7 @@ __all__ = ["GramSearch"]
 #: More steps of four than this leave the range of numbers.
 _STEPS = count_from(1, 400)
 
-#: What plain machines call the weight of categories; kernels need not have one.
+#: Names of the weight of categories in plain machines; kernels need not have one.
 _OF_CATEGORIES = ("category_weight", "kernel__category_weight")
 
 #: Parameters of one model, and values of each parameter that are tried.
@@ -127,10 +127,6 @@ class GramSearch(KernelMachine):
             Weights of the rows in fitting, and in the score where it takes weights.
         groups : array-like of shape (n_samples,), optional
             For splitters such as :class:`sklearn.model_selection.GroupKFold`.
-
-        Returns
-        -------
-        self
         """
         check_parameters(self)
         check_matrix_size(X, type(self).__name__)
@@ -165,7 +161,7 @@ class GramSearch(KernelMachine):
             # Once is enough: the density of all rows warns by name.
             hidden_warnings("Left out of the density", UserWarning),
             hidden_warnings("LowRankDensity does not learn", UserWarning),
-            # Of candidates that lose anyway; the refit warns of its own.
+            # Candidates with this warning lose anyway; the refit warns again.
             hidden_warnings("The kernel has the same value", UserWarning),
         ):
             scores = self._search(plain, scorer, grid, rows, targets, weights, splits)

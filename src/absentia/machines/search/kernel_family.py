@@ -31,10 +31,10 @@ class KernelFamily:
     Attributes
     ----------
     kernel : Kernel
-        Resolved; its values of the free parameters are where a search starts.
+        Resolved; a search starts at its values of the free parameters.
     names : tuple of str
-        The free parameters, as ``kernel.set_params`` names them; ``"gamma[0]"`` is the first of
-        one number per column.
+        The free parameters, by the names of ``kernel.set_params``; ``"gamma[0]"`` is the first
+        of one number per column.
     bounds : ndarray of shape (n_parameters, 2)
         Of the logarithms.
     deviation : float, default=1.0
@@ -59,18 +59,9 @@ class KernelFamily:
     ) -> KernelFamily:
         """Find the free parameters of a resolved kernel, also inside of sums and products.
 
-        Parameters
-        ----------
-        kernel : Kernel
-        prior : Prior
-            ``gamma_bounds`` are multiples of its ``gamma="scale"``, in the metric of the kernel.
-        free_gamma : bool
-            Whether every ``gamma`` in the kernel is free.
-        free_mask_weight : bool
-            Whether the weight of the mask kernel is; it is the last factor.
-        free_category_weight : bool, default=False
-            Whether every weight of categories that is one number is, where there are categories.
-        gamma_bounds : pair of float
+        Free are every ``gamma`` in the kernel, within multiples of the ``gamma="scale"`` of
+        ``prior`` in the kernel's metric; the weight of the mask kernel, which is the last factor;
+        and, if there are categories, every weight of theirs that is one number.
         """
         params = kernel.get_params(deep=True)
         bounds: dict[str, tuple[float, float]] = {}
@@ -96,14 +87,8 @@ class KernelFamily:
     def by_column(self, prior: Prior, deviation: float) -> KernelFamily:
         """Return the family in which each column has a width of its own.
 
-        Weights of categories become free as well, one per column of categories. Parameters that
-        have one number stay as they are.
-
-        Parameters
-        ----------
-        prior : Prior
-        deviation : float
-            Of the normal prior on the logarithms around their mean.
+        Weights of categories become free as well, one per column of categories; other parameters
+        stay. ``deviation`` is that of the normal prior on the logarithms around their mean.
         """
         params = self.kernel.get_params(deep=True)
         names: list[str] = []
@@ -246,7 +231,7 @@ def _place(name: str) -> tuple[str, int | None]:
 
 
 def is_by_column(gamma: object) -> bool:
-    """Return whether ``gamma`` asks for widths of columns by the evidence."""
+    """Return whether ``gamma`` stands for widths of columns by the evidence."""
     return isinstance(gamma, str) and gamma == "ard"
 
 

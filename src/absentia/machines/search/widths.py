@@ -128,22 +128,9 @@ def leave_one_out_error(
 ) -> float:
     """Return the mean squared error of kernel ridge regression when each row is left out in turn.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-        The Gram matrix.
-    codes : ndarray of shape (n_samples, n_codes)
-        The targets as numbers.
-    ridge : float
-        Added to the diagonal.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Positive. A row of larger weight is fitted more closely by the regression, and counts for
-        more in the mean.
-
-    Returns
-    -------
-    float
-        Infinity if ``K + ridge I`` is not positive definite.
+    ``codes``, (n_samples, n_codes), are the targets as numbers; ``ridge`` is added to the diagonal.
+    A row of larger weight is fitted more closely, and counts for more in the mean. The error is
+    infinite if ``K + ridge I`` is not positive definite.
 
     Examples
     --------
@@ -212,25 +199,12 @@ def choose_gamma(
 ) -> float:
     """Return the gamma with the least leave-one-out error; the ridge is chosen along with it.
 
-    From ``start`` the search goes downhill in steps of four, within a factor of 256 either side;
-    around the best it tries steps of two, which may go a factor of two further, and ends at the
-    lowest point of the parabola through the three best, in logarithms. Of more than 400 rows it
-    uses 400, always the same ones.
-
-    Parameters
-    ----------
-    gram : callable
-        ``gram(gamma, beliefs)`` is the Gram matrix.
-    beliefs : Beliefs
-        About the training rows.
-    codes : ndarray of shape (n_samples, n_codes)
-        The targets as numbers, centred.
-    start : float
-        Where to begin, ``"scale"`` as a number.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Positive.
-    ridges : pair of float, optional
-        Range of the machine's addition to the diagonal for a row of weight one.
+    From ``start``, ``"scale"`` as a number, the search goes downhill in steps of four, within a
+    factor of 256 either side; around the best it tries steps of two, which may go a factor of two
+    further, and ends at the lowest point of the parabola through the three best, in logarithms. Of
+    more than 400 rows it uses 400, always the same ones. ``gram(gamma, beliefs)`` is the Gram
+    matrix, ``codes`` are the centred targets, (n_samples, n_codes), and ``ridges`` is the range of
+    the machine's addition to the diagonal for a row of weight one.
     """
     beliefs, codes, weights, least, most = _searched(beliefs, codes, sample_weight, ridges)
     best_ridge = 0.0  # in steps; carried from one gamma to the next, where it is seldom far

@@ -1,1 +1,1 @@
-"""What one column holds and how it is read."""
+"""Columns of frames: guesses of what they hold, and their readings as numbers."""

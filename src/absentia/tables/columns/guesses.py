@@ -32,6 +32,7 @@ from absentia.tables.columns.quantities import (
     unreadable_note,
 )
 from absentia.tables.columns.readings import CellCounts, ColumnReading, numbers_of
+from absentia.tables.phrases import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,8 @@ __all__ = [
     "SEPARATOR",
     "case_note",
     "guess_columns",
+    "guess_training",
+    "id_note",
     "later_readings",
     "read_as",
     "read_column",
@@ -307,6 +310,47 @@ def guess_columns(
             note = f"{readings[name].note}; points read as decimal points: {example(text, '.')}"
             readings[name] = replace(readings[name], note=note)
     return readings
+
+
+def guess_training(
+    columns: Mapping[str, Column],
+    *,
+    separator: str,
+    kinds: Mapping[str, str],
+    max_categories: int,
+    keep_ids: bool,
+) -> dict[str, ColumnReading]:
+    """Guess the columns of a training frame; those that only identify rows are left out."""
+    n_rows = max(map(len, columns.values()), default=0)
+    if not n_rows:
+        raise ValueError(
+            f"A table needs at least one row and one column, found {counted(n_rows, 'row')} and "
+            f"{counted(len(columns), 'column')}."
+        )
+    unknown = [name for name in kinds if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"kinds names the column {unknown[0]!r}, which the table does not have; its columns "
+            f"are {listed(list(columns))}."
+        )
+    readings = guess_columns(
+        columns, separator=separator, kinds=kinds, max_categories=max_categories
+    )
+    for name, reading in readings.items():
+        if reading.is_id and name not in kinds and not keep_ids:
+            readings[name] = replace(reading, left_out=True, note=id_note(reading))
+    if all(reading.left_out for reading in readings.values()):
+        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
+    return readings
+
+
+def id_note(reading: ColumnReading) -> str:
+    """Return the note on a column that is left out because it only identifies the rows."""
+    words = reading.kind == "category"
+    return (
+        f"left out, it {'has a different word in each row' if words else 'only numbers the rows'}"
+    )
 
 
 def read_columns(

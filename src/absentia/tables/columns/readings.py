@@ -1,4 +1,4 @@
-"""How one column of a user's table is read: as numbers, dates, durations, ordered or categories.
+"""Readings of single columns: as numbers, dates, durations, ordered or plain categories.
 
 A :class:`ColumnReading` is a small value that says what a column holds, how many of its cells could
 not be used, and how later columns of the same name are to be read. It is made by
@@ -74,7 +74,7 @@ class CellCounts(Stored):
 
 @dataclass(frozen=True)
 class ColumnReading(Stored):
-    """How a column is read.
+    """Reading of a column, made from training and applied to later columns of the same name.
 
     Attributes
     ----------

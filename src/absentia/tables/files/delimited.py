@@ -12,8 +12,9 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,7 @@ def read_delimited(content: bytes, source: str, note: Note = lambda text: None) 
         raise ValueError(f"{source} has a header but no rows.")
     if not frame.shape[1]:
         raise ValueError(f"{source} contains only separators: no column names and no values.")
-    note_repeated(next(_records(text, separator), (0, []))[1], frame, note)
+    note_repeated(_records(text, separator, 0)[0], frame, note)
     frame = _with_doubtful_points(frame, text, separator)
     frame.columns = stripped_names(frame)
     frame.attrs[SEPARATOR] = separator
@@ -299,7 +300,7 @@ def read_csv(
             expected, line, found = too_long.groups()
             what = f"line {line} has {found} values, but those before it have {expected}"
         elif "EOF inside string" in what:  # the last row has swallowed the others
-            ends = [0, 0, *(line for line, _ in _records(text, sep))]
+            ends = [0, 0, *(line for line, _, _ in _records(text, sep)[1])]
             what = f'a quote (") in the row that begins in line {ends[-2] + 1} is never closed'
         raise ValueError(f"{source} cannot be read as CSV: {what}.") from error
     if caught:
@@ -357,12 +358,13 @@ def _names_beside_missing(text: str, sep: str) -> int:
     pandas drops a last value without a name in silence where it is missing in all rows: an empty
     cell after the last separator, which is none, but also ``NA``.
     """
-    records = _records(text, sep)
-    _, header = next(records, (0, []))
-    for _, record in records:
-        if len(record) != len(header) + 1:
+    header, first = _records(text, sep, 1)
+    if len(first) < 2 or first[1][1] != len(header) + 1:
+        return 0
+    for _, n_values, has_last in _records(text, sep)[1][1:]:
+        if n_values != len(header) + 1:
             return 0
-        if record[-1].strip():
+        if has_last:
             return len(header)
     return 0
 
@@ -373,12 +375,11 @@ def _note_short_rows(text: str, sep: str, source: str, note: Note) -> None:
     Where most rows are short by the same number the header has names too many, and it is unknown
     which: a ValueError.
     """
-    records = _records(text, sep)
-    _, header = next(records, (0, []))
+    header, records = _records(text, sep)
     n_names = len(header)
     while n_names and not header[n_names - 1].strip():  # separators at the end
         n_names -= 1
-    lacking = [(line, n_names - len(record)) for line, record in records]
+    lacking = [(line, n_names - n_values) for line, n_values, _ in records[1:]]
     short = [line for line, n_lacking in lacking if n_lacking > 0]
     if not short:
         return
@@ -396,36 +397,22 @@ def _note_short_rows(text: str, sep: str, source: str, note: Note) -> None:
     )
 
 
-def _records(text: str, sep: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line in which each record ends, and its values; those of empty lines are none.
+def _records(
+    text: str, sep: str, most: int | None = None
+) -> tuple[list[str], list[tuple[int, int, bool]]]:
+    """Return the header and, of each record, its last line, its size and if its last value is.
 
-    Values that are too long for the csv module are cut.
+    Empty lines are no records; ``most`` is the number of records below the header to read.
     """
-    done = 0
-    for cut in (False, True):
-        with suppress(csv.Error):
+    with _recording:
+        before = csv.field_size_limit(2**31 - 1)
+        try:
             lines = io.StringIO(text, newline=None)
-            source = io.StringIO(_shortened(lines.read(), sep)) if cut else lines
-            reader = csv.reader(source, delimiter=sep, skipinitialspace=True)
+            reader = csv.reader(lines, delimiter=sep, skipinitialspace=True)
             records = (row for row in reader if row and (len(row) > 1 or row[0].strip()))
-            for k, record in enumerate(records):
-                if k == done:
-                    done += 1
-                    yield reader.line_num, record
-            return
-
-
-def _shortened(text: str, sep: str) -> str:
-    """Return a delimited text with as many values in the same lines, none of them long."""
-    value = re.compile(
-        rf"""(^|(?<=[\n{re.escape(sep)}]))\ *("[^"]*(?:""[^"]*)*"|[^"\n{re.escape(sep)}]+)""",
-        re.VERBOSE,
-    )
-
-    def cut(found: re.Match[str]) -> str:
-        quote = '"' * found[2].startswith('"')
-        if len(found[2]) < 1000:
-            return found[0]
-        return quote + "x" * bool(found[2].strip('" ')) + "\n" * found[2].count("\n") + quote
-
-    return value.sub(cut, text)
+            header = next(records, [])
+            found = ((reader.line_num, len(row), bool(row[-1].strip())) for row in records)
+            top = [(reader.line_num, len(header), True)] if header else []
+            return header, top + list(islice(found, most))
+        finally:
+            csv.field_size_limit(before)

@@ -176,7 +176,7 @@ def has_types(name: str | None) -> bool:
 def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of a draft that takes the place of a file once it is whole.
 
-    The draft is in a hidden folder of its own beside the file, whose name nobody else has. A
+    The draft is in a hidden folder with a unique name beside the file. A
     program that is killed while it writes leaves the file as it was, and that folder.
 
     Examples
