@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,8 +51,11 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     """Base class of densities.
 
     A subclass supplies ``fit``, which sets ``prior_`` and ``columns_``; all other methods are
-    derived from these two.
+    derived from these two. With a ``name`` of its own, machines find it by ``density="name"``.
     """
+
+    name: ClassVar[str]
+    by_name: ClassVar[dict[str, type[Density]]] = {}
 
     prior_: Prior
     columns_: IntVector
@@ -61,6 +64,11 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 
     #: Accepts a table that has been read; third-party densities get arrays.
     takes_tables = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" in vars(cls):
+            Density.by_name[cls.name] = cls
 
     def condition(self, X: TableLike) -> Beliefs:
         """Return the beliefs about rows: their distributions given the observed values.

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol, Self, TypeGuard
 
 import joblib
@@ -20,10 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.densities.gaussian import GaussianDensity
-from absentia.densities.low_rank import LowRankDensity
-from absentia.densities.mixed import MixedDensity
-from absentia.densities.mixture import MixtureDensity
+from absentia.densities.base import Density
 from absentia.parameters import RandomState, shown
 from absentia.tables import FloatArray, Rows, Table, TableLike, WordsAs
 
@@ -60,14 +56,6 @@ class DensityEstimator(Protocol):
 #: The parameter ``density`` of an estimator.
 DensityLike = str | DensityEstimator
 
-#: A mixture given by name has a fixed seed, so that fits of machines can be repeated.
-_DENSITIES: dict[str, Callable[[], DensityEstimator]] = {
-    "gaussian": GaussianDensity,
-    "low-rank": partial(LowRankDensity, random_state=0),
-    "mixture": partial(MixtureDensity, random_state=0),
-    "mixed": partial(MixedDensity, random_state=0),
-}
-
 
 def make_density(density: DensityLike, random_state: RandomState = None) -> DensityEstimator:
     """Return an unfitted density, by name or as a clone.
@@ -77,22 +65,22 @@ def make_density(density: DensityLike, random_state: RandomState = None) -> Dens
     A density that is fitted already is kept as it is when passed as
     ``sklearn.frozen.FrozenEstimator(density)``.
     """
+    known = ", ".join(repr(name) for name in Density.by_name)
     if isinstance(density, str):
         density = density.replace("_", "-")  # as in the names of kernels
-        if density not in _DENSITIES:
-            known = ", ".join(repr(name) for name in _DENSITIES)
+        if density not in Density.by_name:
             raise ValueError(
                 f"density must be one of {known} or a density estimator such as "
                 f"GaussianDensity(), found {shown(density)}."
             )
-        named: DensityEstimator = _DENSITIES[density]()
-        if random_state is not None and "random_state" in named.get_params():
-            named.set_params(random_state=random_state)
+        named = Density.by_name[density]()
+        if "random_state" in named.get_params():  # by default fixed, so that fits can be repeated
+            named.set_params(random_state=0 if random_state is None else random_state)
         return named
     if isinstance(density, type) or not (hasattr(density, "fit") and hasattr(density, "condition")):
         raise TypeError(
-            "density must be 'gaussian', 'low-rank', 'mixture', 'mixed' or a density estimator "
-            f"with fit and condition, such as GaussianDensity(), found {shown(density)}."
+            f"density must be one of {known} or a density estimator with fit and condition, such "
+            f"as GaussianDensity(), found {shown(density)}."
         )
     copied: DensityEstimator = clone(density)
     return copied

@@ -117,6 +117,7 @@ class GaussianDensity(EMDensity):
     array([0.2, 4.7])
     """
 
+    name = "gaussian"
     _rules = EM_RULES
 
     mean_: FloatVector = field(init=False)

@@ -132,6 +132,7 @@ class LowRankDensity(EMDensity):
     3
     """
 
+    name = "low-rank"
     _rules: ClassVar[dict[str, Rule]] = {
         **{name: rule for name, rule in EM_RULES.items() if name != "n_jobs"},
         "n_factors": COUNT | words("auto"),

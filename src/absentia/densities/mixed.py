@@ -106,6 +106,7 @@ converged_, n_features_in_, feature_names_in_
     True
     """
 
+    name = "mixed"
     _rules: ClassVar[dict[str, Rule]] = {
         "smoothing": number_between(1e-6, expected="a number of rows of at least 1e-6"),
     }

@@ -138,6 +138,7 @@ class MixtureDensity(EMDensity):
     weights_: FloatVector = field(init=False)
     means_: FloatMatrix = field(init=False)
     covariances_: FloatStack = field(init=False)
+    name = "mixture"
     _rules: ClassVar[dict[str, Rule]] = EM_RULES | {
         "n_components": COUNT | words("bic"),
         "max_components": COUNT,
