@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity, load, save
-from absentia.automatic.assembly import _density_for
+from absentia.automatic.assembly import _density_for, make_splits
 from absentia.automatic.committee import hide_cells
 from absentia.automatic.member_specs import (
     SPECS,
@@ -20,7 +20,6 @@ from absentia.automatic.member_specs import (
     plan_members,
 )
 from absentia.automatic.member_tuning import EstimatorPlan, LearningRows
-from absentia.automatic.out_of_fold import make_splits
 
 SETTINGS = Settings(0, 1, "gaussian")
 

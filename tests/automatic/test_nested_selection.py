@@ -12,12 +12,11 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GridSearchCV
 
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity
-from absentia.automatic.assembly import Plan, prepare, try_member
+from absentia.automatic.assembly import Plan, make_splits, prepare, try_member
 from absentia.automatic.blending import losses as loss_of_rows
 from absentia.automatic.member_specs import Settings, plan_members
 from absentia.automatic.member_tuning import EstimatorPlan, LearningRows, SearchPlan, StagedPlan
 from absentia.automatic.nested_selection import Candidates
-from absentia.automatic.out_of_fold import make_splits
 from absentia.progress import Bar
 
 PLAN = Plan([("any", DummyRegressor())], "equal", "gaussian", (), 3, 1, None, False, 1, 0)

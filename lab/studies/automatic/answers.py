@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.automatic.assembly import Ground, Plan, prepare, try_member
+from absentia.automatic.assembly import Ground, Plan, make_splits, prepare, try_member
 from absentia.automatic.committee import answer_with_holes
 from absentia.automatic.member_tuning import FittedMember, LearningRows
-from absentia.automatic.out_of_fold import make_splits
 from absentia.progress import Bar
 from absentia.tables import FloatArray
 from lab.studies.automatic.trials import Trial

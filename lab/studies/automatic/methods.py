@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.automatic.assembly import Plan, cut_folds, weigh
+from absentia.automatic.assembly import Folds, Plan, cut_folds, weigh
 from absentia.automatic.blending import tempered, weights_of_rows
 from absentia.automatic.committee import MissingNorm
-from absentia.automatic.out_of_fold import Folds
 from absentia.tables import FloatArray
 from lab.studies.automatic.answers import LEVELS, MemberAnswers, expected_members
 from lab.studies.automatic.trials import Trial

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.automatic.blending import tempered, weights_of_rows
-from absentia.automatic.member_tuning import FittedMember, as_rows, rows_for
+from absentia.automatic.blending import losses, tempered, weights_of_rows
+from absentia.automatic.member_tuning import FittedMember, LearningRows, as_rows, rows_for
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityEstimator
 from absentia.densities.missing_values import Unknowns
@@ -23,6 +24,7 @@ __all__ = [
     "MissingNorm",
     "answer_with_holes",
     "hide_cells",
+    "summarise",
     "unknowns_of",
 ]
 
@@ -289,3 +291,39 @@ def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "-" if np.isnan(value) else f"{value:.3f}"
+
+
+def summarise(
+    rows: LearningRows, hidden: tuple[float, ...], tried: Sequence[Any], weights: FloatArray
+) -> MemberTable:
+    """Return the table of members that were tried, with losses and scores out of fold."""
+    found = np.full(weights.shape, np.nan)
+    scores = np.full(len(tried), np.nan)
+    row_weights = rows.row_weights
+    for k, member in enumerate(tried):
+        if member.found is None:
+            continue
+        answers, _ = member.found
+        for level, own in enumerate(answers):
+            scored = np.isfinite(own).all(axis=1) & (row_weights > 0)
+            loss = losses(own[scored], rows.y[scored], rows.task)
+            found[k, level] = np.average(loss, weights=row_weights[scored])
+        if rows.n_classes is None:
+            centre = np.average(rows.y, weights=row_weights)
+            spread = np.average((rows.y - centre) ** 2, weights=row_weights)
+            scores[k] = 1.0 - found[k, 0] / (spread or 1.0)
+        else:
+            scored = np.isfinite(answers[0]).all(axis=1) & (row_weights > 0)
+            right = answers[0][scored].argmax(axis=1) == rows.y[scored]
+            scores[k] = np.average(right, weights=row_weights[scored])
+    return MemberTable(
+        names=tuple(member.name for member in tried),
+        descriptions=tuple(member.description for member in tried),
+        weights=weights,
+        losses=found,
+        scores=scores,
+        seconds=np.array([member.seconds for member in tried]),
+        hidden=hidden,
+        remarks=tuple(member.remark for member in tried),
+        measure="R²" if rows.n_classes is None else "accuracy",
+    )

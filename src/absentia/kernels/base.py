@@ -24,7 +24,7 @@ from absentia.tables import FloatArray
 __all__ = ["DIAGONAL", "KERNELS_BY_NAME", "Diagonal", "Kernel", "Product", "Scaled", "Sum"]
 
 Diagonal = Literal["independent", "same"]
-#: What the diagonal of a Gram matrix compares.
+#: Draws that the diagonal of a Gram matrix compares.
 DIAGONAL = Rule(
     ("'independent' (two independent draws of a row)", "'same' (one and the same draw twice)"),
     words("independent", "same").admits,
@@ -144,8 +144,8 @@ class Kernel(EqualByParameters, ABC):
     ) -> dict[str, FloatArray]:
         """Return the derivatives of ``(weights * kernel(P)).sum()`` by parameters of the kernel.
 
-        By the *logarithms* of the parameters, in closed form. Derivatives of single entries are
-        never stored.
+        By the *logarithms* of the parameters, in closed form; a dict by the names that
+        ``set_params`` takes, of arrays of shape () or (n_columns,).
 
         Parameters
         ----------
@@ -154,11 +154,6 @@ class Kernel(EqualByParameters, ABC):
         K : ndarray of shape (n, n), optional
             ``kernel(P)``, which some kernels would compute otherwise.
         n_jobs : int, optional
-
-        Returns
-        -------
-        dict of ndarray
-            By the names that ``set_params`` takes, of shape () or (n_columns,).
 
         Examples
         --------

@@ -188,19 +188,11 @@ class KernelMachine(ShowsColumns):
         )
 
     def _own_ridges(self, y: Any) -> tuple[float, float] | None:
-        """Return the range of ridge penalties used to score a width; None if it is free.
-
-        That of the machine, for the target codes: a width that is good only with a smaller ridge
-        is not good here.
-        """
+        """Return the machine's range of ridge penalties to score a width; None if it is free."""
         return None
 
     def _ignores_offsets(self) -> bool:
-        """Return whether predictions are the same for the kernels ``k(x, y) + g(x) + g(y)``.
-
-        They are if coefficients sum to zero (an intercept that is not penalised), or if the machine
-        centres the matrix itself.
-        """
+        """Return whether predictions are the same for the kernels ``k(x, y) + g(x) + g(y)``."""
         return False
 
     def _kernel_options(self) -> dict[str, Any]:
@@ -409,13 +401,7 @@ class KernelMachine(ShowsColumns):
         return relevance_of(self)
 
     def plot_relevance(self, max_columns: int = 30) -> Figure:
-        """Draw :attr:`relevance_`, the most relevant columns first.
-
-        Parameters
-        ----------
-        max_columns : int, default=30
-            How many columns to show.
-        """
+        """Draw :attr:`relevance_` of at most ``max_columns``, the most relevant ones first."""
         return draw_relevance(self, max_columns)
 
     @property

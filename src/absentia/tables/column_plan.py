@@ -1,9 +1,8 @@
 """The plan of a frame's columns: made from the training rows, applied to every table after them.
 
-This is the one reader of frames. Machines, Marginal*, the automatic machines, TableEncoder, the
-command line and the studio come here: training guesses each column and fills its values once
-(:meth:`ColumnPlan.read_training`), later frames are filled once by the plan
-(:meth:`ColumnPlan.read_frame`).
+This is the one reader of frames for all estimators, the command line and the studio: training
+guesses each column and fills its values once (:meth:`ColumnPlan.read_training`), later frames are
+filled once (:meth:`ColumnPlan.read_frame`).
 """
 
 from __future__ import annotations
@@ -202,7 +201,7 @@ optional
         return ReadFrame(frame, plan._table(own, columns, readings), own)
 
     def _set_units(self, own: FloatArray) -> None:
-        numbers = [j for j in range(own.shape[1]) if j not in self.category_columns]
+        numbers = np.setdiff1d(np.arange(own.shape[1]), self.category_columns)
         # In units of the largest value, whose square need not be a number any more.
         largest = np.nanmax(np.abs(own[:, numbers]), axis=0)
         largest[largest == 0] = 1.0
@@ -406,10 +405,8 @@ optional
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in self._lines()
-        )
+        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self._lines())
+        rows = "".join(f"<tr>{line}</tr>" for line in cells)
         head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 

@@ -65,20 +65,8 @@ def with_limits(
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
     """Return values and limits as a :class:`Table` has them, checked.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_features)
-        NaN where missing; limits of other values are left out.
-    lower, upper : array-like
-        Broadcast to the shape of ``values``; NaN and infinities are no limit. Two equal limits
-        become the value.
-    names : list of str, optional
-        What to call the columns.
-
-    Returns
-    -------
-    values, lower, upper : ndarray of shape (n_samples, n_features)
-        The limits infinite where there is none, and both None where there is none at all.
+    Only missing values have limits, which are infinite where there is none, and both None where
+    there is none at all. Two equal limits become the value; ``names`` are those of the columns.
     """
     low, high = broadcast_limits(lower, upper, values.shape)
     if (low > high).any():

@@ -18,13 +18,7 @@ __all__ = [
 
 
 def counted(number: int, what: str) -> str:
-    """Return ``1 row`` or ``2 rows``.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
+    """Return ``1 row`` or ``1,200 rows``."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
@@ -34,13 +28,7 @@ def infinite_note(number: int) -> str:
 
 
 def with_names(message: str, names: Sequence[str]) -> str:
-    """Return a message about columns ``'x0'``, ``'x1'``... with their names.
-
-    Examples
-    --------
-    >>> with_names("Column 'x1' is constant.", ["age", "weight"])
-    "Column 'weight' is constant."
-    """
+    """Return a message about columns ``'x0'``, ``'x1'``... with their names."""
     known = {repr(f"x{j}"): repr(str(name)) for j, name in enumerate(names)}
     return re.sub(r"'x\d+'", lambda found: known.get(found[0], found[0]), message)
 

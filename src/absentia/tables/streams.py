@@ -43,7 +43,7 @@ PerRow = Sequence[object] | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows of a table, with what belongs to them.
+    """Some rows of a table, with their targets and weights.
 
     Attributes
     ----------
@@ -211,14 +211,8 @@ def _smallest_keys(chunk: Chunk, size: int, seed: int) -> RowSample:
 class MemoryStream(Stream):
     """Slices of a table (or of beliefs) that is in memory and has been checked.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or Beliefs
-    y, sample_weight : ndarray or None
-    chunk_rows : int, default=4096
-        Rows per chunk: large enough for matrix products, small enough for the cache.
-    n_jobs : int, optional
-        Threads over chunks; by default as many as BLAS would use.
+    The number of rows per chunk is large enough for matrix products and small enough for the cache.
+    ``n_jobs`` threads work on chunks, by default as many as BLAS would use.
     """
 
     def __init__(

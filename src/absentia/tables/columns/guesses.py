@@ -272,14 +272,8 @@ def guess_columns(
     the separator of the file, says so, and no column has a decimal point. Points that may be either
     separate thousands if another column has decimal commas, and none a decimal point.
 
-    Parameters
-    ----------
-    columns : dict of str to Column
-    separator : str
-        What separates the values in the file that the frame comes from.
-    kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
-        The kinds of some columns, as their owner says.
-    max_categories : int, default=30
+    ``separator`` separates the values in the file that the frame comes from; ``kinds`` are those
+    of some columns, as their owner says.
 
     Examples
     --------

@@ -45,19 +45,10 @@ LIMITS_OF_MODELS = (
 
 @dataclass(frozen=True)
 class CellCounts(Stored):
-    """Numbers of cells of a column by how they were read.
+    """Numbers of cells of a column: with a value, and with nothing in them (``empty``).
 
-    Attributes
-    ----------
-    read : int
-        Cells with a value.
-    empty : int
-        Cells with nothing in them.
-    bounds : int
-        Cells of a column of numbers that only limit the number, such as ``<0.5``.
-    unreadable : int
-        Cells of a column of numbers or dates that hold something else, such as ``-``, an infinity
-        or -999; they count as missing.
+    ``bounds`` are cells of numbers that only limit the number, such as ``<0.5``; ``unreadable``
+    are cells of numbers or dates that hold something else, such as ``-``, an infinity or -999.
     """
 
     read: int = 0
