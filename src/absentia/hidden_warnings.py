@@ -18,8 +18,6 @@ from threading import active_count
 from typing import Any
 from weakref import ref
 
-__all__ = ["hidden_warnings"]
-
 #: An expression that matches no text.
 _NOTHING = "(?!)"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["optional_import"]
-
 
 def optional_import(module: str, extra: str, what_for: str, otherwise: str = "") -> Any:
     """Return a module of an optional package, or raise an error that names its extra.

@@ -22,45 +22,6 @@ from sklearn.base import BaseEstimator
 
 from absentia.engine.threads import n_threads
 
-__all__ = [
-    "BOUNDS",
-    "BoolMatrix",
-    "CATEGORY_WEIGHT",
-    "CLASS_WEIGHT",
-    "COUNT",
-    "COUNT_OR_ZERO",
-    "DRAWS",
-    "FINITE",
-    "FLAG",
-    "FRACTION",
-    "FloatMatrix",
-    "FloatStack",
-    "FloatVector",
-    "GAMMA",
-    "GAMMAS",
-    "INFINITE",
-    "IntVector",
-    "MANY",
-    "NOT_NEGATIVE",
-    "PENALTY",
-    "POSITIVE",
-    "SHARE",
-    "THREADS",
-    "RandomState",
-    "Rule",
-    "SearchResults",
-    "check_parameters",
-    "bounds_of",
-    "count_from",
-    "declared",
-    "finite",
-    "number_between",
-    "require",
-    "shown",
-    "words",
-]
-
-
 #: A seed, a generator of scikit-learn's kind, or None for numpy's own.
 RandomState = int | np.random.RandomState | None
 

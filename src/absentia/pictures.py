@@ -14,18 +14,6 @@ from absentia.optional_imports import optional_import
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "COLOURS",
-    "FAINT",
-    "INK",
-    "KNOWN",
-    "MISSING",
-    "MODEL",
-    "grid_of_panels",
-    "pyplot",
-    "tidy",
-]
-
 #: Text and axes, lines that guide the eye, what was observed, what is missing, what was learned.
 INK, FAINT, KNOWN, MISSING, MODEL = "#33415c", "#c9d1d9", "#0b3954", "#d55e00", "#56b4e9"
 #: For classes and other kinds without an order.

@@ -20,8 +20,6 @@ from functools import wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
 
-__all__ = ["LOGGER", "Bar", "duration", "progress_bar", "report", "shows_progress"]
-
 _Self = TypeVar("_Self")
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")

@@ -35,21 +35,6 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray, Table
 
-__all__ = [
-    "Assembled",
-    "Folds",
-    "Ground",
-    "HiddenLevels",
-    "Plan",
-    "Tried",
-    "assemble",
-    "cut_folds",
-    "make_splits",
-    "prepare",
-    "try_member",
-    "weigh",
-]
-
 _DRAWS = 32
 #: Rows with more hidden are scored on a sample of this size, smaller in wide tables: the cost of
 #: such a row grows at least with the square of its columns.

@@ -50,8 +50,6 @@ from absentia.tables.plan_notes import warn_of_sentinels
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
-__all__ = ["AutoMachine"]
-
 #: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
 _ROWS_FOR_REPEATS = 400
 

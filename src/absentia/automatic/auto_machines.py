@@ -14,8 +14,6 @@ from absentia.parameters import FRACTION, FloatMatrix
 from absentia.tables import FloatArray, Learned, Table, TableLike
 from absentia.tables.rows import is_constant
 
-__all__ = ["AutoClassifier", "AutoRegressor"]
-
 #: Rows to which the scale of errors is fitted: fewer of wide tables.
 _CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
 

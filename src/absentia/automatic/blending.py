@@ -13,18 +13,6 @@ from scipy.special import log_softmax, softmax
 from absentia.machines.targets import Task
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "FLOOR",
-    "blend_weights",
-    "fit_temperature",
-    "greedy_weights",
-    "losses",
-    "shrunk_weights",
-    "stacking_weights",
-    "tempered",
-    "weights_of_rows",
-]
-
 #: The smallest probability: one forest's zero would cost an infinite loss.
 FLOOR = 1e-5
 _ROUNDS = 40

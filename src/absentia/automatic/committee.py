@@ -18,16 +18,6 @@ from absentia.machines.averaging import mean_over_draws
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.stored import Stored
 
-__all__ = [
-    "Committee",
-    "MemberTable",
-    "MissingNorm",
-    "answer_with_holes",
-    "hide_cells",
-    "summarise",
-    "unknowns_of",
-]
-
 AnyRows = TypeVar("AnyRows", FloatArray, Table)
 
 #: Rows that miss no more than this share of the training rows are not new.

@@ -31,8 +31,6 @@ from absentia.machines.averaging import over_draws
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.stored import Stored
 
-__all__ = ["ErrorScale", "fit_line", "moments_of_projection"]
-
 #: Ridge per row, in units of the variance of the columns.
 _RIDGE = 0.01
 #: Squared errors are cut at this quantile, so that one outlier makes no slope.

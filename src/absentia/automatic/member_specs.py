@@ -41,8 +41,6 @@ from absentia.optional_imports import optional_import
 from absentia.tables import FloatArray
 from absentia.tables.known_limits import KeepsLimits
 
-__all__ = ["SPECS", "MemberSpec", "Settings", "expected_seconds", "plan_members", "quick_first"]
-
 #: Beyond this many rows kernel members work on Fourier features.
 _MOST_KERNEL_ROWS = 2500
 _ROWS_FOR_THREADS = 20_000

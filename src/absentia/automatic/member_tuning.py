@@ -40,17 +40,6 @@ from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
 
-__all__ = [
-    "EstimatorPlan",
-    "FittedMember",
-    "LearningRows",
-    "MemberPlan",
-    "SearchPlan",
-    "StagedPlan",
-    "as_rows",
-    "rows_for",
-]
-
 _TREES = (
     ExtraTreesClassifier,
     ExtraTreesRegressor,

@@ -29,8 +29,6 @@ from absentia.tables import FloatArray, IntArray
 if TYPE_CHECKING:
     from absentia.automatic.member_tuning import EstimatorPlan, FittedMember
 
-__all__ = ["Candidates", "RowScorer", "Splits", "left_out_together", "nested_losses", "predictions"]
-
 #: Training and held-out rows, fold by fold.
 Splits = Sequence[tuple[IntArray, IntArray]]
 

@@ -20,8 +20,6 @@ from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored, require_array
 
-__all__ = ["TreeEnsemble"]
-
 Link = Literal["identity", "sigmoid", "softmax"]
 
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Beliefs"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Beliefs(Stored, MemoryRows):

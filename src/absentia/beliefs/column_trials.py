@@ -20,15 +20,6 @@ from absentia.beliefs.completion import truncated_quantiles
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.stored import frozen
 
-__all__ = [
-    "BeliefColumn",
-    "ColumnTrials",
-    "column_trials",
-    "missing_cells",
-    "number_columns",
-    "option_probabilities",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class BeliefColumn:

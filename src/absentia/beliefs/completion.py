@@ -12,8 +12,6 @@ from absentia.beliefs.beliefs import Beliefs
 from absentia.parameters import numbers
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["completed", "conditional_quantiles", "truncated_quantiles"]
-
 # Halvings of an interval of at most some dozen deviations: to the last bit.
 _HALVINGS = 60
 

@@ -21,15 +21,6 @@ from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import assume_valid
 
-__all__ = [
-    "GroupedRows",
-    "RowsGiven",
-    "condition",
-    "group_rows",
-    "joint_log_densities",
-    "log_normalised",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:

@@ -24,16 +24,6 @@ from absentia.tables.stored import assume_valid, frozen
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
 
-__all__ = [
-    "check_columns",
-    "check_parts",
-    "covariances_by_group",
-    "joined",
-    "mapped",
-    "moments_by_row",
-    "selected",
-]
-
 
 def moments_by_row(
     means: ArrayLike,

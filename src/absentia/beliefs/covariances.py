@@ -23,8 +23,6 @@ from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
 
-__all__ = ["ConditionalCovariances", "CovarianceTable", "ExplicitCovariances"]
-
 _SMALLEST_VARIANCE = 1e-250  # whose inverse, times any inflation, is a number
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from absentia.beliefs.beliefs import Beliefs
 
-__all__ = ["draw_prior", "draw_row", "html_table", "mixture_density"]
-
 _SHOWN_ROWS, _SHOWN_COLUMNS = 8, 20
 
 

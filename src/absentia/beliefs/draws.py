@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
 
 
-__all__ = ["DrawPoints", "covariance_roots", "draw_rows", "map_draws", "rows_by_pattern", "sampled"]
-
 _SIZE = count_from(0, MOST_DRAWS)
 
 

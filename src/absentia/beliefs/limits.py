@@ -29,15 +29,6 @@ from absentia.tables.stored import assume_valid, frozen
 if TYPE_CHECKING:
     from absentia.beliefs.beliefs import Beliefs
 
-__all__ = [
-    "LimitedCovariances",
-    "limited",
-    "limited_rows",
-    "log_masses",
-    "raise_too_far",
-    "truncated_to",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class LimitedCovariances(CovarianceTable):

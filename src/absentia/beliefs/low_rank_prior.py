@@ -13,17 +13,6 @@ from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import assume_valid
 
-__all__ = [
-    "FactorKnowledge",
-    "FactorRows",
-    "LowRankPrior",
-    "factor_covariances",
-    "factor_joint",
-    "factor_variances",
-    "packed_products",
-    "unpacked",
-]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LowRankPrior(Prior):

@@ -17,21 +17,6 @@ from absentia.tables.stored import Stored, assume_valid, frozen, require_array
 if TYPE_CHECKING:
     from absentia.beliefs.low_rank_prior import LowRankPrior
 
-__all__ = [
-    "FARTHEST",
-    "Prior",
-    "SINGULAR",
-    "category_log_likelihoods",
-    "category_shares",
-    "check_codes",
-    "indicators",
-    "inverse_and_log_determinant",
-    "likeliest_codes",
-    "row_probabilities",
-    "sample_codes",
-    "split_categories",
-]
-
 #: Standard deviations from the mean: the square of that, times any inflation, is still a number.
 FARTHEST = 1e130
 

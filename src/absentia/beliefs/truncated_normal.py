@@ -10,8 +10,6 @@ from scipy.special import erfcx, log_ndtr
 
 from absentia.tables import FloatArray
 
-__all__ = ["Factored", "nearest_within", "propagated", "truncated_moments"]
-
 _ROOT_2_PI = float(np.sqrt(2 * np.pi))
 
 # From this many standard deviations on, or up to this length, an interval is integrated by nodes

@@ -35,8 +35,6 @@ from absentia.reports.safe_text import printable
 if TYPE_CHECKING:
     from absentia.recipe.comparison import Comparison
 
-__all__ = ["app", "run_command", "train_command"]
-
 app = new_app("absentia", "Learn from tables with missing values, without filling them in.")
 #: Commands that left the library, and where they are now.
 _MOVED = {

@@ -21,17 +21,6 @@ from absentia.tables.files.formats import KNOWN, WRITTEN, read_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "check_output",
-    "check_writable",
-    "place_now",
-    "protect_inputs",
-    "read_table",
-    "read_table_and_cells",
-    "table_name",
-    "write_table",
-]
-
 
 def read_table(
     source: str, note: Callable[[str], None] = lambda text: None, *, sheet: str | None = None

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from absentia.recipe.model import Interval, TableModel
     from absentia.tables.encoder import TableEncoder
 
-__all__ = ["ask", "predict", "train"]
-
 
 def train(
     file: FileArgument,

@@ -9,26 +9,6 @@ import typer
 
 from absentia.reports.safe_text import printable
 
-__all__ = [
-    "CategoriesOption",
-    "DatesOption",
-    "FileArgument",
-    "ForceOption",
-    "IgnoreOption",
-    "JobsOption",
-    "KeepIdsOption",
-    "NumbersOption",
-    "QuietOption",
-    "SheetOption",
-    "TargetOption",
-    "TaskOption",
-    "kinds_of",
-    "new_app",
-    "run_app",
-    "say",
-    "names_in",
-]
-
 FileArgument = Annotated[
     str,
     typer.Argument(

@@ -30,8 +30,6 @@ from absentia.parameters import (
 from absentia.predictions.answers import find_density
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
-__all__ = ["Lookahead", "LossName", "measure_next"]
-
 LossName = Literal["log", "brier", "variance", "width", "size"]
 Lookahead = Literal[1, 2, "auto"]
 _BUDGET = number_between(0, expected="a number of at least 0") | INFINITE

@@ -22,8 +22,6 @@ from absentia.predictions.row_formats import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table
 from absentia.tables.reading import is_frame, without_cells
 
-__all__ = ["column_worth", "held_out_worth"]
-
 #: Pairs of this many columns are tried where no column lowers the loss alone.
 _BEAM = 8
 #: A drop of the loss that is less than this many standard errors may be chance.

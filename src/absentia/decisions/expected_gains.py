@@ -19,8 +19,6 @@ from absentia.densities.missing_values import Unknowns
 from absentia.machines.averaging import over_draws
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["Gains", "Setting", "gains_from_draws", "gains_of_one", "gains_of_two", "needs_two"]
-
 #: Nodes per component of the belief about a value, with one step and with two.
 _POINTS, _POINTS_OF_TWO = 7, 3
 #: All pairs of this many columns are tried.

@@ -15,15 +15,6 @@ from absentia.tables import FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Costs",
-    "Measurements",
-    "RankedColumn",
-    "per_cost",
-    "rank_source_columns",
-    "read_costs",
-]
-
 #: One cost per column, or costs by the name of the column.
 Costs = Mapping[str, float] | ArrayLike | None
 

@@ -34,8 +34,6 @@ from absentia.tables.reading import as_frame, is_frame, with_cells
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AcquisitionPolicy", "AcquisitionTrace"]
-
 
 @dataclass(frozen=True, eq=False)
 class AcquisitionTrace:

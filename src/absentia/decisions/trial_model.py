@@ -24,8 +24,6 @@ from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.reading import as_frame, is_absent, is_frame
 
-__all__ = ["LOSSES", "Loss", "TrialModel", "absent_cells", "cells_of", "read_rows"]
-
 #: From predictions to the expected loss of each, shape (n_samples,).
 Loss = Callable[[FloatArray], FloatArray]
 

@@ -44,8 +44,6 @@ from absentia.tables.streams import Stream
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Density"]
-
 
 class Density(DensityMixin, TakesMissing, ShowsColumns):
     """Base class of densities.

@@ -35,9 +35,6 @@ from absentia.progress import shows_progress
 from absentia.tables import Learned, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
 
-__all__ = ["EM_RULES", "EMDensity"]
-
-
 #: Rules for the parameters that all densities fitted by EM have.
 EM_RULES: dict[str, Rule] = {
     "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),

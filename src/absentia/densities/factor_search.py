@@ -35,8 +35,6 @@ from absentia.tables.streams import Chunk
 if TYPE_CHECKING:
     from absentia.densities.low_rank import LowRankDensity
 
-__all__ = ["FactorSearch", "FittedFactors"]
-
 _FOLDS = 3
 # Values of a table from which on one fold alone says which number of factors is best.
 _ENOUGH_VALUES = 2**18

@@ -23,19 +23,6 @@ from absentia.densities.base import Density
 from absentia.parameters import RandomState, shown
 from absentia.tables import FloatArray, Rows, Table, TableLike, WordsAs
 
-__all__ = [
-    "DensityEstimator",
-    "DensityLike",
-    "believe",
-    "filled_within_limits",
-    "fit_density",
-    "fitted_once",
-    "make_density",
-    "prior_of",
-    "shared_fits",
-    "words_for",
-]
-
 
 class DensityEstimator(Protocol):
     """Interface that a machine needs of a density; third-party densities may have it."""

@@ -20,8 +20,6 @@ from absentia.parameters import (
 )
 from absentia.tables import Learned
 
-__all__ = ["GaussianDensity"]
-
 
 @declared
 class GaussianDensity(EMDensity):

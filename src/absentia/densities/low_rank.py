@@ -30,8 +30,6 @@ from absentia.parameters import (
 from absentia.tables import Learned, Table, TableLike
 from absentia.tables.streams import Stream
 
-__all__ = ["LowRankDensity"]
-
 
 @declared
 class LowRankDensity(EMDensity):

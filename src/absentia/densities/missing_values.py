@@ -25,8 +25,6 @@ from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.column_plan import ColumnPlan
 
-__all__ = ["Unknowns"]
-
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:

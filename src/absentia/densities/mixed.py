@@ -33,8 +33,6 @@ from absentia.tables.category_columns import (
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Stream
 
-__all__ = ["MixedDensity"]
-
 
 @declared
 class MixedDensity(MixtureDensity):

@@ -30,8 +30,6 @@ from absentia.parameters import (
 )
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
-__all__ = ["MixtureDensity"]
-
 
 @declared
 class MixtureDensity(EMDensity):

@@ -21,16 +21,6 @@ from absentia.tables import FloatArray, IntArray
 if TYPE_CHECKING:
     from absentia.densities.mixture import MixtureDensity
 
-__all__ = [
-    "FittedMixture",
-    "MixtureSearch",
-    "RowCategories",
-    "cluster_rows",
-    "clustered_start",
-    "n_parameters",
-    "scattered_start",
-]
-
 _LLOYD_ROUNDS = 10
 # Rows are clustered by this many of the categories of a column, the most frequent ones.
 _MOST_INDICATORS = 50

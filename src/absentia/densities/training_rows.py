@@ -31,17 +31,6 @@ from absentia.tables.normal_scores import Margins
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
-__all__ = [
-    "LOG_ROOT_2_PI",
-    "SINGULAR",
-    "ScoredRows",
-    "TrainingRows",
-    "nothing_to_learn_from",
-    "scored_rows",
-    "warn_not_converged",
-    "warn_of_lost_columns",
-]
-
 # Rows of an out-of-core table that curves are fitted to.
 _ROWS_FOR_CURVES = 20_000
 

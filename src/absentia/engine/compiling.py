@@ -26,17 +26,6 @@ from numba import njit
 from numba.core import event
 from numpy.typing import NDArray
 
-__all__ = [
-    "Booleans",
-    "Dispatch",
-    "Floats",
-    "Integers",
-    "always_compiled",
-    "compiled",
-    "dispatched",
-    "is_small",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]

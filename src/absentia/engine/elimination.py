@@ -22,8 +22,6 @@ from absentia.engine.lanes import (
     store8,
 )
 
-__all__ = ["factor", "solve", "sweep"]
-
 # Pivots multiplied up between two extractions of the exponent, where each lies in 1e-75..1e75.
 _PIVOTS_PER_EXTRACTION = 4
 

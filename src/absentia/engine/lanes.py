@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     #: What an intrinsic returns to Numba: its signature, and how to write its code.
     Typed = tuple[Signature, Callable[[Context, Builder, Signature, Values], Value]]
 
-__all__ = ["LANES", "aligned_empty"]
-
 LANES = 8
 
 # Untyped on purpose: compiled callers pass other arguments than Numba's compiler does.

@@ -15,15 +15,6 @@ import numpy as np
 
 from absentia.engine.compiling import compiled
 
-__all__ = [
-    "LARGEST_PHASE",
-    "add_sincos",
-    "damp_explicit",
-    "damp_patterns",
-    "scale_to_unit_length",
-    "sincos",
-]
-
 #: Multiples of pi up to 2**22 are taken off exactly.
 LARGEST_PHASE = 2.0**23
 

@@ -11,18 +11,6 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from absentia.engine.compiling import Booleans, Floats, Integers
 
-__all__ = [
-    "add_principal",
-    "centre_rows",
-    "conditional_covariances",
-    "inverse_triangles",
-    "invert_principal",
-    "log_determinant",
-    "log_determinants_and_lengths",
-    "multiply_principal",
-    "principal_log_determinants",
-]
-
 
 def centre_rows(
     X: Floats,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["SolverStatus"]
-
 
 class SolverStatus(Enum):
     """Reason why a solver stopped; the value is a phrase for messages."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from absentia.engine.compiling import Floats, Integers, compiled
 
-__all__ = ["add_leaves", "second_moments", "third_cumulants"]
-
 
 @compiled(error_model="numpy")
 def _forward(factor, size, vectors, start, stop, out):

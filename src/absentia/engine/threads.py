@@ -18,19 +18,6 @@ from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-__all__ = [
-    "bounded_slices",
-    "compiler_lock",
-    "hold_during_forks",
-    "map_on_threads",
-    "n_threads",
-    "one_blas_thread",
-    "row_tiles",
-    "run_single_threaded_blas",
-    "run_tiles",
-    "triangle_tiles",
-]
-
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 

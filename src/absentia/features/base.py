@@ -28,8 +28,6 @@ from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
 
-__all__ = ["BeliefFeatures", "MapsRows"]
-
 
 class MapsRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesMissing, ShowsColumns):
     """Base class of transformers that map each row to ``_n_features_out`` numbers.

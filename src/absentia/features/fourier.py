@@ -45,8 +45,6 @@ from absentia.tables import BoolArray, FloatArray, IntArray, Learned, MemoryRows
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
 
-__all__ = ["FourierFeatures"]
-
 # Phases of a tile, and then its features, should stay in the cache between two uses.
 _TILE_FLOATS = 2**16
 

@@ -16,14 +16,6 @@ from absentia.kernels.metric import metric_root
 from absentia.parameters import MANY
 from absentia.tables import FloatArray
 
-__all__ = [
-    "category_signs",
-    "fold_last_pair",
-    "frequencies_for",
-    "gaussian_frequencies",
-    "mask_frequencies",
-]
-
 
 def gaussian_frequencies(
     shape: tuple[int, int],

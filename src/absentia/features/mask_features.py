@@ -27,8 +27,6 @@ from absentia.tables import (
     set_fitted,
 )
 
-__all__ = ["MaskFeatures"]
-
 
 @declared
 class MaskFeatures(MapsRows):

@@ -23,8 +23,6 @@ from absentia.parameters import FloatMatrix, RandomState, declared, words
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
 
-__all__ = ["LANDMARK_RULES", "Nystroem", "candidate_rows", "choose_landmarks"]
-
 #: How landmarks may be chosen among the candidates.
 LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
 

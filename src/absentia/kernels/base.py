@@ -21,8 +21,6 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.parameters import NOT_NEGATIVE, Rule, declared, require, shown, words
 from absentia.tables import FloatArray
 
-__all__ = ["DIAGONAL", "KERNELS_BY_NAME", "Diagonal", "Kernel", "Product", "Scaled", "Sum"]
-
 Diagonal = Literal["independent", "same"]
 #: Draws that the diagonal of a Gram matrix compares.
 DIAGONAL = Rule(

@@ -19,13 +19,6 @@ from absentia.beliefs import Beliefs
 from absentia.kernels.gram.tiles import cut
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "BeliefMoments",
-    "inner_product_variance",
-    "paired_inner_product_variance",
-    "uncertain_columns",
-]
-
 _FLOATS = 2**22  # of a workspace: 32 MB
 _LARGEST_TILE = 256  # rows: the few matrices of a tile stay in the cache
 

@@ -27,17 +27,6 @@ from absentia.kernels.gram.tiles import symmetrised
 from absentia.parameters import declared, shown, words
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "CategoryFactor",
-    "CategoryKernel",
-    "Similarities",
-    "ordered_similarity",
-    "resolve_category_weight",
-    "resolve_similarities",
-    "scaled_for_categories",
-    "shares_that_differ",
-]
-
 #: For each column of categories a matrix; None where different categories are not alike at all.
 Similarities = tuple[FloatArray | None, ...]
 

@@ -30,8 +30,6 @@ from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_a
 from absentia.parameters import Rule, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["ExpectedDistanceRBF", "GammaRBF"]
-
 
 @declared
 class ExpectedDistanceRBF(Kernel):

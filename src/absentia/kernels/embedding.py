@@ -21,8 +21,6 @@ from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
 
-__all__ = ["EmbeddingRBF"]
-
 #: Of an exponent, by differences of the inner kernel.
 _LARGEST_ROUNDING = 1e-7
 

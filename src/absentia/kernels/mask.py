@@ -13,8 +13,6 @@ from absentia.kernels.gram.tiles import assembled
 from absentia.parameters import declared, shown
 from absentia.tables import FloatArray
 
-__all__ = ["MaskKernel"]
-
 _TILE = 512
 
 

@@ -19,19 +19,6 @@ from absentia.parameters import GAMMA, GAMMAS, shown, words
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.phrases import frames_of_absentia, listed
 
-__all__ = [
-    "Smoothing",
-    "Widths",
-    "gross_columns",
-    "metric_root",
-    "resolve_gamma",
-    "resolve_gammas",
-    "resolve_metric",
-    "warn_of_gross_values",
-    "widths_from_variance",
-    "with_gamma_and_metric",
-]
-
 #: The parameter ``gamma`` of kernels and machines: a word, a number, or a number per column.
 Widths = float | str | list[float] | tuple[float, ...] | FloatArray
 

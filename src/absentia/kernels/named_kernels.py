@@ -22,19 +22,6 @@ from absentia.kernels.rbf import GenRBF
 from absentia.parameters import declared, shown
 from absentia.tables import FloatArray
 
-__all__ = [
-    "CategoryWeight",
-    "FunctionKernel",
-    "KERNELS_OF_SCIKIT_LEARN",
-    "KernelLike",
-    "MaskWeight",
-    "PrecomputedKernel",
-    "kernel_named",
-    "make_kernel",
-    "make_mask_kernel",
-    "make_unmasked_kernel",
-]
-
 #: The parameter ``kernel`` of an estimator.
 KernelLike = str | Kernel | Callable[..., ArrayLike]
 #: The parameter ``mask_weight`` of an estimator: of all columns, or one per column.

@@ -23,8 +23,6 @@ from absentia.kernels.metric import Smoothing, resolve_gammas
 from absentia.parameters import FINITE, Rule, check_parameters, declared, finite, words
 from absentia.tables import FloatArray
 
-__all__ = ["ExpectedLinear", "ExpectedPolynomial", "centred_at"]
-
 #: Squared length of the mean over the sum of variances from which "auto" takes the mean off.
 #: Products then lose five of sixteen digits; before that, machines centre the matrix instead.
 _FAR = 1e5

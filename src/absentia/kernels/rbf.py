@@ -32,8 +32,6 @@ from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_a
 from absentia.parameters import GAMMA, check_parameters, declared
 from absentia.tables import FloatArray
 
-__all__ = ["ExpectedRBF", "GenRBF"]
-
 
 class _RBF(Kernel):
     """Base class of the two kernels, which have widths, a metric and weights of categories."""

@@ -14,8 +14,6 @@ from absentia.kernels.base import Kernel
 from absentia.parameters import numbers
 from absentia.tables import FloatArray
 
-__all__ = ["NotPositiveDefiniteWarning", "RepairedMatrix", "check_psd", "repair_psd"]
-
 _METHODS = ("clip", "flip", "shift")
 
 

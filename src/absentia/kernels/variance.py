@@ -22,8 +22,6 @@ from absentia.kernels.polynomial import ExpectedLinear
 from absentia.kernels.rbf import ExpectedRBF
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["kernel_variance", "kernel_variance_diag"]
-
 # Share of the squared kernel below which a variance that comes out of a subtraction is doubtful.
 _SMALL = 1e-3
 

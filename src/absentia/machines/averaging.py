@@ -25,14 +25,6 @@ from absentia.tables import FloatArray, IntArray, Table, TableLike, open_known, 
 if TYPE_CHECKING:
     from absentia.machines.base import KernelMachine
 
-__all__ = [
-    "Answer",
-    "machine_uncertainty",
-    "mean_over_draws",
-    "over_draws",
-    "uncertainty_over_draws",
-]
-
 #: From complete rows, and the row of the table that each was made from, to predictions
 #: (n, n_outputs) and the model's own uncertainty, None where unknown: variances of numbers, or
 #: the entropies (n, 1) that remain when the model is known exactly.

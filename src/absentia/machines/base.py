@@ -94,8 +94,6 @@ from absentia.tables.column_plan import ShowsColumns
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KernelMachine", "Training", "TrainingData"]
-
 #: Where a search for the weight of the mask kernel starts.
 _FIRST_MASK_WEIGHT = 0.1
 

@@ -32,8 +32,6 @@ from absentia.parameters import (
 )
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
-__all__ = ["KernelKMeans", "LabelSpreading", "SpectralClustering"]
-
 
 @declared
 class _Clustering(ClusterMixin, KernelMachine):

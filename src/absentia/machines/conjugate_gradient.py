@@ -40,8 +40,6 @@ from absentia.parameters import (
 from absentia.progress import report
 from absentia.tables import FloatArray
 
-__all__ = ["ConjugateGradientRidge"]
-
 _TILE_ROWS = 2048
 
 

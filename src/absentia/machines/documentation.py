@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-__all__ = ["documented"]
-
 _Class = TypeVar("_Class", bound=type)
 
 _TEXTS = {

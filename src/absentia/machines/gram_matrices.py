@@ -27,17 +27,6 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.gram.tiles import cut
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "CentredGram",
-    "GramRows",
-    "SolverMatrix",
-    "gram_tiles",
-    "most_iterations",
-    "pair_sums",
-    "pairs_of_classes",
-    "tolerance_in_units",
-]
-
 #: Diagonal before and after centring: from here on single precision (six to seven digits), which is
 #: what libsvm computes in, has fewer digits left than the default tolerances ask for.
 _SHARED = 1e3

@@ -20,8 +20,6 @@ from absentia.machines.targets import ScoringClassifier, balanced_weights, weigh
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
 from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
-__all__ = ["LogisticRegression", "LogisticSolver"]
-
 # With less the answer is the intercept alone, as with this, but sums are no normal numbers.
 _SMALLEST_C = 1e-290
 

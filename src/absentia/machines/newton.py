@@ -30,8 +30,6 @@ from scipy.special import expit, logsumexp, softmax
 from absentia.engine.solver_status import SolverStatus
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["LogisticSolution", "fit_binary", "fit_gram", "fit_multinomial"]
-
 _SUFFICIENT_DECREASE = 1e-4
 _SHORTEST_STEP = 2.0**-30
 _RELATIVE_RESIDUAL = 0.01

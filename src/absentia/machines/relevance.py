@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from absentia.machines.base import KernelMachine
 
-__all__ = ["column_relevance", "draw_relevance", "relevance_of"]
-
 
 def relevance_of(machine: KernelMachine) -> FloatArray:
     """Return the relevance of each column; AttributeError for one width for all columns."""

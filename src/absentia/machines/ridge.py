@@ -15,8 +15,6 @@ from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import FloatMatrix, FloatVector, Rule, declared, finite
 from absentia.tables import FloatArray, Learned, TableLike
 
-__all__ = ["KernelRidge", "KernelRidgeSolver", "RidgeMachine"]
-
 
 def _are_ridges(alpha: Any) -> bool:
     values = np.asarray(alpha)

@@ -45,8 +45,6 @@ from absentia.parameters import (
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
 from absentia.tables.stored import InconsistentError
 
-__all__ = ["SupportVectorClassifier", "SupportVectorMachine", "SupportVectorRegressor"]
-
 _NO_PROBABILITIES = (
     "A support vector machine has no probabilities of its own: use LogisticRegression, or put the "
     "machine into sklearn.calibration.CalibratedClassifierCV(machine, ensemble=False)."

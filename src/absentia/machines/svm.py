@@ -23,8 +23,6 @@ from absentia.machines.targets import balanced_weights, weights_of_present
 from absentia.parameters import POSITIVE, FloatVector, RandomState, Rule, declared
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
-
 
 @documented
 @declared

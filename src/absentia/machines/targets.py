@@ -16,22 +16,6 @@ from absentia.parameters import FloatMatrix, FloatVector
 from absentia.tables import FloatArray, TableLike
 from absentia.tables.rows import is_constant
 
-__all__ = [
-    "ClassCodes",
-    "ClassifierTargets",
-    "RegressorTargets",
-    "ScoringClassifier",
-    "Task",
-    "balanced_weights",
-    "centre_of_targets",
-    "class_signs",
-    "codes_of_classes",
-    "codes_of_numbers",
-    "decided_classes",
-    "spread_of_targets",
-    "weights_of_present",
-]
-
 #: The kind of targets: classes or numbers.
 Task = Literal["classification", "regression"]
 

@@ -28,8 +28,6 @@ from absentia.machines.targets import codes_of_classes, codes_of_numbers
 from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
-__all__ = ["KernelMatrix", "KernelPCA"]
-
 
 @documented
 @declared

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Uncertainty", "Unit", "entropy"]
-
 Unit = Literal["variance", "entropy"]
 
 _COLOURS = {"noise": FAINT, "model": MODEL, "missing": MISSING}

@@ -30,21 +30,6 @@ from absentia.tables.phrases import counted, frames_of_absentia
 from absentia.tables.reading import reads_as_number
 from absentia.tables.rows import check_largest_weight, huge_weights_refused
 
-__all__ = [
-    "MissingnessShiftWarning",
-    "Shift",
-    "check_matrix_size",
-    "check_numbers",
-    "check_shift",
-    "checked_gram",
-    "checked_labels",
-    "checked_numbers",
-    "checked_weights",
-    "memory_of_computer",
-    "never_missing_before",
-    "warn_of_other_order",
-]
-
 #: The parameter ``shift`` of a machine.
 Shift = Literal["ignore", "warn", "error"]
 

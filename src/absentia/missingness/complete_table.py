@@ -20,8 +20,6 @@ from absentia.tables.columns.guesses import read_columns
 from absentia.tables.reading import as_frame, holds_numbers_only, without_cells
 from absentia.tables.rows import is_constant
 
-__all__ = ["CompleteTable"]
-
 
 @dataclass(frozen=True, eq=False)
 class CompleteTable:

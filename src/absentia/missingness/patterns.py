@@ -15,8 +15,6 @@ from absentia.engine.computed_once import computed_once
 from absentia.tables import BoolArray, IntArray, Table
 from absentia.tables.stored import Stored, assume_valid, frozen
 
-__all__ = ["Patterns"]
-
 _WORD_BITS = 64
 
 

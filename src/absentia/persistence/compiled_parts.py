@@ -22,8 +22,6 @@ from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from absentia.tables.stored import require_array
 
-__all__ = ["check_encoder", "check_trees", "tree_records"]
-
 #: Of ``TreePredictor``: bits of the categories that go left, 256 of them.
 _BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 _BITSET_WORDS = 8

@@ -22,8 +22,6 @@ from absentia.persistence.kinds import kind_of_words, known_kinds, parameter_nam
 from absentia.persistence.known_classes import model_types, trusted_types
 from absentia.tables.stored import Stored
 
-__all__ = ["check_contents", "inner_objects"]
-
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
 #: The last code point of Unicode.

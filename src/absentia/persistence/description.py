@@ -30,8 +30,6 @@ from absentia.persistence.compiled_parts import tree_records
 from absentia.persistence.kinds import known_kinds
 from absentia.persistence.known_classes import allowed_classes, trusted_types
 
-__all__ = ["refused_entries"]
-
 Node = dict[str, Any]
 
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.

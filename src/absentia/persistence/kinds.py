@@ -50,15 +50,6 @@ from absentia.persistence.known_classes import (
 )
 from absentia.tables.stored import Stored
 
-__all__ = [
-    "Kind",
-    "kind_of_annotation",
-    "kind_of_parameter",
-    "kind_of_words",
-    "known_kinds",
-    "parameter_names",
-]
-
 _SCALARS: dict[str, tuple[type, ...]] = {
     "none": (NoneType,),
     "bool": (bool, np.bool_),

@@ -29,18 +29,6 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from absentia.tables.stored import Stored
 
-__all__ = [
-    "ESTIMATORS",
-    "EVERY_ESTIMATOR",
-    "FUNCTIONS",
-    "NUMBER_TYPES",
-    "PARTS",
-    "allowed_classes",
-    "model_types",
-    "sklearn_attributes",
-    "trusted_types",
-]
-
 _NUMPY_TYPES = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
 #: Types that a file may name as such: those of numbers and of text.
 NUMBER_TYPES: frozenset[type] = frozenset({bool, float, int, str, *_NUMPY_TYPES})

@@ -29,8 +29,6 @@ from absentia.persistence.known_classes import allowed_classes
 from absentia.persistence.trial_predictions import check_predictions
 from absentia.tables.files.formats import replaced
 
-__all__ = ["load", "save"]
-
 _MARK = "absentia.json"
 _SCHEMA = "schema.json"
 _FORMAT = 3

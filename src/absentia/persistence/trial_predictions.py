@@ -24,8 +24,6 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError
 
-__all__ = ["check_predictions"]
-
 _METHODS = (
     *("predict", "predict_proba", "decision_function", "score_samples"),
     *("transform", "impute", "predict_interval", "predict_set"),

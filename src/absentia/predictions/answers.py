@@ -20,8 +20,6 @@ from absentia.predictions.conformal_base import ConformalPredictor
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
 from absentia.tables import FloatArray, TableLike
 
-__all__ = ["Answers", "answer_rows", "find_density", "layers", "predict_uncertainty"]
-
 
 @dataclass(frozen=True, eq=False)
 class Answers:

@@ -30,15 +30,6 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Calibration",
-    "Comparison",
-    "Fitted",
-    "PredictionIntervals",
-    "PredictionSets",
-    "rank_of_quantile",
-]
-
 #: A fitted model: a tuple of one estimator or, for quantiles, of a lower and an upper one.
 Fitted = tuple[Any, ...]
 #: From a fitted model and rows to what scores are computed from, (n_samples, width).

@@ -34,8 +34,6 @@ from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.wrapped_model import class_probabilities
 from absentia.tables import FloatArray, TableLike, set_fitted
 
-__all__ = ["ConformalClassifier", "ConformalRegressor"]
-
 #: Probabilities of equal rows differ by rounding with the batch that they are computed in. Scores
 #: that are closer than this are ties, which leave a class in the set.
 _ROUNDING = 1e-12

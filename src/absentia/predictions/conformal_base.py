@@ -36,15 +36,6 @@ from absentia.predictions.wrapped_model import rows_learned_from
 from absentia.tables import FloatArray, IntArray, TableLike
 from absentia.tables.stored import InconsistentError
 
-__all__ = [
-    "BANDS",
-    "LABEL_SCORES",
-    "ConformalPredictor",
-    "band_scores",
-    "quantile_pair",
-    "reports_spread",
-]
-
 _FOLDS = 5
 
 

@@ -17,8 +17,6 @@ from absentia.tables.stored import Stored
 from absentia.tables.stored_frames import StoredFrame
 from absentia.tables.table import Table
 
-__all__ = ["HidingTable", "KeptTable"]
-
 
 @dataclass(frozen=True, eq=False)
 class HidingTable(Stored, Rows):

@@ -12,8 +12,6 @@ from absentia.predictions.marginal_base import MarginalModel, tags_of
 from absentia.predictions.wrapped_model import WrappedModel, require_method
 from absentia.tables import FloatArray, TableLike
 
-__all__ = ["MarginalClassifier", "MarginalRegressor"]
-
 
 class MarginalClassifier(ClassifierTargets, MarginalModel):
     """Probabilities of any classifier for incomplete rows, averaged over what is missing.

@@ -59,8 +59,6 @@ from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
 from absentia.tables.reading import has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
-__all__ = ["MarginalModel", "tags_of"]
-
 
 @declared
 class MarginalModel(TakesMissing, ShowsColumns):

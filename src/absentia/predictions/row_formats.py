@@ -26,8 +26,6 @@ from absentia.tables.stored_frames import StoredCells, is_type_of_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["take_rows", "PlannedFormat", "RowFormat", "polars_type", "require_type_name"]
-
 #: Names of polars' types; an attribute of another name may be anything.
 _POLARS_TYPES = frozenset(
     [f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64, 128)]

@@ -22,18 +22,6 @@ from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.column_plan import ReadFrame
 from absentia.tables.stored import Stored
 
-__all__ = [
-    "TRAINING_DRAWS",
-    "TrainingTable",
-    "WrappedModel",
-    "class_probabilities",
-    "fit_on_draws",
-    "fit_weighted",
-    "require_method",
-    "rows_learned_from",
-    "stacked_draws",
-]
-
 #: How many draws of an incomplete row an estimator is trained on.
 TRAINING_DRAWS = 8
 #: Where scikit-learn's neighbours, kernel ridge and Gaussian processes store their training rows.

@@ -18,15 +18,6 @@ from absentia.tables.phrases import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "LearningTable",
-    "best_constant",
-    "guess_task",
-    "split_target",
-    "target_values",
-    "without_columns",
-]
-
 _NAMED = 20
 #: The most classes, and the fewest rows of each, that are learned from.
 MOST_CLASSES, FEWEST_OF_A_CLASS = 50, 5

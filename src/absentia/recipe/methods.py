@@ -28,8 +28,6 @@ from absentia.machines.targets import Task
 from absentia.optional_imports import optional_import
 from absentia.tables.known_limits import KeepsLimits
 
-__all__ = ["AUTOMATIC", "BASELINES", "METHODS", "new_machine", "new_steps"]
-
 #: The default method.
 AUTOMATIC = "automatic"
 # Penalties of Section 5.2 of [Smieja2018]_ for classification, and of its Section 5.5.

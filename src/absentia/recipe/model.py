@@ -38,8 +38,6 @@ from absentia.tables.plan_notes import as_written, row_notes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Doubts", "Interval", "TableModel"]
-
 #: The coverage of intervals unless another is requested.
 COVERAGE = 0.9
 

@@ -22,8 +22,6 @@ from absentia.tables.phrases import with_names
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Training", "train"]
-
 _FOLDS = 5
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from absentia.reports.missingness_report import MissingnessReport
 
-__all__ = ["draw_missingness", "missingness_page", "notebook_table"]
-
 _SHOWN_PATTERNS, _SHOWN_IN_NOTEBOOK = 200, 12
 
 

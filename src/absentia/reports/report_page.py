@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["MARK", "Page"]
-
 _TEMPLATES = Path(__file__).parent / "templates"
 #: Near the beginning of every page.
 MARK = b'<meta name="generator" content="absentia">'

@@ -9,8 +9,6 @@ from absentia.pictures import pyplot
 from absentia.reports.report_page import Page
 from absentia.reports.safe_text import printable
 
-__all__ = ["uncertainty_page"]
-
 _SHOWN, _DRAWN = 500, 60
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["BUNDLED", "bundled_table"]
-
 #: Title and target of each example, by name.
 BUNDLED: dict[str, tuple[str, str]] = {
     "wine": ("Wine: which grower, from a laboratory report with a quarter missing", "grower"),

@@ -19,8 +19,6 @@ from absentia.studio.row_answers import RowAnswers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Job", "answer_batch", "compare_methods", "train"]
-
 #: Quick methods of different kinds.
 _COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-gradient-boosting")
 _COMPARED_ROWS = 500

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["studio_app"]
-
 _STATIC = Path(__file__).parent / "static"
 #: All files that are served; no part of a request is used as a path.
 _FILES = {

@@ -19,8 +19,6 @@ from absentia.tables.files.formats import read_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FieldValue", "Json", "RowAnswers"]
-
 #: An object of a page's script: what JSON can hold, by name.
 Json = dict[str, Any]
 

@@ -14,8 +14,6 @@ from absentia.reports.safe_text import printable
 from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import Workspace
 
-__all__ = ["MOST_BYTES", "WORKSPACE_PAGES", "Answer", "TooLarge", "body_of", "file_name_of"]
-
 #: Result of a handler: a mapping that becomes JSON, or a response.
 Answer = Mapping[str, object] | Response
 #: The largest file that the page may send.

@@ -28,8 +28,6 @@ from absentia.tables.columns.readings import LIMITS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Workspace", "Workspaces"]
-
 _SHOWN_PATTERNS, _SHOWN_COLUMNS, _SHOWN_ROWS, _BATCH_SHOWN = 20, 40, 8, 500
 _MOST_MODEL_BYTES = 2**28
 _WORK: dict[str, Callable[..., Any]] = {"train": train, "compare": compare_methods}

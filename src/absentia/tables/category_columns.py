@@ -12,8 +12,6 @@ from absentia.tables.reading import FloatArray, IntArray
 from absentia.tables.rows import Rows
 from absentia.tables.table import Table
 
-__all__ = ["CategoryColumns", "codes_of_values", "distinct_values", "find_columns"]
-
 
 @dataclass(frozen=True, eq=False)
 class CategoryColumns:

@@ -18,8 +18,6 @@ import numpy as np
 from absentia.tables.reading import FloatArray, TableLike, as_table, check_collected
 from absentia.tables.streams import Chunk, Outcome, PerRow, Stream, add
 
-__all__ = ["DaskStream"]
-
 
 class DaskStream(Stream):
     """The partitions of a Dask array, with those of its targets and weights.

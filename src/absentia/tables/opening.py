@@ -15,8 +15,6 @@ from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams import Stream
 from absentia.tables.table import Table
 
-__all__ = ["WordsAs", "open_known", "open_memory", "open_rows", "plan_of"]
-
 #: Encoding of columns of words in a frame; None refuses them.
 WordsAs = Literal["codes", "indicators"] | None
 

@@ -6,16 +6,6 @@ import re
 import sys
 from collections.abc import Sequence
 
-__all__ = [
-    "count_as_missing",
-    "counted",
-    "frames_of_absentia",
-    "infinite_note",
-    "listed",
-    "too_far",
-    "with_names",
-]
-
 
 def counted(number: int, what: str) -> str:
     """Return ``1 row`` or ``1,200 rows``."""

@@ -33,18 +33,6 @@ if TYPE_CHECKING:
 
     from absentia.tables.encoder import TableEncoder
 
-__all__ = [
-    "absent_columns",
-    "absent_names",
-    "as_written",
-    "new_words",
-    "other_signs",
-    "row_notes",
-    "warn_of_absent_columns",
-    "warn_of_later_columns",
-    "warn_of_sentinels",
-]
-
 _OTHER_SIGNS = "Some values are written differently from those in training"
 #: The number of phrases in a note, and in a warning.
 _NAMED, _WARNED = 5, 8

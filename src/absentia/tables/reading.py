@@ -31,22 +31,6 @@ IntArray = NDArray[np.intp]
 #: What a user may pass as rows: arrays and frames (which are array-like), streams and beliefs.
 TableLike: TypeAlias = "ArrayLike | Table | Stream | Beliefs"
 
-__all__ = [
-    "as_frame",
-    "as_table",
-    "check_collected",
-    "column_names",
-    "densified",
-    "has_columns_of_words",
-    "holds_numbers_only",
-    "is_absent",
-    "is_frame",
-    "reads_as_number",
-    "table_as",
-    "with_cells",
-    "without_cells",
-]
-
 #: A sparse matrix may become an array of up to half a gigabyte.
 _MOST_DENSE_CELLS = 2**26
 _FINITE = "expected finite numbers, or NaN where a value is missing"

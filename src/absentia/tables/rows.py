@@ -15,19 +15,6 @@ from sklearn.utils.validation import _check_sample_weight
 
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "Learned",
-    "MemoryRows",
-    "RowIndex",
-    "Rows",
-    "TakesMissing",
-    "check_largest_weight",
-    "huge_weights_refused",
-    "is_constant",
-    "row_weights",
-    "set_fitted",
-]
-
 Outcome = TypeVar("Outcome")
 
 #: What a fit has learned: fitted attributes by name.

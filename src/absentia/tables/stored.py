@@ -14,8 +14,6 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["InconsistentError", "Stored", "frozen", "require_array", "assume_valid"]
-
 #: Where a value remembers that it is valid: no field, so that no file can say it.
 _VALID = "_is_valid"
 

@@ -24,8 +24,6 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StoredCells", "StoredFrame", "is_type_of_columns"]
-
 #: Names of the types of columns: numbers and dates, with a time zone or without.
 _NUMBERS = re.compile(
     r"bool|boolean|complex(64|128)|(u?int|U?Int)(8|16|32|64)|([fF]loat)(16|32|64)"

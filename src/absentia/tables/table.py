@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from absentia.tables.column_plan import ColumnPlan
 
-__all__ = ["Table"]
-
 Value = TypeVar("Value")
 
 

@@ -17,19 +17,6 @@ from absentia.progress import report
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.phrases import counted
 
-__all__ = [
-    "Ascent",
-    "Penalty",
-    "Step",
-    "TakesExpectations",
-    "ascend",
-    "climb",
-    "correction_of",
-    "largest_change",
-    "pack",
-    "unpack",
-]
-
 #: From parameters to the objective there and the next parameters; None where there is none.
 Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
 

@@ -16,8 +16,6 @@ from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["Expectation", "ExpectedMoments"]
-
 _LOG_2_PI = float(np.log(2 * np.pi))
 _ROWS_PER_BATCH = 4096
 

@@ -28,16 +28,6 @@ from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "FactorExpectation",
-    "FactorMoments",
-    "FactorPenalty",
-    "Shape",
-    "TakesFactorExpectations",
-    "climb_factors",
-    "factor_start",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class FactorMoments:

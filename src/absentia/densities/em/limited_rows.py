@@ -20,12 +20,6 @@ from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "JoinedExpectation",
-    "LimitedExpectation",
-    "narrow_intervals_filled",
-]
-
 # The variance left of an interval, relative to its column's, up to which it is nearly a value.
 _NARROW = 0.25
 

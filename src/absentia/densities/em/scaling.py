@@ -10,8 +10,6 @@ from absentia.beliefs import Prior
 from absentia.beliefs.truncated_normal import truncated_moments
 from absentia.tables import FloatArray
 
-__all__ = ["Scaling", "automatic_shrinkage", "pair_sums", "shrinkage_from_sums"]
-
 _SMALLEST, _LARGEST = 1e-140, 1e140  # the square of a scale, and its inverse, are numbers too
 #: A scale need not be known to more digits, and converges slowly where most values are limits.
 _ENOUGH, _MOST_STEPS = 1e-5, 500

@@ -27,8 +27,6 @@ from absentia.tables.category_columns import CategoryColumns
 from absentia.tables.rows import check_largest_weight
 from absentia.tables.streams import Chunk, Stream, sample_rows
 
-__all__ = ["CategoryCounts", "StreamedRows"]
-
 # Rows that the starts of a mixture are looked for in.
 _ROWS_FOR_STARTS = 20_000
 

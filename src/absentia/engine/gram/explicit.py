@@ -25,8 +25,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["explicit_rows", "explicit_width_rows"]
-
 
 @compiled(error_model="numpy", makes_arrays=False)
 def _load_rows(rows, first, n_rows, means, constants, matrix):

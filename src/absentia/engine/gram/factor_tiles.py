@@ -31,8 +31,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["factor_tile"]
-
 
 @compiled(error_model="numpy", makes_arrays=False)
 def _project(loadings, index, size, scaled, vector, first):

@@ -45,8 +45,6 @@ from absentia.engine.lanes import (
     word_at,
 )
 
-__all__ = ["eliminate", "list_overlaps", "load_overlaps", "overlap_matrix", "overlap_sizes"]
-
 
 @compiled(error_model="numpy", makes_arrays=False)
 def overlap_sizes(words, group, other_words, other_groups, first, count, sizes):

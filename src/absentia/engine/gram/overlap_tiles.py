@@ -61,8 +61,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["overlap_parts_in_lanes", "overlap_parts_one_by_one", "overlap_rows"]
-
 # The smallest pivot of A, where columns hardly vary beside the RBF. The matrix changes by that.
 _LEAST = 1e-14
 

@@ -44,8 +44,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["any_missing_side", "few_rows", "gram_rows", "uncertain_products"]
-
 
 @compiled(error_model="numpy", makes_arrays=False)
 def any_missing_side(run, stop, run_starts, run_observed):

@@ -30,20 +30,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = [
-    "TILE",
-    "exponentials_of_distances",
-    "in_lanes",
-    "mirror_rows",
-    "over_root_of_determinant",
-    "put_in_lanes",
-    "reorder",
-    "row_products",
-    "squared_distances",
-    "times_differences",
-    "write_tile",
-]
-
 # Rows that go over a lane group of columns together: they stay in the cache until the next one.
 _PANEL = 128
 # Columns that are computed before their results are written: four lane groups.

@@ -29,8 +29,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["RowLanes", "prepare_rows", "row_lanes"]
-
 _LOG_2 = math.log(2.0)
 
 

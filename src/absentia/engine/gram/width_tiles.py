@@ -36,8 +36,6 @@ from absentia.engine.lanes import (
     subtract8,
 )
 
-__all__ = ["width_rows"]
-
 
 @compiled(error_model="numpy", makes_arrays=False)
 def _invert_principal(matrix, stride, index, size, work, scratch, determinant):

@@ -25,8 +25,6 @@ from absentia.kernels.gram.sides import Region, Side, cached
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray
 
-__all__ = ["PATHS", "Pairs", "Path", "choose", "has_factors", "uses_lanes", "uses_precisions"]
-
 #: Rows up to which lanes of columns are quicker than lanes of rows, of which the rest are empty.
 FEW_ROWS = 4
 

@@ -22,8 +22,6 @@ from absentia.kernels.gram.tiles import origin_of, symmetrised
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray, IntArray
 
-__all__ = ["expected_gram", "in_kernel_units", "log_self_similarities"]
-
 #: Beliefs with the places of their rows, for the rows with and without limits.
 _Parts = list[tuple[IntArray, Beliefs]]
 

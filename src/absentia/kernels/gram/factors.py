@@ -22,8 +22,6 @@ from absentia.kernels.gram.sides import Bounds, Region, Side, cached
 from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["factor_log_self_similarities", "fill_factors"]
-
 # A tile: what its columns need stays in the cache while its rows pass, and so do the sums of both.
 _TILE_ROWS = 8
 _TILE_COLUMNS = 128

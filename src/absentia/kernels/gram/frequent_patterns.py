@@ -25,8 +25,6 @@ from absentia.kernels.gram.tiles import cancelled_pairs, centre_of, far_points, 
 from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["LogFactor", "fill_frequent", "is_small_gram", "small_gram"]
-
 #: From a pair of components, and orders of rows and columns, to a matrix of logarithms.
 LogFactor = Callable[[int, int, IntArray, IntArray], FloatArray]
 

@@ -25,17 +25,6 @@ from absentia.kernels.gram.sides import Region, Side, cached
 from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "ExplicitColumns",
-    "ExplicitRows",
-    "LaneColumns",
-    "LaneRows",
-    "factor_cost",
-    "fill_explicit",
-    "fill_few_rows",
-    "fill_lanes",
-]
-
 # Measured: entries are off by 5e-15 times the variance inflation of the density on the observed
 # side, which subtracts squared lengths in the metric of the precision.
 _LARGEST_INFLATION_OBSERVED = 2e4

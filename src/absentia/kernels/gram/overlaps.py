@@ -24,8 +24,6 @@ from absentia.kernels.gram.sides import Region, Side, cached
 from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["OverlapSide", "fill_overlaps"]
-
 # Rows and columns of a tile: many enough that overlaps of one size fill the lanes, few enough that
 # the matrices of both stay in the second-level cache; so fewer of rows that miss more than this.
 # The matrices of the columns come anew for every tile of rows, hence more rows than columns.

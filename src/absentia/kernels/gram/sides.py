@@ -19,8 +19,6 @@ from absentia.engine.threads import row_tiles, triangle_tiles
 from absentia.kernels.metric import Smoothing
 from absentia.tables import BoolArray, FloatArray, IntArray
 
-__all__ = ["Bounds", "Ordering", "Region", "Side", "Target", "cached", "threads_that_pay"]
-
 _Value = TypeVar("_Value")
 
 # Rows from which on a pattern pays for a factorisation of its own and a matrix product.

@@ -17,21 +17,6 @@ from absentia.kernels.base import Kernel, check_compared
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "assembled",
-    "cancelled_pairs",
-    "centre_of",
-    "cut",
-    "far_points",
-    "gram_blocks",
-    "in_parts",
-    "origin_of",
-    "round_near",
-    "squared_distances",
-    "squares_of",
-    "symmetrised",
-]
-
 # A squared length, in units in which the kernel is exp(-distance^2 / 2), that leaves 1e-11.
 _FAR = 1e5
 # From this squared distance on a kernel is zero in double precision.

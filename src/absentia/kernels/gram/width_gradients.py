@@ -35,8 +35,6 @@ from absentia.kernels.gram.tiles import cancelled_pairs, centre_of
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray
 
-__all__ = ["self_width_gradient", "width_gradient"]
-
 _PANEL_ROWS = 256
 
 

@@ -40,8 +40,6 @@ from absentia.parameters import (
 )
 from absentia.tables import BoolArray, FloatArray, TableLike
 
-__all__ = ["GaussianProcessClassifier"]
-
 
 @documented
 @declared

@@ -28,8 +28,6 @@ from absentia.kernels.repair import check_psd
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.tables import FloatArray
 
-__all__ = ["Bounds", "FactoredEvidence", "Optimum", "RegressionSearch", "Spectrum"]
-
 Bounds = tuple[float, float]
 
 _GRID = 48

@@ -21,8 +21,6 @@ from absentia.machines.gaussian_process.sigmoid import sigmoid_moments
 from absentia.machines.newton import factor_identity_plus
 from absentia.tables import BoolArray, FloatArray
 
-__all__ = ["Propagation", "Sites", "latent"]
-
 #: How many sweeps before the last one are mixed.
 _MEMORY = 5
 

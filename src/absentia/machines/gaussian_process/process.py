@@ -37,8 +37,6 @@ from absentia.parameters import (
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows, TableLike
 
-__all__ = ["GaussianProcess"]
-
 _SMALL = 2000
 
 

@@ -36,8 +36,6 @@ from absentia.parameters import (
 )
 from absentia.tables import FloatArray, TableLike
 
-__all__ = ["GaussianProcessRegressor"]
-
 
 @documented
 @declared

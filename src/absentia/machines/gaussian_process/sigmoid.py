@@ -26,15 +26,6 @@ from absentia.engine.threads import bounded_slices
 from absentia.machines.uncertainty import entropy
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "average_sigmoid",
-    "coupled_probabilities",
-    "expected_entropy",
-    "fitted_rest_exponent",
-    "log_average_sigmoid",
-    "sigmoid_moments",
-]
-
 # Trapezoidal rules, which converge exponentially for functions that are analytic around the real
 # line and vanish on both ends.
 _NORMAL_NODES = np.arange(-22, 23) * 0.4

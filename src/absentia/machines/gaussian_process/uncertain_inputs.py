@@ -24,8 +24,6 @@ from absentia.kernels.rbf import ExpectedRBF
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import require_array
 
-__all__ = ["Bumps", "has_closed_form", "squared_function"]
-
 
 def has_closed_form(kernel: Kernel) -> bool:
     """Return whether the second moments of a kernel are known: an expected RBF, also with masks."""

@@ -56,8 +56,6 @@ from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import MemoryStream, Stream
 
-__all__ = ["LargeScaleMachine"]
-
 
 @declared
 class LargeScaleMachine(ShowsColumns):

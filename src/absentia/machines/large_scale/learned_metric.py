@@ -26,8 +26,6 @@ from absentia.machines.search.widths import losses_of_rows
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows
 
-__all__ = ["LearnedMetric", "average_gradient_product", "learn_metric"]
-
 #: Rows that the metric is learned from, at most, and the share of them that judges.
 MOST_ROWS = 20_000
 _HELD_OUT = 0.25

@@ -18,21 +18,6 @@ from absentia.machines.validation import check_numbers
 from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk
 
-__all__ = [
-    "Logistic",
-    "Loss",
-    "Multinomial",
-    "NumberCodes",
-    "SquaredError",
-    "SquaredHinge",
-    "all_columns",
-    "classes_of",
-    "first_column",
-    "log_probabilities_of",
-    "probabilities_of",
-    "widths_of",
-]
-
 
 class Loss(Protocol):
     """A loss of scores, given codes of the targets; both of shape (n, n_scores)."""

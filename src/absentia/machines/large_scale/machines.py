@@ -38,8 +38,6 @@ from absentia.parameters import PENALTY, Rule, declared, words
 from absentia.tables import Learned, TableLike
 from absentia.tables.streams import Stream
 
-__all__ = ["LargeScaleLogisticRegression", "LargeScaleRidge", "LargeScaleSVC"]
-
 
 @declared
 class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):

@@ -25,16 +25,6 @@ from absentia.progress import report
 from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk, Stream, pairwise_sum
 
-__all__ = [
-    "SLICE_ROWS",
-    "DesignOf",
-    "Minimum",
-    "QuadraticPenalty",
-    "minimise",
-    "minimise_sum",
-    "sum_curvature",
-]
-
 #: Rows whose features are held at once.
 SLICE_ROWS = 4096
 

@@ -26,8 +26,6 @@ from absentia.optional_imports import optional_import
 from absentia.progress import report
 from absentia.tables import FloatArray
 
-__all__ = ["RobustSolution", "robust_objective", "solve_robust"]
-
 Solver = Literal["interior", "clarabel"]
 
 # Variances below this part of a squared kernel value count as zero. They are no larger than what

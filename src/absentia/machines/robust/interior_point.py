@@ -24,8 +24,6 @@ from absentia.engine.solver_status import SolverStatus
 from absentia.progress import report
 from absentia.tables import FloatArray
 
-__all__ = ["InteriorPoint", "lower_bound", "solve_interior"]
-
 #: How near to the boundary of the cones a step may go.
 _STEP = 0.99
 #: The most times that a solution of the normal equations is refined.

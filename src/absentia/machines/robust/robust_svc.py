@@ -37,8 +37,6 @@ from absentia.parameters import (
 )
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
-__all__ = ["RobustSVC"]
-
 _FAILED = (
     "The cone program of RobustSVC was not solved: the solver stopped ({status}) after "
     "{n_iter} steps. It always has a solution, so the failure is numerical: scale the columns, or "

@@ -15,8 +15,6 @@ from absentia.machines.support_vectors import SupportVectorClassifier, SupportVe
 from absentia.machines.svm import SVC, SVR
 from absentia.parameters import declared
 
-__all__ = ["SVCCV", "SVRCV", "KernelRidgeCV", "LogisticRegressionCV"]
-
 #: The penalties of Section 5.2 of [Smieja2018]_, from 1/32 to 512 in steps of four.
 _PENALTIES = tuple(2.0**k for k in range(-5, 10, 2))
 _RIDGES = tuple(10.0**k for k in range(-4, 3))

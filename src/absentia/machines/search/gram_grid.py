@@ -29,16 +29,6 @@ from absentia.parameters import require, shown
 from absentia.progress import Bar
 from absentia.tables import FloatArray, IntArray
 
-__all__ = [
-    "BelievedFold",
-    "Fold",
-    "GramGrid",
-    "GramPair",
-    "Scores",
-    "checked_splits",
-    "prepared_folds",
-]
-
 _Grams = TypeVar("_Grams")
 _GramsOut = TypeVar("_GramsOut", covariant=True)
 _Fold = TypeVar("_Fold")

@@ -63,8 +63,6 @@ from absentia.tables import (
     set_fitted,
 )
 
-__all__ = ["GramSearch"]
-
 #: More steps of four than this leave the range of numbers.
 _STEPS = count_from(1, 400)
 

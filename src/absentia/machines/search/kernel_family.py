@@ -16,8 +16,6 @@ from absentia.kernels.metric import resolve_gamma
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray
 
-__all__ = ["KernelFamily", "is_by_column", "maximise"]
-
 #: Weights of the mask kernel that are looked at: from no effect to patterns that never meet.
 _WEIGHT_BOUNDS = (1e-3, 30.0)
 #: A tighter prior on widths is no different from this one, and its square may be no number.

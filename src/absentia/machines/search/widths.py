@@ -34,21 +34,6 @@ from absentia.tables import FloatArray, MemoryRows
 if TYPE_CHECKING:
     from absentia.machines.base import KernelMachine, TrainingData
 
-__all__ = [
-    "WIDTH_PRIOR",
-    "WIDTH_PRIORS",
-    "choose_gamma",
-    "choose_width_prior",
-    "is_free",
-    "kernel_by_leave_one_out",
-    "kernel_with_widths",
-    "leave_one_out_error",
-    "leave_one_out_gradient",
-    "losses_of_rows",
-    "recommended",
-    "weight_of_kept",
-]
-
 #: At most this many rows are used: the best gamma changes slowly with their number, and the
 #: factorisations would soon cost more than the Gram matrix that training needs.
 MOST_ROWS = 400

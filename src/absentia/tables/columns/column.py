@@ -31,8 +31,6 @@ from absentia.tables.reading import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["READABLE", "Column"]
-
 #: A column is read as numbers or dates when at least this share of its values is.
 READABLE = 0.9
 _LIKE_THOUSANDS = re.compile(r"^-?[1-9]\d{0,2}\.\d{3}$")

@@ -16,23 +16,6 @@ from absentia.tables.reading import BoolArray, FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "COMPACT_DATE",
-    "DAY_FIRST",
-    "PERIODS",
-    "SECONDS_A_DAY",
-    "TYPED_DATES",
-    "cyclic_parts",
-    "date_formats",
-    "days_by_text",
-    "days_of",
-    "days_since_1970",
-    "either_way_round",
-    "find_cycles",
-    "parsed_dates",
-    "part_names",
-]
-
 SECONDS_A_DAY = 86_400.0
 #: In place of a spelling: the column has a type for dates.
 TYPED_DATES = "datetime"

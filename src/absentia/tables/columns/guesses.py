@@ -37,19 +37,6 @@ from absentia.tables.phrases import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "SEPARATOR",
-    "case_note",
-    "guess_columns",
-    "guess_training",
-    "id_note",
-    "later_readings",
-    "read_as",
-    "read_column",
-    "read_columns",
-    "read_in_table",
-]
-
 #: Name in ``frame.attrs`` under which a reader of files keeps the separator of the values.
 SEPARATOR = "separator"
 _KINDS = ("number", "category", "date", "cyclic date", "left out")

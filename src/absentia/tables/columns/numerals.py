@@ -14,17 +14,6 @@ from math import isfinite
 
 import numpy as np
 
-__all__ = [
-    "example",
-    "groups_thousands",
-    "in_doubt",
-    "limits_of",
-    "mark_of",
-    "number_of",
-    "shown_sign",
-    "split_unit",
-]
-
 _CURRENCY = (
     r"[$€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|ZAR|kr\.?|zł|Kč"
 )

@@ -29,21 +29,6 @@ from absentia.tables.columns.readings import (
 from absentia.tables.phrases import count_as_missing, counted, infinite_note
 from absentia.tables.reading import BoolArray, FloatArray
 
-__all__ = [
-    "as_dates",
-    "compact_dates",
-    "counts_of",
-    "dates_of_texts",
-    "find_sentinels",
-    "number_notes",
-    "numbers_of_texts",
-    "numbers_with_unit",
-    "sentinel_note",
-    "typed_numbers",
-    "unless_useless",
-    "unreadable_note",
-]
-
 #: Enough where the column would be lost otherwise, since it has too many different texts.
 _READABLE_OR_LOST = 0.75
 #: How the note on a column of text begins; a unit is named behind it.

@@ -24,15 +24,6 @@ from absentia.tables.stored import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "LIMITS",
-    "LIMITS_OF_MODELS",
-    "CellCounts",
-    "ColumnReading",
-    "numbers_of",
-    "without_sentinels",
-]
-
 Kind = Literal["number", "date", "duration", "ordered", "category"]
 #: Phrases on limits, for one value and for several, where a model is made of the column.
 LIMITS = ("is used as a limit", "are used as limits")

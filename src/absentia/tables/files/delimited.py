@@ -30,16 +30,6 @@ from absentia.tables.phrases import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "cells_as_written",
-    "note_repeated",
-    "note_title",
-    "read_csv",
-    "read_delimited",
-    "stripped_names",
-    "title_of",
-]
-
 Note = Callable[[str], None]
 
 #: The comma last: where everything is equal it is more likely a decimal mark, or part of a name.

@@ -21,8 +21,6 @@ from absentia.tables.phrases import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KNOWN", "WRITTEN", "has_types", "read_bytes", "replaced", "unpacked", "write_table"]
-
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".feather", ".arrow")
