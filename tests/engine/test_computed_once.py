@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from absentia.engine.computed_once import computed_once
+from absentia.engine.threads import computed_once
 
 
 @dataclass(frozen=True)

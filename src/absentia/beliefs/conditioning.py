@@ -13,10 +13,9 @@ from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.covariances import ConditionalCovariances
 from absentia.beliefs.low_rank_prior import factor_joint
 from absentia.beliefs.prior import FARTHEST, Prior, category_log_likelihoods, check_codes
-from absentia.engine.computed_once import computed_once
 from absentia.engine.expected_moments import centre_rows
 from absentia.engine.principal import invert_principal, multiply_principal, solve_principal
-from absentia.engine.threads import one_blas_thread
+from absentia.engine.threads import computed_once, one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import assume_valid

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from absentia.beliefs.prior import Prior
-from absentia.engine.computed_once import computed_once
-from absentia.engine.threads import bounded_slices
+from absentia.engine.threads import bounded_slices, computed_once
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import assume_valid

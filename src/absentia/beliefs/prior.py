@@ -9,8 +9,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array
 
-from absentia.engine.computed_once import computed_once
-from absentia.engine.threads import bounded_slices
+from absentia.engine.threads import bounded_slices, computed_once
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.stored import Stored, assume_valid, frozen, require_array
 

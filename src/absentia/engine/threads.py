@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from numbers import Integral
 from threading import RLock, local
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
@@ -289,3 +289,52 @@ def bounded_slices(n_rows: int, floats_per_row: int, budget: int = 2**22) -> lis
     # As integers of Python: a small one of NumPy cannot be compared with the budget.
     step = max(1, budget // max(1, int(floats_per_row)))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+Value = TypeVar("Value")
+
+
+class computed_once(Generic[Value]):
+    """Turn a method into an attribute that is computed once for each object.
+
+    Works for frozen dataclasses too, because the value goes straight into the object's dictionary,
+    where it is found before this descriptor is asked again.
+
+    Examples
+    --------
+    >>> from absentia.engine.threads import computed_once
+    >>> class Circle:
+    ...     radius = 2
+    ...
+    ...     @computed_once
+    ...     def area(self):
+    ...         print("computing")
+    ...         return 3.14 * self.radius**2
+    >>> circle = Circle()
+    >>> circle.area
+    computing
+    12.56
+    >>> circle.area
+    12.56
+    """
+
+    def __init__(self, method: Callable[[Any], Value]):
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> computed_once[Value]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(
+        self, instance: object | None, owner: type | None = None
+    ) -> Value | computed_once[Value]:
+        if instance is None:
+            return self
+        kept: Value = vars(instance).setdefault(self.name, self.method(instance))
+        return kept

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.beliefs import Prior
+from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
-from absentia.engine.computed_once import computed_once
+from absentia.engine.threads import computed_once
 from absentia.kernels.base import Kernel, with_params
 from absentia.parameters import GAMMA, GAMMAS, shown, words
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.phrases import frames_of_absentia, listed
+
+_Value = TypeVar("_Value")
 
 #: The parameter ``gamma`` of kernels and machines: a word, a number, or a number per column.
 Widths = float | str | list[float] | tuple[float, ...] | FloatArray
@@ -328,3 +331,32 @@ def gross_columns(X: FloatArray) -> BoolArray:
 
 def _half_width(values: FloatArray, centre: float) -> float:
     return float(np.nanmedian(np.abs(values - centre)))
+
+
+def cached(
+    beliefs: Beliefs, smoothing: Smoothing, what: Hashable, compute: Callable[[], _Value]
+) -> _Value:
+    """Return ``compute()``, or its value of an earlier call with the same beliefs and smoothing.
+
+    Support vectors come back at every call. The values of one smoothing are cached, so that a
+    search over widths does not pile them up. They live and die with the beliefs, are no part of
+    their fields, and are neither copied nor written to files. Two threads may compute the same
+    value at the same time; both get the one stored first.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    smoothing : Smoothing
+    what : hashable
+        Name of the value, with everything else that it depends on.
+    compute : callable
+    """
+    key = smoothing.key
+    own = vars(beliefs)
+    found = own.get("_cached")
+    if found is None or found[0] != key:
+        found = own["_cached"] = (key, {})
+    values: dict[Hashable, _Value] = found[1]
+    if what not in values:
+        return values.setdefault(what, compute())
+    return values[what]

@@ -25,10 +25,9 @@ from absentia.kernels.category import (
     scaled_for_categories,
 )
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
-from absentia.kernels.gram.sides import cached
 from absentia.kernels.gram.tiles import origin_of
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
-from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_and_metric
+from absentia.kernels.metric import Smoothing, Widths, cached, metric_root, with_gamma_and_metric
 from absentia.parameters import GAMMA, check_parameters, declared
 from absentia.tables import FloatArray
 
@@ -58,6 +57,8 @@ class _RBF(Kernel):
         return with_params(resolved, **params)
 
     def _factor(self, P: Beliefs, Q: Beliefs | None) -> CategoryFactor | None:
+        if P.codes is None:
+            return None
         return CategoryFactor.of(P, Q, self.category_weight, self.category_similarities)
 
     def _smoothing(self, P: Beliefs) -> Smoothing:

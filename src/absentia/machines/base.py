@@ -52,19 +52,16 @@ from absentia.kernels.polynomial import centred_at
 from absentia.kernels.repair import check_psd
 from absentia.machines.gram_matrices import GramRows, gram_tiles
 from absentia.machines.relevance import draw_relevance, relevance_of
-from absentia.machines.search.widths import (
-    WIDTH_PRIOR,
-    is_free,
-    kernel_by_leave_one_out,
-    weight_of_kept,
-)
+from absentia.machines.search.widths import WIDTH_PRIOR, kernel_by_leave_one_out
 from absentia.machines.validation import (
     Shift,
     check_matrix_size,
     check_shift,
     checked_gram,
     checked_weights,
+    is_free,
     warn_of_other_order,
+    weight_of_kept,
 )
 from absentia.parameters import (
     CATEGORY_WEIGHT,
@@ -231,7 +228,8 @@ class KernelMachine(ShowsColumns):
         else:
             training = self._prepare(data, believed)
             K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
-            check_psd(K, training.kernel)
+            if not training.kernel.positive_definite:
+                check_psd(K, training.kernel)
         return self._keep(data.rows, training, self._solve(K, data.y, data.weights))
 
     def _prepare(

@@ -331,3 +331,16 @@ def check_shift(
     if policy == "error":
         raise ValueError(message)
     warnings.warn(message, MissingnessShiftWarning, stacklevel=frames_of_absentia())
+
+
+def is_free(parameter: object) -> bool:
+    """Return whether a parameter is to be optimised."""
+    return isinstance(parameter, str) and parameter == "optimize"
+
+
+def weight_of_kept(weight: Any, density: BaseEstimator) -> Any:
+    """Return one number per column for the columns that a density kept; a number is unchanged."""
+    kept = getattr(density, "columns_", None)
+    if kept is None or np.ndim(weight) == 0 or len(kept) == density.n_features_in_:
+        return weight
+    return np.asarray(weight)[kept]

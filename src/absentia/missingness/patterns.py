@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.engine.computed_once import computed_once
+from absentia.engine.threads import computed_once
 from absentia.tables import BoolArray, IntArray, Table
 from absentia.tables.stored import Stored, assume_valid, frozen
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from absentia.engine.computed_once import computed_once
+from absentia.engine.threads import computed_once
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex
@@ -260,10 +260,13 @@ class Table(MemoryRows):
             return self
         known = getattr(estimator, "feature_names_in_", None)
         names = None if known is None else [str(name) for name in known]
-        absent = absent_names(self.column_names, names)
-        table = self._with_absent(names, absent) if absent and names else self
-        if not absent and self.column_names != names:
-            _check_feature_names(estimator, self.as_named(), reset=False)
+        table = self
+        if self.column_names != names:
+            absent = absent_names(self.column_names, names)
+            if absent and names:
+                table = self._with_absent(names, absent)
+            else:
+                _check_feature_names(estimator, self.as_named(), reset=False)
         _check_n_features(estimator, table.array, reset=False)
         return replace(table._without_sentinels(estimator), columns_checked=True)
 

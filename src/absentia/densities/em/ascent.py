@@ -15,7 +15,6 @@ from absentia.densities.em.expectation import ExpectedMoments
 from absentia.engine.solver_status import SolverStatus
 from absentia.progress import report
 from absentia.tables import FloatArray, IntArray
-from absentia.tables.phrases import counted
 
 #: From parameters to the objective there and the next parameters; None where there is none.
 Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
@@ -129,8 +128,7 @@ def ascend(
             report("EM: step %d, objective %.8g", len(objectives), objective)
     largest = size(here, residual)
     ending = SolverStatus.CONVERGED if largest <= tol else SolverStatus.EXHAUSTED
-    n_steps = counted(len(objectives), "step")
-    report("EM: %s, objective %.8g, %s", n_steps, objective, ending.value)
+    report("EM: %d steps, objective %.8g, %s", len(objectives), objective, ending.value)
     return Ascent(here, np.array(objectives), largest, ending)
 
 

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.computed_once import computed_once
 from absentia.engine.lanes import LANES
+from absentia.engine.threads import computed_once
 from absentia.kernels.gram.factors import fill_factors
 from absentia.kernels.gram.frequent_patterns import fill_frequent
 from absentia.kernels.gram.lane_pairs import factor_cost, fill_explicit, fill_few_rows, fill_lanes
 from absentia.kernels.gram.overlaps import fill_overlaps
-from absentia.kernels.gram.sides import Region, Side, cached
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.gram.sides import Region, Side
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import FloatArray
 
 #: Rows up to which lanes of columns are quicker than lanes of rows, of which the rest are empty.

@@ -17,9 +17,9 @@ from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triang
 from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
 from absentia.kernels.gram.factors import factor_log_self_similarities
 from absentia.kernels.gram.frequent_patterns import LogFactor, small_gram
-from absentia.kernels.gram.sides import Ordering, Region, Side, cached
+from absentia.kernels.gram.sides import Ordering, Region, Side
 from absentia.kernels.gram.tiles import origin_of, symmetrised
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import FloatArray, IntArray
 
 #: Beliefs with the places of their rows, for the rows with and without limits.

@@ -18,8 +18,8 @@ from absentia.engine.gram.factor_tiles import factor_tile
 from absentia.engine.gram.products import in_lanes
 from absentia.engine.lanes import LANES
 from absentia.engine.threads import bounded_slices, row_tiles, run_single_threaded_blas
-from absentia.kernels.gram.sides import Bounds, Region, Side, cached
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.gram.sides import Bounds, Region, Side
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 # A tile: what its columns need stays in the cache while its rows pass, and so do the sums of both.

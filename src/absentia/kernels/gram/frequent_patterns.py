@@ -20,9 +20,9 @@ from absentia.engine.compiling import is_small
 from absentia.engine.gram.products import exponentials_of_distances, in_lanes, row_products
 from absentia.engine.small_patterns import inverse_triangles
 from absentia.engine.threads import bounded_slices, run_single_threaded_blas
-from absentia.kernels.gram.sides import Ordering, Region, Side, cached
+from absentia.kernels.gram.sides import Ordering, Region, Side
 from absentia.kernels.gram.tiles import cancelled_pairs, centre_of, far_points, squares_of
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 #: From a pair of components, and orders of rows and columns, to a matrix of logarithms.

@@ -21,8 +21,8 @@ from absentia.engine.gram.products import TILE, in_lanes, row_products
 from absentia.engine.lanes import LANES
 from absentia.engine.principal import principal_log_determinants
 from absentia.engine.threads import bounded_slices, run_tiles
-from absentia.kernels.gram.sides import Region, Side, cached
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.gram.sides import Region, Side
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 # Measured: entries are off by 5e-15 times the variance inflation of the density on the observed

@@ -20,8 +20,8 @@ from absentia.engine.gram.products import in_lanes
 from absentia.engine.lanes import LANES
 from absentia.engine.principal import MOST_IN_LANES
 from absentia.engine.threads import bounded_slices, row_tiles, run_single_threaded_blas, run_tiles
-from absentia.kernels.gram.sides import Region, Side, cached
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.gram.sides import Region, Side
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 # Rows and columns of a tile: many enough that overlaps of one size fill the lanes, few enough that

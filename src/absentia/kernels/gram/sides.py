@@ -6,9 +6,8 @@ Compiled loops take named tuples: :class:`Target` says which part of a matrix to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,10 +15,8 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.engine.lanes import LANES
 from absentia.engine.threads import row_tiles, triangle_tiles
-from absentia.kernels.metric import Smoothing
+from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
-
-_Value = TypeVar("_Value")
 
 # Rows from which on a pattern pays for a factorisation of its own and a matrix product.
 FREQUENT = 64
@@ -30,35 +27,6 @@ _LARGEST_EXPONENT = 700.0
 
 # Pairs below which a second thread does not pay for being started.
 _PAIRS_PER_THREAD = 20_000
-
-
-def cached(
-    beliefs: Beliefs, smoothing: Smoothing, what: Hashable, compute: Callable[[], _Value]
-) -> _Value:
-    """Return ``compute()``, or its value of an earlier call with the same beliefs and smoothing.
-
-    Support vectors come back at every call. The values of one smoothing are cached, so that a
-    search over widths does not pile them up. They live and die with the beliefs, are no part of
-    their fields, and are neither copied nor written to files. Two threads may compute the same
-    value at the same time; both get the one stored first.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    smoothing : Smoothing
-    what : hashable
-        Name of the value, with everything else that it depends on.
-    compute : callable
-    """
-    key = smoothing.key
-    own = vars(beliefs)
-    found = own.get("_cached")
-    if found is None or found[0] != key:
-        found = own["_cached"] = (key, {})
-    values: dict[Hashable, _Value] = found[1]
-    if what not in values:
-        return values.setdefault(what, compute())
-    return values[what]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,9 @@ from absentia.machines.gaussian_process.sigmoid import (
     fitted_rest_exponent,
 )
 from absentia.machines.search.kernel_family import KernelFamily
-from absentia.machines.search.widths import is_free
 from absentia.machines.targets import ClassifierTargets, class_signs
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import is_free
 from absentia.parameters import (
     COUNT,
     BoolMatrix,

@@ -18,7 +18,8 @@ from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeigh
 from absentia.machines.base import KernelMachine, Training
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import KernelFamily, is_by_column, maximise
-from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior, is_free
+from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior
+from absentia.machines.validation import is_free
 from absentia.parameters import (
     BOUNDS,
     CATEGORY_WEIGHT,

@@ -19,9 +19,9 @@ from absentia.machines.gaussian_process.evidence import Bounds, FactoredEvidence
 from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.search.kernel_family import KernelFamily
-from absentia.machines.search.widths import is_free
 from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
 from absentia.machines.uncertainty import Uncertainty
+from absentia.machines.validation import is_free
 from absentia.parameters import (
     BOUNDS,
     POSITIVE,

@@ -24,7 +24,7 @@ from absentia.engine.threads import map_on_threads, one_blas_thread
 from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import make_mask_kernel
 from absentia.kernels.repair import repair_psd
-from absentia.machines.search.widths import weight_of_kept
+from absentia.machines.validation import weight_of_kept
 from absentia.parameters import require, shown
 from absentia.progress import Bar
 from absentia.tables import FloatArray, IntArray

@@ -27,6 +27,7 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.metric import resolve_gamma
 from absentia.machines.search.kernel_family import KernelFamily, maximise
 from absentia.machines.targets import weights_of_present
+from absentia.machines.validation import is_free
 from absentia.parameters import number_between, words
 from absentia.progress import report
 from absentia.tables import FloatArray, MemoryRows
@@ -55,19 +56,6 @@ DEFAULT = 0.3
 #: Rule of the parameter ``width_prior``.
 WIDTH_PRIOR = number_between(0, 100, expected="a number from 0 to 100") | words("cv")
 _FOLDS = 5
-
-
-def is_free(parameter: object) -> bool:
-    """Return whether a parameter is to be optimised."""
-    return isinstance(parameter, str) and parameter == "optimize"
-
-
-def weight_of_kept(weight: Any, density: BaseEstimator) -> Any:
-    """Return one number per column for the columns that a density kept; a number is unchanged."""
-    kept = getattr(density, "columns_", None)
-    if kept is None or np.ndim(weight) == 0 or len(kept) == density.n_features_in_:
-        return weight
-    return np.asarray(weight)[kept]
 
 
 def kernel_by_leave_one_out(

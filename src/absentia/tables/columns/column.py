@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.engine.computed_once import computed_once
+from absentia.engine.threads import computed_once
 from absentia.tables.columns.numerals import (
     groups_thousands,
     in_doubt,
