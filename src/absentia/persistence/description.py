@@ -71,14 +71,25 @@ class _Array(NamedTuple):
     digest: bytes
 
 
+class _Arrays(dict[str, _Array]):
+    """The arrays of an archive by the name of their file, each read once."""
+
+    def __init__(self, archive: ZipFile):
+        super().__init__()
+        self._archive = archive
+
+    def __missing__(self, file: str) -> _Array:
+        return self.setdefault(file, _read_array(self._archive, file))
+
+
 class _Walk:
     """A walk through all nodes, parents before their children."""
 
     def __init__(self, archive: ZipFile, max_bytes: float):
         self.refused: set[str] = set()
-        self._archive, self._max_bytes = archive, max_bytes
+        self._max_bytes = max_bytes
         self._types = {f"{kind.__module__}.{kind.__name__}": kind for kind in trusted_types()}
-        self._arrays: dict[str, _Array] = {}
+        self._arrays = _Arrays(archive)
         self._n_bytes = 0
         #: Of each node in the order of the walk: its number, its own content, how many children.
         self._visited: list[tuple[int | None, tuple[Any, ...], int]] = []
@@ -154,24 +165,19 @@ class _Walk:
         if kind is IsotonicRegression:
             # Made into a curve as soon as it is read, for which narrow types become wide.
             for attribute in attributes.keys() & {"X_thresholds_", "y_thresholds_"}:
-                dtype = self._array(attributes[attribute]["file"]).dtype
+                dtype = self._arrays[attributes[attribute]["file"]].dtype
                 if dtype not in (np.float32, np.float64):
                     raise ValueError(f"thresholds of {dtype}")
 
     def _count_array(self, node: Node, is_made: bool) -> bytes:
         """Check an array, add its size to the total and return the digest of its bytes."""
-        array = self._array(node["file"])
+        array = self._arrays[node["file"]]
         if node["__class__"] != "ndarray" and array.shape:
             raise ValueError(f"a {node['__class__']} of shape {array.shape}")
         self._n_bytes += array.size if is_made else 0
         if self._n_bytes > self._max_bytes:
             raise ValueError(f"arrays of more than {self._max_bytes:.0f} bytes")
         return array.digest
-
-    def _array(self, file: str) -> _Array:
-        if file not in self._arrays:
-            self._arrays[file] = _read_array(self._archive, file)
-        return self._arrays[file]
 
 
 def _read_array(archive: ZipFile, name: str) -> _Array:

@@ -10,7 +10,7 @@ attributes, and fails when the table has too little or too much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
@@ -285,17 +285,20 @@ def model_types() -> dict[type, None]:
     public = [getattr(absentia, name) for name in absentia.__all__]
     public += [getattr(kernels, name) for name in kernels.__all__]
     ours = [k for k in public if isinstance(k, type) and issubclass(k, BaseEstimator)]
-    leaves = [k for k in _subclasses(BaseEstimator) if not any(_subclasses(k))]
+    leaves = [k for k in _subclasses(BaseEstimator) if not _subclasses(k)]
     return dict.fromkeys([*ours, *leaves, *_classes(ESTIMATORS)])
 
 
-def _subclasses(kind: type) -> Iterator[type]:
-    """Yield the classes of absentia that are derived from another one."""
-    child: type
-    for child in kind.__subclasses__():
+def _subclasses(kind: type) -> list[type]:
+    """Return the classes of absentia that are derived from another one, before their own."""
+    found: list[type] = []
+    pending: list[type] = list(reversed(kind.__subclasses__()))
+    while pending:
+        child = pending.pop()
         if child.__module__.startswith("absentia."):
-            yield child
-        yield from _subclasses(child)
+            found.append(child)
+        pending += reversed(child.__subclasses__())
+    return found
 
 
 @cache
