@@ -32,7 +32,7 @@ def factor_table(n: int, d: int, q: int) -> tuple[LowRankPrior, FloatArray, Floa
 def rows() -> Iterator[Row]:
     """Run the suite."""
     # At 300 columns the bar is that of a density of few factors, below.
-    for n, d, full_bar, full_aim in ((1000, 100, 15, 8), (500, 300, None, None)):
+    for n, d, full_bar, full_aim in ((1000, 100, 25, 15), (500, 300, None, None)):
         complete, beliefs = beliefs_of(n, d, 0.3)
         gamma = 1 / float(np.trace(beliefs.prior.covariances[0]))
         yield Row(

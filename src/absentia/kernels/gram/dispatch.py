@@ -156,9 +156,9 @@ class Path(NamedTuple):
 
 PATHS = (
     Path(
-        "frequent patterns",
+        "frequent patterns",  # a product of matrices: the cheapest wherever it applies
         applies=lambda pairs: pairs.frequent,
-        cost=lambda pairs: pairs.d,
+        cost=lambda pairs: 0.0,
         fill=fill_frequent,
     ),
     Path(
@@ -166,8 +166,8 @@ PATHS = (
         applies=lambda pairs: all(has_factors(s.beliefs, pairs.smoothing) for s in pairs.sides),
         cost=lambda pairs: (
             1000
-            + 0.55 * (pairs.q * (pairs.q + 1) * pairs.n_missing + (2 * pairs.q + 3) * pairs.d)
-            + 0.55 * (2 * pairs.q) ** 3 / 3
+            + 0.43 * (pairs.q * (pairs.q + 1) * pairs.n_missing + (2 * pairs.q + 3) * pairs.d)
+            + 0.43 * (2 * pairs.q) ** 3 / 3
         ),
         fill=fill_factors,
     ),
