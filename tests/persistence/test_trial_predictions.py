@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -49,6 +50,14 @@ def wrapped(name):
         return model, model.calibrated_classifiers_[0].estimator[-1]
     model = VotingClassifier([("one", encoded()), ("two", encoded())]).fit(X, y)
     return model, model.estimators_[1][-1]
+
+
+def test_arrays_whose_shapes_do_not_fit_are_no_remark_about_the_rows(tmp_path):
+    model = Ridge().fit(np.eye(4), np.arange(4.0))
+    save(model, tmp_path / "model")
+    model.coef_ = np.zeros(3)
+    with pytest.raises(TypeError, match="load would refuse this model: .*do not fit together"):
+        save(model, tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["pipeline", "search", "calibration", "vote"])

@@ -4,7 +4,7 @@ An attribute may be missing, be of another type or not fit another one; which at
 needs depends on its parameters and on its table. So the model is tried on a row of missing values
 and on a row of zeros (as objects where numbers fail, for encoders of words; as a belief, for models
 of beliefs). A ValueError about these rows is legitimate (no missing values taken, beliefs
-expected); any other exception means that the model is damaged.
+expected); any other exception, and NumPy's about shapes, means that the model is damaged.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ _METHODS = (
 #: Attributes with the model inside another one that sees the rows first, in the order of search.
 _FIRST_INSIDE = ("steps", "best_estimator_", "calibrated_classifiers_", "estimators_", "estimator")
 _DEEPEST = 20
+#: Beginnings of NumPy's messages about arrays whose shapes do not fit each other.
+_SHAPE_MESSAGES = (
+    *("operands could not be broadcast", "non-broadcastable output", "could not broadcast"),
+    *("matmul: ", "shapes ", "cannot reshape", "all the input array", "axes don't match"),
+)
 
 
 def check_predictions(model: BaseEstimator, inner: list[Any]) -> None:
@@ -84,7 +89,8 @@ def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
         return False
     except Exception as error:
         about_rows = isinstance(error, ValueError | NotImplementedError)
-        if about_rows and not isinstance(error, InconsistentError):
+        about_rows &= not isinstance(error, InconsistentError)
+        if about_rows and not str(error).startswith(_SHAPE_MESSAGES):
             return False
         raise ValueError(
             f"{type(model).__name__} holds values that are missing or do not fit together, so that "
