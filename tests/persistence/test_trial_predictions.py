@@ -56,7 +56,7 @@ def test_arrays_whose_shapes_do_not_fit_are_no_remark_about_the_rows(tmp_path):
     model = Ridge().fit(np.eye(4), np.arange(4.0))
     save(model, tmp_path / "model")
     model.coef_ = np.zeros(3)
-    with pytest.raises(TypeError, match="load would refuse this model: .*do not fit together"):
+    with pytest.raises(TypeError, match=r"load would refuse this model: .*do not fit together"):
         save(model, tmp_path / "model")
 
 
