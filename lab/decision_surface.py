@@ -1,4 +1,4 @@
-"""What a machine decides over two columns, with incomplete rows drawn as what they could be.
+"""Decision surface of a machine over two columns, with the beliefs about incomplete rows.
 
 A complete row is a point. A row that misses one of the two columns is a segment: the middle 68 % of
 what the missing value could be. Rows that miss both are one cloud.

@@ -76,7 +76,7 @@ class Comparator:
 
     @property
     def tags(self) -> frozenset[str]:
-        """What it can do, as words."""
+        """Names of its tags."""
         names = (*TAGS, "classification", "regression")
         return frozenset(name for name in names if getattr(self, name))
 

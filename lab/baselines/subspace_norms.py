@@ -1,4 +1,4 @@
-"""How long a machine's weight vector is on the columns of each pattern, for all patterns at once.
+"""Norms of a machine's weight vector on the columns of each pattern, for all patterns at once.
 
 A kernel machine's weight vector is ``w = sum weights[j] phi(x_j)``. On the columns that pattern p
 has it is ``sum weights[j] phi(x_j on p)``, with the squared length

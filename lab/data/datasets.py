@@ -38,7 +38,7 @@ _MAX_CATEGORIES = 60
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a data set before it is read."""
+    """Facts about a data set that are known before it is read."""
 
     name: str
     task: Task

@@ -1,4 +1,4 @@
-"""Where a Gram matrix comes from: the one thing in which kernel methods for incomplete rows differ.
+"""Sources of Gram matrices, the only difference between kernel methods for incomplete rows.
 
 A method of this kind is a way from incomplete rows to kernel values. What comes after (the
 penalty, the folds, the solver, the score) is done in :mod:`lab.experiments.inner_search`, the

@@ -1,4 +1,4 @@
-"""What the library does, shown on data that scikit-learn bundles: ``python -m lab.demo``."""
+"""Demonstration on data that scikit-learn bundles: ``python -m lab.demo``."""
 
 from lab.demo.contests import Contest, main, run
 from lab.demo.production import Answers, answer_incomplete_rows

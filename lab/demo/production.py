@@ -29,7 +29,7 @@ __all__ = ["Answers", "answer_incomplete_rows"]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a model says about incomplete rows, before and after.
+    """Predictions of a model for incomplete rows, before and after.
 
     Attributes
     ----------

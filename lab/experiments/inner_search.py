@@ -60,7 +60,7 @@ class Grid:
 
 
 class Learner(Protocol):
-    """What is trained on a Gram matrix; by default a support vector machine."""
+    """Learner on a Gram matrix; by default a support vector machine."""
 
     def __call__(self, task: Task, C: float, grid: Grid) -> BaseEstimator:
         """Return a new estimator that takes a precomputed Gram matrix."""

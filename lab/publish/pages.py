@@ -1,4 +1,4 @@
-"""What a run of a suite looks like in the documentation: pictures, tables, and how it was made.
+"""Pages of the documentation from the run of a suite: pictures, tables, and settings.
 
 The hand-written page ``docs/results/<suite>.md`` includes what is written here.
 """
@@ -19,7 +19,7 @@ from lab.publish.markdown import bold_best, number, p_value, spaced, table
 
 __all__ = ["publish_suite", "save_picture"]
 
-#: What is kept of a report beside its pictures; cells and scores are too many for a documentation.
+#: Parts of a report that are kept beside its pictures.
 _KEPT = ("ranks.csv", "summary.csv", "choices.csv", "failures.csv", "probabilities.csv", "runs.csv")
 #: Seconds of cells that ran beside other programs; ``smieja-timing`` compares times.
 _NOT_PUBLISHED = ("times",)

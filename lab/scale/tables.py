@@ -1,4 +1,4 @@
-"""Where the real tables are, and how rows for the curves are made."""
+"""Real tables, and generated rows for the curves."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _ROWS, _PARTITION, _REPEATS = 400_000, 25_000, 3
 
 @dataclass(frozen=True)
 class Taken:
-    """What a fit took: seconds on the clock, and processor time of the client and each worker."""
+    """Cost of a fit: wall time, and processor time of the client and each worker."""
 
     elapsed: float
     client: float
@@ -35,12 +35,12 @@ class Taken:
 
     @property
     def critical(self) -> float:
-        """What the client and its busiest worker took, who wait for each other."""
+        """Processor time of the client and its busiest worker, which wait for each other."""
         return self.client + max(self.workers)
 
     @property
     def together(self) -> float:
-        """What all processes took."""
+        """Processor time of all processes."""
         return self.client + sum(self.workers)
 
 

@@ -156,7 +156,7 @@ __all__ = [
     "save",
 ]
 
-#: Where the public names are looked for, in this order.
+#: Modules with the public names, in the order of the search.
 _HOMES = (
     "machines",
     "predictions",

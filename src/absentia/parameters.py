@@ -61,7 +61,7 @@ def declared(cls: Estimator) -> Estimator:
     dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
     init = vars(cls)["__init__"]
     own, known = inspect.get_annotations(cls), inspect.signature(init)
-    # What is special about a class comes first, for those who read its signature.
+    # The parameters of the class itself come first in its signature.
     ordered = sorted(known.parameters.values(), key=lambda p: (p.kind, p.name not in own))
     ordered.sort(key=lambda p: p.name != "self")
     init.__signature__ = known.replace(parameters=ordered)
@@ -171,7 +171,7 @@ def _array_of(rule: Rule, expected: str) -> Rule:
 #: One such number per column.
 GAMMAS = _array_of(GAMMA, "an array of such numbers, one per column")
 
-#: What differences in columns of categories cost: a number for all of them, or one for each.
+#: Weight of differences in columns of categories: a number for all of them, or one for each.
 CATEGORY_WEIGHT = NOT_NEGATIVE | _array_of(
     NOT_NEGATIVE, "an array of such numbers, one per column of categories"
 )
@@ -189,11 +189,11 @@ CLASS_WEIGHT = words(None, "balanced") | Rule(
 FLAG = Rule(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 COUNT = count_from(1)
 COUNT_OR_ZERO = count_from(0)
-#: Of features, and of draws: one row of so many takes 128 MB, and a loop over them ends.
+#: Largest number of features and of draws: a row of so many takes 128 MB.
 MOST_DRAWS = 2**24
 MANY = count_from(1, MOST_DRAWS)
 DRAWS = count_from(2, MOST_DRAWS)
-#: How much to print; True is 1.
+#: Verbosity; True is 1.
 VERBOSITY = FLAG | COUNT_OR_ZERO
 #: A model that something is wrapped around, not its class.
 ESTIMATOR = Rule(

@@ -1,4 +1,4 @@
-"""What every imputer here is: a transformer that learns from incomplete rows and fills new ones.
+"""Base class of the imputers: transformers that learn from incomplete rows and fill new ones.
 
 scikit-learn has mean and k-NN imputation, and those are used as they are. The papers' other
 rivals share the bookkeeping below: columns that were never observed, columns far from zero, tables

@@ -1,1 +1,1 @@
-"""What results say: tables, pictures, tests of significance, a verdict."""
+"""Reports on results: tables, pictures and tests of significance."""

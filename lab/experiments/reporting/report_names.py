@@ -1,4 +1,4 @@
-"""What a report calls things: methods in a phrase, facts of a run, names of files."""
+"""Names in a report: methods, facts of a run, files."""
 
 from __future__ import annotations
 

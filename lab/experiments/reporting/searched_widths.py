@@ -1,4 +1,4 @@
-"""Which kernel widths the inner cross-validation chose, and how often on the edge of its grid."""
+"""Kernel widths that the inner cross-validation chose, and how often on the edge of its grid."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Score:
 
 @dataclass(frozen=True)
 class CellResult:
-    """What became of a cell: its scores and facts, or the error that it ended in."""
+    """Result of a cell: its scores and facts, or its error."""
 
     cell: Cell
     seconds: float
@@ -106,7 +106,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Context:
-    """What all the cells of a run share, and every worker is given.
+    """Settings that all cells of a run share.
 
     Attributes
     ----------

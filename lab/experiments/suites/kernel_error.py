@@ -1,4 +1,4 @@
-"""How well a kernel matrix is estimated from incomplete rows: the experiments of [Mesquita]_."""
+"""Error of a kernel matrix estimated from incomplete rows: the experiments of [Mesquita]_."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which value to measure next: the loss of a model while the values of a row come in one by one."""
+"""Acquisition: the loss of a model while the values of a row are measured one by one."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _run(cell: Cell, context: Context) -> Result:
 
 @dataclass(frozen=True)
 class _Key:
-    """What a trained model depends on; equal for all methods, so that it is trained once."""
+    """Key of a trained model; equal for all methods, so that it is trained once."""
 
     cell: Cell
     context: Context

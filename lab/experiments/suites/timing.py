@@ -1,4 +1,4 @@
-"""How long training takes: Figure 8 of [Smieja2018]_."""
+"""Training time: Figure 8 of [Smieja2018]_."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the protocols have in common: data sets, holes, folds, and training and scoring a cell."""
+"""Shared steps of the protocols: data sets, amputation, folds, training and scoring a cell."""
 
 from __future__ import annotations
 

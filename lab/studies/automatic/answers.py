@@ -1,4 +1,4 @@
-"""What every member answers in a trial, kept in files, so that averages can be studied later.
+"""Predictions of every member in a trial, kept in files, so that averages can be studied later.
 
 One file per table, repetition and member; what is there is not computed again.
 """

@@ -52,7 +52,7 @@ class Trial:
 
     @property
     def seed(self) -> int:
-        """Of everything random in the trial."""
+        """Seed of everything random in the trial."""
         return crc32(f"{self.name} {self.repeat}".encode()) % 2**31
 
 

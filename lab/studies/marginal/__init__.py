@@ -1,1 +1,1 @@
-"""What averaging over draws does for the predictions of any model."""
+"""Effect of averaging over draws on the predictions of any model."""

@@ -1,4 +1,4 @@
-"""How to train a model on rows with holes: stacked draws, one fit per draw, or NaN as it comes."""
+"""Training on incomplete rows: stacked draws, one fit per draw, or NaN as it comes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What widths of columns do for the predictions of a Gaussian process."""
+"""Effect of widths per column on the predictions of a Gaussian process."""

@@ -195,7 +195,7 @@ class Beliefs(Stored, MemoryRows):
 
     @property
     def mask(self) -> BoolArray:
-        """Which values are missing, shape (n_samples, n_features)."""
+        """Mask of the missing values, shape (n_samples, n_features)."""
         return self.patterns.mask
 
     def checked(self, estimator: BaseEstimator) -> Beliefs:
@@ -322,7 +322,7 @@ class Beliefs(Stored, MemoryRows):
 
     @property
     def missing_patterns(self) -> Patterns:
-        """Which values are missing, numbers first and categories after them."""
+        """Patterns of the missing values, numbers first and categories after them."""
         if self.codes is None:
             return self.patterns
         return Patterns.of_mask(np.hstack([self.patterns.mask, self.codes < 0]))

@@ -23,7 +23,7 @@ from absentia.tables.stored import frozen
 
 @dataclass(frozen=True, eq=False)
 class BeliefColumn:
-    """Where one column of the user is.
+    """Position of one of the user's columns in the table and in beliefs.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class ColumnTrials:
 
     @property
     def origin(self) -> IntArray:
-        """Which row of the table each trial row was made from."""
+        """Row of the table that each trial row was made from."""
         return np.repeat(self.row, self.counts)
 
     def expected(self, values: FloatArray) -> FloatArray:

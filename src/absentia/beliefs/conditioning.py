@@ -48,11 +48,11 @@ class GroupedRows:
 
     @computed_once
     def pattern_of_row(self) -> IntArray:
-        """Which pattern of the batch each of its rows has."""
+        """Pattern of each row, as its position in the batch."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
 
     def n_observed(self, n_features: int) -> IntArray:
-        """How many values each pattern has."""
+        """Number of members of each pattern."""
         return n_features - self.sizes if self.members_are_missing else self.sizes
 
 

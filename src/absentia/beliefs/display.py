@@ -73,7 +73,7 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
     variances = np.diagonal(one.covariances.dense(one.group_of_row)[0], axis1=1, axis2=2)
     uncertain = np.flatnonzero(variances.max(axis=0) > 0)
     certain = np.setdiff1d(np.arange(one.n_features), uncertain)
-    # Where not all fit, the uncertain ones are what the picture is about.
+    # If not all columns fit, the uncertain ones are drawn.
     shown = np.sort(np.concatenate([uncertain, certain])[:max_columns])
     n_categorical = 0 if one.codes is None else one.codes.shape[1]
     figure, panels = grid_of_panels(len(shown) + n_categorical)

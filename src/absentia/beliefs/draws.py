@@ -75,7 +75,7 @@ _BITS = 30
 
 @dataclass(frozen=True, eq=False)
 class DrawPoints(Stored):
-    """Where to draw: points of a cube, one coordinate for the component and one per column.
+    """Points of a cube to draw from: one coordinate for the component and one per column.
 
     Attributes
     ----------

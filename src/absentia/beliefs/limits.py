@@ -255,7 +255,7 @@ def truncated_to(
     factored = propagated(R, low, high)
     shifts = (cross @ factored.pulls[..., None])[..., 0]
     narrowed = covariances - cross @ factored.losses @ cross.swapaxes(-1, -2)
-    # Of the limited columns themselves what is left can be far less than what was lost.
+    # The remaining variance of the limited columns can be far smaller than the reduction.
     at = np.broadcast_to(columns[:, None], filled.shape[:1] + shifts.shape[1:2] + (q,))
     left = cross @ factored.gains.swapaxes(-1, -2) * deviations[:, :, None]
     left = np.where(filled[:, :, None], np.take_along_axis(narrowed, at[:, :, None], 3), left)

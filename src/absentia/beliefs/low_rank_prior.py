@@ -131,7 +131,7 @@ def unpacked(packed: FloatArray, size: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FactorKnowledge:
-    """What some patterns tell of the factors of one component.
+    """Posterior precision of the factors of one component, by pattern.
 
     Attributes
     ----------

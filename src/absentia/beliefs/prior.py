@@ -86,7 +86,7 @@ class Prior(Stored):
 
     @property
     def n_categories(self) -> tuple[int, ...]:
-        """How many categories each column of categories has; empty for a table of numbers."""
+        """Number of categories of each column of categories; empty for a table of numbers."""
         return tuple(table.shape[1] for table in self.probabilities)
 
     @computed_once
@@ -124,7 +124,7 @@ class Prior(Stored):
 
     @computed_once
     def reach(self) -> FloatArray:
-        """How large values may be to be within ``FARTHEST`` deviations of all means; read-only."""
+        """Largest values within ``FARTHEST`` deviations of all means; read-only."""
         with np.errstate(over="ignore"):
             room = np.sqrt(self.variances) - np.abs(self.means) / FARTHEST
             return frozen((FARTHEST * room).min(axis=0))

@@ -107,7 +107,7 @@ class Unknowns:
 
     @property
     def n_drawn(self) -> int:
-        """How many coordinates a draw has: numbers, then categories."""
+        """Number of coordinates of a draw: numbers, then categories."""
         # Without numbers beliefs have one that is always zero.
         return max(len(self.numbers), 1) + len(self.categories)
 

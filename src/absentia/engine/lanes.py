@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numba.core.typing.context import BaseContext as TypingContext
 
     Values = Sequence[Value]
-    #: What an intrinsic returns to Numba: its signature, and how to write its code.
+    #: Result of an intrinsic: its signature, and the function that writes its code.
     Typed = tuple[Signature, Callable[[Context, Builder, Signature, Values], Value]]
 
 LANES = 8

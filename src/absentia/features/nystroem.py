@@ -23,7 +23,7 @@ from absentia.parameters import FloatMatrix, RandomState, declared, words
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
 
-#: How landmarks may be chosen among the candidates.
+#: Rules for the choice of landmarks among the candidates.
 LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
 
 # Candidates per landmark: enough to choose from, few enough that choosing costs less than using.

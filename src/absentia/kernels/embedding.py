@@ -21,7 +21,7 @@ from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
 
-#: Of an exponent, by differences of the inner kernel.
+#: Relative accuracy of an exponent computed from differences of the inner kernel.
 _LARGEST_ROUNDING = 1e-7
 
 

@@ -91,7 +91,7 @@ from absentia.tables.column_plan import ShowsColumns
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Where a search for the weight of the mask kernel starts.
+#: Start of the search for the weight of the mask kernel.
 _FIRST_MASK_WEIGHT = 0.1
 
 

@@ -93,7 +93,7 @@ class Patterns(Stored):
 
     @computed_once
     def n_missing(self) -> IntArray:
-        """How many values each pattern misses, shape (n_patterns,); read-only."""
+        """Number of values that each pattern misses, shape (n_patterns,); read-only."""
         n_missing: IntArray = frozen(self.masks.sum(axis=1))
         return n_missing
 

@@ -203,7 +203,7 @@ def _check_parameters(value: BaseEstimator) -> None:
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
                 "library wrote it; train the model again with this one"
             )
-    # Of the class: a FrozenEstimator hands the question to the estimator that it holds.
+    # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
     if hasattr(type(value), "_parameter_constraints"):
         value._validate_params()
 

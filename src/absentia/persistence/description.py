@@ -91,7 +91,7 @@ class _Walk:
         self._types = {f"{kind.__module__}.{kind.__name__}": kind for kind in trusted_types()}
         self._arrays = _Arrays(archive)
         self._n_bytes = 0
-        #: Of each node in the order of the walk: its number, its own content, how many children.
+        #: Number, content and number of children of each node, in the order of the walk.
         self._visited: list[tuple[int | None, tuple[Any, ...], int]] = []
 
     def visit(self, root: Node) -> None:
@@ -223,7 +223,7 @@ def _dict(node: Node) -> list[Node]:
         raise ValueError("a dictionary with keys of other kinds than numbers and text")
     if len(types["content"]) != len(content):
         raise ValueError("a dictionary with keys and types that are not as many")
-    # What a Bunch holds are its attributes, too.
+    # The entries of a Bunch are its attributes, too.
     if node["__class__"] == "Bunch" and any(name.startswith("__") for name in content):
         raise ValueError("a Bunch with special attributes")
     return [types, *content.values()]

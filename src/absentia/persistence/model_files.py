@@ -96,7 +96,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             archive.writestr(_MARK, json.dumps(mark))
         try:
             with open(draft, "rb") as stream:
-                # What load would say; and the model that answers rows is not the caller's.
+                # The copy is checked as load checks it; the caller's model is not touched.
                 _read(skops, stream, math.inf)
         except _NotTrustedError as error:
             raise TypeError(

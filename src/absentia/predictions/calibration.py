@@ -129,7 +129,7 @@ class Calibration(Stored):
 
     def _comparable(self, mask: BoolArray, method: str, subsample: int) -> IntArray:
         """Return the calibration rows that a test row of this mask is compared with."""
-        # How many values of the test row would have to be hidden besides.
+        # Number of further values of the test row that would have to be hidden.
         excess = (self.table.mask & ~mask).sum(axis=1)
         most = 0 if method == "exact" else mask.size
         if method == "nested*" and subsample < len(excess):

@@ -22,9 +22,9 @@ from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.column_plan import ReadFrame
 from absentia.tables.stored import Stored
 
-#: How many draws of an incomplete row an estimator is trained on.
+#: Number of draws of an incomplete row that an estimator is trained on.
 TRAINING_DRAWS = 8
-#: Where scikit-learn's neighbours, kernel ridge and Gaussian processes store their training rows.
+#: Attributes with the training rows of scikit-learn's neighbours, kernel ridge and processes.
 _TRAINING_ROWS = ("_fit_X", "X_fit_", "X_train_")
 
 

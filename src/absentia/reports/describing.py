@@ -20,7 +20,7 @@ from absentia.tables.reading import as_frame
 
 __all__ = ["RUN_ANYWAY", "describe_missingness"]
 
-#: How to run a test that was left out, from Python; the command line has an option for it.
+#: Remedy in Python for a test that was left out; the command line has an option for it.
 RUN_ANYWAY = "pass mcar_test=True to run it anyway"
 
 # Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.

@@ -49,7 +49,7 @@ def as_plot_labels(names: Sequence[str], limit: int = _LONGEST_LABEL) -> list[st
     """
     shown = [printable(name) for name in names]
     short = [_shortened(text, limit) for text in shown]
-    # Where two would read alike, they are shown whole.
+    # Names whose short forms would be equal are shown whole.
     counts = Counter(short)
     labels = [text if counts[s] > 1 else s for text, s in zip(shown, short, strict=True)]
     return [label.replace("$", "\\$") for label in labels]

@@ -98,7 +98,7 @@ def warn_of_later_columns(
     columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
 ) -> None:
     """Warn of cells of a later frame that count as missing, and of other decimal signs."""
-    # Of numbers, dates and durations all cells that cannot be read are named, new or not.
+    # In columns of numbers, dates and durations every unreadable cell counts, new or not.
     categories = {name: r for name, r in readings.items() if not r.is_quantity}
     for said, found, between in (
         ("Cells that cannot be read", _unread_cells(columns, readings, as_in_training=False), "; "),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
-#: What a user may pass as rows: arrays and frames (which are array-like), streams and beliefs.
+#: Rows as a user may pass them: arrays and frames (which are array-like), streams and beliefs.
 TableLike: TypeAlias = "ArrayLike | Table | Stream | Beliefs"
 
 #: A sparse matrix may become an array of up to half a gigabyte.

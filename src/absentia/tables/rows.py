@@ -17,9 +17,9 @@ from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 Outcome = TypeVar("Outcome")
 
-#: What a fit has learned: fitted attributes by name.
+#: Fitted attributes by name.
 Learned = dict[str, Any]
-#: Which rows, as NumPy's indices say it.
+#: Row indices as NumPy has them.
 RowIndex = int | slice | IntArray | BoolArray
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-#: Where a value remembers that it is valid: no field, so that no file can say it.
+#: Attribute of a value that is known to be valid: no field, so that no file can set it.
 _VALID = "_is_valid"
 
 

@@ -287,7 +287,7 @@ class TakesExpectations(Protocol):
 
     @property
     def n_categories(self) -> tuple[int, ...]:
-        """How many categories each column of categories has."""
+        """Number of categories of each column of categories."""
 
     def __call__(self, prior: Prior) -> ExpectedMoments | None:
         """Return their moments; None where a covariance of the prior is nearly singular."""

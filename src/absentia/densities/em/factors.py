@@ -261,7 +261,7 @@ def _complete(loadings: FloatArray, noise: FloatArray) -> tuple[FactorKnowledge,
 # As in `coordinates`: changes in units of a column's own noise count a hundredth.
 _RELATIVE = 0.01
 
-# What loadings start with at least: at zero EM would stay.
+# Smallest loadings to start with: EM would stay at zero.
 _SMALLEST_START = 0.05
 
 

@@ -21,7 +21,7 @@ from absentia.machines.gaussian_process.sigmoid import sigmoid_moments
 from absentia.machines.newton import factor_identity_plus
 from absentia.tables import BoolArray, FloatArray
 
-#: How many sweeps before the last one are mixed.
+#: Number of sweeps before the last one that are mixed.
 _MEMORY = 5
 
 

@@ -24,7 +24,7 @@ from absentia.engine.solver_status import SolverStatus
 from absentia.progress import report
 from absentia.tables import FloatArray
 
-#: How near to the boundary of the cones a step may go.
+#: Share of the way to the boundary of the cones that a step may take.
 _STEP = 0.99
 #: The most times that a solution of the normal equations is refined.
 _REFINEMENTS = 5

@@ -31,7 +31,7 @@ from absentia.tables.reading import BoolArray, FloatArray
 
 #: Enough where the column would be lost otherwise, since it has too many different texts.
 _READABLE_OR_LOST = 0.75
-#: How the note on a column of text begins; a unit is named behind it.
+#: Beginning of the note on a column of text, followed by a unit.
 _AS_TEXT = "numbers written as text"
 _NEGATIVE = (-99.0, -999.0, -9999.0, -99999.0, -999999.0)
 _POSITIVE = (999.0, 9999.0, 99999.0, 999999.0, 9999999.0)
