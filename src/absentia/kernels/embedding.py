@@ -21,7 +21,7 @@ from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
 
-#: Relative accuracy of an exponent computed from differences of the inner kernel.
+#: Largest rounding of an exponent that is computed from differences of the inner kernel.
 _LARGEST_ROUNDING = 1e-7
 
 

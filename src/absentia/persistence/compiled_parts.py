@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from absentia.tables.stored import require_array
 
-#: Words of the 256 bits in ``TreePredictor`` for the categories that go left.
+#: Attributes of ``TreePredictor`` with 256 bits for the categories that go left.
 _BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 _BITSET_WORDS = 8
 
