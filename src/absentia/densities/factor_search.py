@@ -15,7 +15,7 @@ from absentia.beliefs.conditioning import (
     log_normalised,
 )
 from absentia.densities.em.ascent import Ascent
-from absentia.densities.em.factors import (
+from absentia.densities.em.factor_steps import (
     FactorExpectation,
     FactorMoments,
     FactorPenalty,
