@@ -178,9 +178,9 @@ def test_oracles_import_nothing_from_absentia():
 def test_every_stage_is_on_the_architecture_page():
     page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
     tree = page[page.index("    src/absentia/") : page.index("    lab/")]
-    places = [tree.find(f" {stage}") for stage in STAGES]
-    assert min(places) > 0, "docs/architecture.md lacks a stage in its tree"
-    assert places == sorted(places), "the tree of docs/architecture.md has another order"
+    heads = [line[6:].split("  ")[0] for line in tree.splitlines() if line[6:7].strip()]
+    names = [name for head in heads[1:] for name in re.findall(r"\w+", head)]
+    assert names == [stage for stage in STAGES if stage != "amputation"]  # a public alias
 
 
 def all_files() -> set[str]:

@@ -16,9 +16,9 @@ from absentia import (
     GaussianProcessClassifier,
     LogisticRegression,
     MarginalClassifier,
-    datasets,
 )
 from absentia.tables import FloatArray
+from lab.data import datasets
 from lab.studies.marginal.calibration import SETTINGS
 from lab.studies.marginal.trials import TABLES as BUNDLED
 from lab.studies.marginal.trials import ampute, scores

@@ -18,6 +18,8 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, TableLike, as_table
 
+__all__ = ["LittleTest", "little_test"]
+
 # Eigenvalues of the correlations below which a direction counts as fixed by redundant columns. The
 # fit leaves them the regularisation, 1e-9, and what its tolerance does to the factor, squared.
 _FIXED = 1e-6
