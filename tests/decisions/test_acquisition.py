@@ -33,7 +33,7 @@ from absentia import (
 )
 from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.decisions import expected_gains
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.tables import Table
 from oracles import acquisition as oracle
 
@@ -83,7 +83,7 @@ def test_gains_are_those_of_dense_integration(density, loss, plain, points, tole
 def test_support_points_have_the_moments_of_the_belief(density):
     X, _ = example()
     density = density.fit(X)
-    unknowns = Unknowns.of(density, ["a", "b", "c", "d"], 4)
+    unknowns = MissingValues.of(density, ["a", "b", "c", "d"], 4)
     trials = unknowns.trials(Table(ROWS, columns_checked=True), np.isnan(ROWS), 7)
     prior = density.prior_
     for cell, (i, j) in enumerate(zip(trials.row, trials.column, strict=True)):

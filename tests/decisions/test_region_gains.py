@@ -15,7 +15,7 @@ from absentia import (
     MarginalRegressor,
     measure_next,
 )
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.tables import Table
 
 NOTHING = np.full((1, 3), np.nan)
@@ -37,7 +37,7 @@ def test_gain_in_width_is_now_less_the_mean_afterwards(method):
     ).fit(X, y)  # fmt: skip
     rows = np.array([[np.nan, np.nan, np.nan], [0.3, np.nan, np.nan]])
     found = measure_next(model, rows, loss="width")
-    unknowns = Unknowns.of(model.estimator_.density_, ["x0", "x1", "x2"], 3)
+    unknowns = MissingValues.of(model.estimator_.density_, ["x0", "x1", "x2"], 3)
     trials = unknowns.trials(Table(rows, columns_checked=True), np.isnan(rows), 7)
     widths = model.predict_interval(trials.table.array).width
     now = model.predict_interval(rows).width
@@ -56,7 +56,7 @@ def test_smaller_sets_of_classes():
     model.fit(X, np.digitize(y, [-1, 1]))
     found = measure_next(model, NOTHING, loss="size")
     assert found.loss_before[0] == model.predict_set(NOTHING).size[0]
-    unknowns = Unknowns.of(model.estimator_.density_, ["x0", "x1", "x2"], 3)
+    unknowns = MissingValues.of(model.estimator_.density_, ["x0", "x1", "x2"], 3)
     trials = unknowns.trials(Table(NOTHING, columns_checked=True), np.isnan(NOTHING), 7)
     sizes = model.predict_set(trials.table.array).size.astype(float)
     np.testing.assert_allclose(found.spread_after[0], trials.expected(sizes), rtol=1e-10)

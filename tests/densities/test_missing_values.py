@@ -8,7 +8,7 @@ import pytest
 from absentia import GaussianDensity, MixedDensity, bounded
 from absentia.beliefs.column_trials import option_probabilities
 from absentia.beliefs.draws import DrawPoints, draw_rows
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.tables import Table
 from absentia.tables.column_plan import ColumnPlan
 
@@ -23,7 +23,7 @@ def mixed_table(n=300, seed=0):
 def test_draws_of_categories_have_their_probabilities():
     X = mixed_table()
     density = MixedDensity(2, categories=[0], random_state=0).fit(X)
-    unknowns = Unknowns.of(density, ["kind", "a", "b"], 3)
+    unknowns = MissingValues.of(density, ["kind", "a", "b"], 3)
     rows = Table(np.array([[np.nan, 2.0, np.nan], [5.0, np.nan, 1.0]]), columns_checked=True)
     beliefs = unknowns.believe(rows)
     points = DrawPoints.sobol(4096, unknowns.n_drawn, seed=0)
@@ -42,7 +42,7 @@ def test_draws_of_categories_have_their_probabilities():
 def test_a_table_of_categories_alone():
     X = mixed_table()[:, :1]
     density = MixedDensity(1, categories=[0], random_state=0).fit(X)
-    unknowns = Unknowns.of(density, ["kind"], 1)
+    unknowns = MissingValues.of(density, ["kind"], 1)
     rows = Table(np.array([[np.nan]]), columns_checked=True)
     points = DrawPoints.sobol(1024, unknowns.n_drawn, seed=0)
     draws = unknowns.completed(rows, draw_rows(unknowns.believe(rows), points))
@@ -55,7 +55,7 @@ def test_a_table_of_categories_alone():
 def test_trials_of_numbers_and_categories_side_by_side():
     X = mixed_table()
     density = MixedDensity(2, categories=[0], random_state=0).fit(X)
-    unknowns = Unknowns.of(density, ["kind", "a", "b"], 3)
+    unknowns = MissingValues.of(density, ["kind", "a", "b"], 3)
     rows = Table(np.array([[np.nan, np.nan, 0.5]]), columns_checked=True)
     trials = unknowns.trials(rows, unknowns.missing(rows.array), 5)
     np.testing.assert_array_equal(trials.counts, [2, 10])
@@ -69,7 +69,7 @@ def test_trials_of_numbers_and_categories_side_by_side():
 def test_draws_and_trials_keep_within_limits():
     rng = np.random.default_rng(0)
     density = GaussianDensity().fit(rng.normal(size=(200, 2)))
-    unknowns = Unknowns.of(density, ["a", "b"], 2)
+    unknowns = MissingValues.of(density, ["a", "b"], 2)
     rows = bounded(np.array([[np.nan, np.nan]]), [[1.0, -np.inf]], [[2.0, np.inf]])
     draws = unknowns.completed(
         rows, draw_rows(unknowns.believe(rows), DrawPoints.sobol(256, unknowns.n_drawn, 0))
@@ -90,7 +90,7 @@ def test_a_column_that_the_density_lost_stays_missing():
     X = np.column_stack([np.random.default_rng(0).normal(size=50), np.full(50, np.nan)])
     with pytest.warns(UserWarning, match="missing in every training row"):
         density = GaussianDensity().fit(X)
-    unknowns = Unknowns.of(density, ["a", "lost"], 2)
+    unknowns = MissingValues.of(density, ["a", "lost"], 2)
     rows = Table(np.array([[np.nan, np.nan], [1.0, np.nan]]), columns_checked=True)
     np.testing.assert_array_equal(unknowns.incomplete(rows.array), [True, False])
     np.testing.assert_array_equal(unknowns.missing(rows.array), [[True, False], [False, False]])
@@ -110,7 +110,7 @@ def test_probabilities_of_indicators_are_cut_off_and_add_up():
     frame = pd.DataFrame({"size": rng.normal(3.0 * (ward == "red")), "ward": ward})
     plan = ColumnPlan.of(frame, codes=False)
     density = GaussianDensity().fit(plan.read(frame))
-    unknowns = Unknowns.of(density, plan.labels, len(plan.labels), plan)
+    unknowns = MissingValues.of(density, plan.labels, len(plan.labels), plan)
     rows = plan.read(pd.DataFrame({"size": [0.0, 30.0, None], "ward": [None] * 3}))
     found = option_probabilities(unknowns.believe(rows), unknowns.columns[1])
     assert found.shape == (3, 3)

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity, MarginalClassifier
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.predictions.row_formats import RowFormat
 from absentia.predictions.wrapped_model import TrainingTable, fit_weighted, stacked_draws
 from absentia.tables import Table
@@ -59,7 +59,7 @@ def _ways(model: Any, density: Any, split: Split) -> Iterator[tuple[str, Any]]:
     names = rows.labels
     training = TrainingTable(
         rows,
-        Unknowns.of(density, names, len(names)),
+        MissingValues.of(density, names, len(names)),
         np.arange(len(names)),
         RowFormat.of(split.train_holes),
     )

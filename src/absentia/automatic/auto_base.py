@@ -15,7 +15,7 @@ from absentia.automatic.assembly import Assembled, Plan, assemble
 from absentia.automatic.committee import Committee, MemberTable
 from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.densities.fit_density import DensityLike
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.densities.training_rows import warn_of_lost_columns
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.averaging import uncertainty_over_draws
@@ -200,7 +200,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         labels = [f"x{j}" for j in range(table.n_features)] if names is None else list(names)
         return uncertainty_over_draws(
             lambda rows, _: (self._answers(rows), None),
-            Unknowns.of(self.density_, labels, table.n_features, plan),
+            MissingValues.of(self.density_, labels, table.n_features, plan),
             table,
             self.committee_.points.matched(),
             self,

@@ -13,7 +13,7 @@ from absentia.automatic.blending import losses, tempered, weights_of_rows
 from absentia.automatic.member_tuning import FittedMember, LearningRows, as_rows, rows_for
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities.fit_density import DensityEstimator
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import mean_over_draws
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.stored import Stored
@@ -108,9 +108,9 @@ def hide_cells(table: AnyRows, share: float, seed: int) -> AnyRows:
     return table.hiding(chosen) if isinstance(table, Table) else np.where(chosen, np.nan, table)
 
 
-def unknowns_of(density: BaseEstimator, table: Table) -> Unknowns:
+def unknowns_of(density: BaseEstimator, table: Table) -> MissingValues:
     """Return what a density says about the missing values of a table."""
-    return Unknowns.of(density, table.labels, table.n_features)
+    return MissingValues.of(density, table.labels, table.n_features)
 
 
 def answer_with_holes(

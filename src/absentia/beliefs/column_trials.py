@@ -1,8 +1,8 @@
-"""The user's own columns, as a table behind the door and the beliefs about its rows hold them.
+"""Columns of the user in beliefs, and rows with one missing cell filled by trial values.
 
 A column of words is several indicator columns of a table, or one column of codes; beliefs keep
-codes apart from numbers. :class:`BeliefColumn` says where one column of the user is in either, and
-what its categories are, so that answers can be about the column that the user knows.
+codes apart from numbers. :class:`BeliefColumn` has the position of one of the user's columns in
+either, and its categories, so that results can be about the column that the user knows.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from absentia.decisions.expected_gains import (
 )
 from absentia.decisions.measurements import Costs, Measurements, read_costs
 from absentia.decisions.trial_model import LOSSES, Loss, TrialModel, read_rows
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.parameters import (
     FINITE,
     INFINITE,
@@ -260,7 +260,7 @@ def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
     return wanted
 
 
-def _distinct(table: Table, unknowns: Unknowns) -> tuple[IntArray, IntArray]:
+def _distinct(table: Table, unknowns: MissingValues) -> tuple[IntArray, IntArray]:
     """Return the first of each kind of row, and which kind each row is."""
     if any(not column.places for column in unknowns.columns):
         # The model may look at a column that the plan leaves out.

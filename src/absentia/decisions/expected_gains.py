@@ -15,7 +15,7 @@ import numpy as np
 from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials
 from absentia.beliefs.draws import DrawPoints
 from absentia.decisions.trial_model import Loss, TrialModel
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import over_draws
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
@@ -44,7 +44,7 @@ class Setting:
     """
 
     model: TrialModel
-    unknowns: Unknowns
+    unknowns: MissingValues
     table: Table
     candidates: BoolArray
     loss: Loss

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.machines.uncertainty import entropy
 from absentia.predictions.answers import layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
@@ -149,12 +149,12 @@ def _writer(
 
 def read_rows(
     model: BaseEstimator, X: TableLike, density: BaseEstimator
-) -> tuple[ReadFrame | Table, Unknowns]:
+) -> tuple[ReadFrame | Table, MissingValues]:
     """Return a user's rows, and what a density says about their missing values."""
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
         given = plan.read_frame(X)
-        return given, Unknowns.of(density, plan.names, given.table.n_features, plan)
+        return given, MissingValues.of(density, plan.names, given.table.n_features, plan)
     table = Table.of(X)
     expected = getattr(density, "n_features_in_", table.n_features)
     if expected != table.n_features:
@@ -165,7 +165,7 @@ def read_rows(
     numbers = vars(density).get("plan_")
     array = table.array if numbers is None else numbers.without_sentinels(table.array)
     table = replace(table, array=array, columns_checked=True, _known={}, _whole=None)
-    return table, Unknowns.of(density, table.labels, table.n_features, table.plan)
+    return table, MissingValues.of(density, table.labels, table.n_features, table.plan)
 
 
 def _encoder_plan(model: BaseEstimator) -> ColumnPlan | None:

@@ -1,7 +1,7 @@
 """Missing values of rows: completed rows, and trial values for single cells.
 
-Predictions and decisions average over missing values through :class:`Unknowns`, so that limits,
-categories and columns unknown to the density are handled in one place.
+Predictions and decisions average through :class:`MissingValues`, so that limits, categories and
+columns unknown to the density are handled in one place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from absentia.tables.column_plan import ColumnPlan
 
 
 @dataclass(frozen=True, eq=False)
-class Unknowns:
+class MissingValues:
     """Missing values of rows under a density, in the user's own columns.
 
     Attributes
@@ -55,7 +55,7 @@ class Unknowns:
         names: Sequence[str],
         n_features: int,
         plan: ColumnPlan | None = None,
-    ) -> Unknowns:
+    ) -> MissingValues:
         """Return the missing values as a fitted density describes them.
 
         Parameters
@@ -95,7 +95,7 @@ class Unknowns:
         return cls(conditioned, tuple(columns), numbers, categories)
 
     @classmethod
-    def of_prior(cls, prior: Prior, names: Sequence[str]) -> Unknowns:
+    def of_prior(cls, prior: Prior, names: Sequence[str]) -> MissingValues:
         """Return the missing values under a prior, all columns being numbers."""
 
         def conditioned(rows: Table) -> Beliefs:

@@ -21,7 +21,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-#: More threads than this are a mistake, and starting them would take for ever.
+#: More threads than this are a mistake, and starting them would take too long.
 _MOST_THREADS = 4096
 
 
@@ -117,7 +117,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 @cache
 def _cores() -> int:
-    # joblib reads files of the system each time it is asked, which a single prediction can feel.
+    # joblib reads system files at each call, which slows down a single prediction.
     return int(cpu_count())
 
 
@@ -298,7 +298,7 @@ class computed_once(Generic[Value]):
     """Turn a method into an attribute that is computed once for each object.
 
     Works for frozen dataclasses too, because the value goes straight into the object's dictionary,
-    where it is found before this descriptor is asked again.
+    where it is found before this descriptor.
 
     Examples
     --------

@@ -143,7 +143,7 @@ def _squared_distances_of_means(theta: float, P: Beliefs, Q: Beliefs | None) -> 
 
 
 def _check_width(kernel: Kernel, theta: float, self_term: float) -> None:
-    """Refuse a kernel so wide that rounding of its self-terms is all that tells rows apart."""
+    """Refuse a kernel so wide that rows differ by the rounding of its self-terms only."""
     if theta * self_term * np.finfo(np.float64).eps > _LARGEST_ROUNDING:
         raise ValueError(
             f"EmbeddingRBF takes differences of {kernel!r}, whose values of about {self_term:.3g} "

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from absentia.beliefs import Beliefs
 from absentia.beliefs.column_trials import column_trials, missing_cells
 from absentia.beliefs.draws import DrawPoints, map_draws, rows_by_pattern
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.engine.threads import bounded_slices
 from absentia.machines.uncertainty import Uncertainty, Unit, entropy
 from absentia.tables import FloatArray, IntArray, Table, TableLike, open_known, plan_of
@@ -35,7 +35,7 @@ _NODES = 5
 
 def over_draws(
     function: Callable[[FloatArray, IntArray], tuple[FloatArray, ...]],
-    unknowns: Unknowns,
+    unknowns: MissingValues,
     table: Table,
     points: DrawPoints,
     n_jobs: int | None = None,
@@ -48,7 +48,7 @@ def over_draws(
         From complete rows, shape (n_some, n_draws, n_features), and the rows of the table that
         they are draws of, shape (n_some,), to arrays with one entry per row. Rows that miss
         nothing come with a single draw, themselves.
-    unknowns : Unknowns
+    unknowns : MissingValues
         What the missing values could be.
     table : Table of at least one row
     points : DrawPoints of ``unknowns.n_drawn`` columns
@@ -79,7 +79,7 @@ def over_draws(
 
 def mean_over_draws(
     predict: Callable[[FloatArray, IntArray], FloatArray],
-    unknowns: Unknowns,
+    unknowns: MissingValues,
     table: Table,
     points: DrawPoints,
     n_jobs: int | None = None,
@@ -100,7 +100,7 @@ def mean_over_draws(
 
 def uncertainty_over_draws(
     answer: Answer,
-    unknowns: Unknowns,
+    unknowns: MissingValues,
     table: Table,
     points: DrawPoints,
     model: BaseEstimator,
@@ -210,7 +210,7 @@ def machine_uncertainty(
     )  # fmt: skip
 
 
-def _rows_of(machine: KernelMachine, X: TableLike) -> tuple[Table, Unknowns]:
+def _rows_of(machine: KernelMachine, X: TableLike) -> tuple[Table, MissingValues]:
     """Return rows as a table, and what a machine believes about their missing values."""
     density = machine.density_
     if density is None or isinstance(X, Beliefs):
@@ -218,16 +218,16 @@ def _rows_of(machine: KernelMachine, X: TableLike) -> tuple[Table, Unknowns]:
         beliefs.require_numbers("An uncertainty of beliefs")
         names = [f"x{j}" for j in range(beliefs.n_features)]
         rows = np.where(beliefs.patterns.mask, np.nan, beliefs.mean())
-        return Table(rows, columns_checked=True), Unknowns.of_prior(beliefs.prior, names)
+        return Table(rows, columns_checked=True), MissingValues.of_prior(beliefs.prior, names)
     table = open_known(X, machine)
     assert isinstance(table, Table)
-    return table, Unknowns.of(density, table.labels, table.n_features, plan_of(machine))
+    return table, MissingValues.of(density, table.labels, table.n_features, plan_of(machine))
 
 
 def _added_up(
     parts: tuple[FloatArray, ...],
     average: Callable[[Table, IntArray], FloatArray] | None,
-    unknowns: Unknowns,
+    unknowns: MissingValues,
     table: Table,
     model: BaseEstimator,
     one_output: bool,
@@ -263,7 +263,7 @@ def _added_up(
 
 def _first_order_parts(
     average: Callable[[Table, IntArray], FloatArray],
-    unknowns: Unknowns,
+    unknowns: MissingValues,
     table: Table,
     missing: FloatArray,
     unit: Unit,

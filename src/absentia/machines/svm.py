@@ -266,8 +266,8 @@ class NuSVR(SupportVectorRegressor):
     _rules: ClassVar[dict[str, Rule]] = SupportVectorRegressor._rules | {"C": POSITIVE}
 
     def _tolerance(self, unit: float, y: np.ndarray) -> float:
-        # The multipliers sum to C nu n, whatever the data. What their rounding leaves undecided,
-        # the solver would go on for ever to decide.
+        # The multipliers sum to C nu n, whatever the data. Below the rounding of that sum the
+        # solver would never stop.
         known = super()._tolerance(unit, y)
         rounding = 1e-15 * float(self.C) * unit * len(y)
         if not rounding <= max(known, 1e-2 * float(np.ptp(y))):

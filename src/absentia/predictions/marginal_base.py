@@ -21,7 +21,7 @@ from absentia.densities.fit_density import (
     make_density,
     words_for,
 )
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import mean_over_draws, uncertainty_over_draws
 from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import warn_of_other_order
@@ -132,7 +132,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
         targets = None if frozen else self._check_targets(y, len(rows))
         weights = row_weights(sample_weight, len(rows))
         density = fit_density(density, rows, weights)
-        unknowns = Unknowns.of(density, rows.labels, rows.n_features, rows.plan)
+        unknowns = MissingValues.of(density, rows.labels, rows.n_features, rows.plan)
         lost = [column for column in unknowns.columns if column.places and not column.believed]
         if frozen and lost:
             n = len(unknowns.columns)
@@ -215,12 +215,12 @@ class MarginalModel(TakesMissing, ShowsColumns):
             return make_density(self.density)
         return make_density("mixed" if _has_words(X) else "gaussian")
 
-    def _unknowns(self) -> Unknowns:
+    def _unknowns(self) -> MissingValues:
         plan = plan_of(self)
         names = getattr(self, "feature_names_in_", None)
         width = self.n_features_in_ if plan is None else len(plan.labels)
         labels = [f"x{j}" for j in range(width)] if names is None else list(names)
-        return Unknowns.of(self.density_, labels, width, plan)
+        return MissingValues.of(self.density_, labels, width, plan)
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not define its targets.")
@@ -322,7 +322,7 @@ def _has_words(X: TableLike) -> bool:
     return is_frame(X) and has_columns_of_words(X)
 
 
-def _typical_row(rows: Table, unknowns: Unknowns) -> FloatArray:
+def _typical_row(rows: Table, unknowns: MissingValues) -> FloatArray:
     """Return one complete row: the mean of what is believed when nothing is known."""
     nothing = Table(np.full((1, rows.n_features), np.nan), columns_checked=True)
     beliefs = unknowns.believe(nothing)

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs.draws import DrawPoints
-from absentia.densities.missing_values import Unknowns
+from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import over_draws
 from absentia.machines.base import KernelMachine
 from absentia.predictions.row_formats import PlannedFormat, RowFormat
@@ -177,7 +177,7 @@ class TrainingTable:
     Attributes
     ----------
     rows : Table
-    unknowns : Unknowns
+    unknowns : MissingValues
         What their missing values could be.
     columns : ndarray of int
         The columns that the model sees.
@@ -187,7 +187,7 @@ class TrainingTable:
     """
 
     rows: Table
-    unknowns: Unknowns
+    unknowns: MissingValues
     columns: IntArray
     row_format: RowFormat | PlannedFormat
     given: ReadFrame | None = None

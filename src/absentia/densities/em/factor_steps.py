@@ -253,7 +253,7 @@ _TINY = float(np.finfo(float).tiny)
 
 
 def _complete(loadings: FloatArray, noise: FloatArray) -> tuple[FactorKnowledge, FloatArray]:
-    """Return what complete rows tell of the factors, and loadings over noise."""
+    """Return the posterior of the factors given complete rows, and loadings over noise."""
     masks = np.zeros((1, len(noise)), dtype=bool)
     return FactorKnowledge.of(loadings, noise, masks), loadings / noise[:, None]
 
