@@ -18,11 +18,8 @@ from absentia import (
     SVR,
     SVRCV,
     AutoClassifier,
-    ConformalClassifier,
-    ConformalRegressor,
     GaussianDensity,
     GaussianProcessClassifier,
-    GaussianProcessRegressor,
     KernelRidge,
     LargeScaleRidge,
     LogisticRegression,
@@ -30,7 +27,6 @@ from absentia import (
     MarginalRegressor,
     predict_uncertainty,
 )
-from absentia.predictions.answers import answer_rows
 from predictions.contract import example
 
 
@@ -207,32 +203,3 @@ def test_probabilities_have_the_names_of_the_classes(kind):
     # Classes with one spelling keep their numbers.
     alike = dataclasses.replace(doubt, classes=("1", "1")).to_frame()
     assert list(alike.columns[:2]) == ["probability_0", "probability_1"]
-
-
-def test_answers_have_prediction_probabilities_uncertainty_and_region():
-    X, holes = example()
-    labels = np.where(X[:, 0] > 0, "up", "down")
-    classifier = ConformalClassifier(LogisticRegression(), random_state=0).fit(holes, labels)
-    answers = answer_rows(classifier, holes, by_column=True, coverage=0.8)
-    expected = predict_uncertainty(classifier.estimator_, holes)
-    np.testing.assert_array_equal(answers.probabilities, expected.prediction)
-    np.testing.assert_array_equal(answers.uncertainty.by_column, expected.by_column)
-    np.testing.assert_array_equal(answers.doubt, expected.total)
-    assert set(answers.prediction) <= {"up", "down"}
-    assert answers.region.coverage == 0.8
-    np.testing.assert_array_equal(
-        answers.region.members, classifier.predict_set(holes, coverage=0.8).members
-    )
-
-
-def test_answers_of_numbers_have_a_standard_deviation_and_an_interval():
-    X, holes = example()
-    regressor = ConformalRegressor(GaussianProcessRegressor(), random_state=0)
-    regressor.fit(holes, X[:, 0])
-    answers = answer_rows(regressor, holes)
-    doubt = regressor.estimator_.predict_uncertainty(holes, by_column=False)
-    np.testing.assert_array_equal(answers.prediction, doubt.prediction)
-    np.testing.assert_array_equal(answers.doubt, np.sqrt(doubt.total))
-    assert answers.probabilities is None
-    np.testing.assert_array_equal(answers.region.lower, regressor.predict_interval(holes).lower)
-    assert answer_rows(regressor.estimator_, holes).region is None

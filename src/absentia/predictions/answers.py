@@ -1,12 +1,10 @@
-"""Predictions of any model for incomplete rows, with their uncertainty and regions."""
+"""Uncertainty of the predictions of any model for incomplete rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 
@@ -15,89 +13,9 @@ from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import KernelMachine
 from absentia.machines.uncertainty import Uncertainty
 from absentia.parameters import DRAWS
-from absentia.predictions.calibration import PredictionIntervals, PredictionSets
 from absentia.predictions.conformal_base import ConformalPredictor
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
-from absentia.tables import FloatArray, TableLike
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Everything that a model says about rows.
-
-    Attributes
-    ----------
-    prediction : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Labels of classes, or numbers.
-    uncertainty : Uncertainty
-        The parts of the variance or entropy; ``uncertainty.by_column`` where it was requested.
-    region : PredictionIntervals, PredictionSets or None
-        With the requested coverage, from a conformal predictor.
-    """
-
-    prediction: np.ndarray
-    uncertainty: Uncertainty
-    region: PredictionIntervals | PredictionSets | None
-
-    @property
-    def probabilities(self) -> FloatArray | None:
-        """The probabilities of the classes, shape (n_samples, n_classes); None for numbers."""
-        return self.uncertainty.prediction if self.uncertainty.unit == "entropy" else None
-
-    @property
-    def doubt(self) -> FloatArray:
-        """The standard deviation of a number, or the entropy of the class in nats."""
-        total = self.uncertainty.total
-        return np.sqrt(total) if self.uncertainty.unit == "variance" else total
-
-
-def answer_rows(
-    model: BaseEstimator,
-    X: TableLike,
-    *,
-    coverage: float | None = None,
-    by_column: bool = False,
-    density: DensityEstimator | None = None,
-) -> Answers:
-    """Return prediction, probabilities, uncertainty and region of each row.
-
-    Applications format the result; they compute no averages and no uncertainties themselves.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        As for :func:`predict_uncertainty`; a conformal predictor adds its regions.
-    X : array-like of shape (n_samples, n_features)
-    coverage : float, optional
-        Of the regions; that of the conformal predictor by default.
-    by_column : bool, default=False
-        Whether to compute what each missing column alone would remove.
-    density : fitted density, optional
-
-    Returns
-    -------
-    Answers
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import LogisticRegression
-    >>> from absentia.predictions.answers import answer_rows
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> machine = LogisticRegression(C=100.0).fit(X, np.where(X[:, 0] > 0, "up", "down"))
-    >>> answers = answer_rows(machine, [[2.0, np.nan], [np.nan, 2.0]])
-    >>> str(answers.prediction[0]), answers.doubt.round(1).tolist()
-    ('up', [0.0, 0.7])
-    """
-    doubt = predict_uncertainty(model, X, density=density, by_column=by_column)
-    prediction = doubt.prediction
-    if doubt.unit == "entropy":
-        prediction = np.asarray(model.classes_)[prediction.argmax(axis=1)]
-    region = None
-    if isinstance(model, ConformalPredictor):
-        predict: Any = model.predict_set if is_classifier(model) else model.predict_interval
-        region = predict(X, coverage=coverage)
-    return Answers(prediction, doubt, region)
+from absentia.tables import TableLike
 
 
 def predict_uncertainty(
