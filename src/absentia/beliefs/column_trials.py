@@ -3,6 +3,11 @@
 A column of words is several indicator columns of a table, or one column of codes; beliefs keep
 codes apart from numbers. :class:`BeliefColumn` has the position of one of the user's columns in
 either, and its categories, so that results can be about the column that the user knows.
+
+The belief about a number is a mixture of Gaussians on a line: the Gauss-Hermite nodes of each
+component integrate any smooth function of the value. For a censored number it is a mixture of
+truncated Gaussians, and the trial values are their quantiles at Gauss-Legendre nodes. The trial
+values of a category are its words.
 """
 
 from __future__ import annotations

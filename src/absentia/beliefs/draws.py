@@ -1,4 +1,10 @@
-"""Draws from beliefs: random, and quasi-random with one set of points for all rows."""
+"""Draws from beliefs: random, and quasi-random with one set of points for all rows.
+
+Scrambled Sobol points fill the unit cube more evenly than random ones, so that an average over
+them converges faster than one over the square root of their number (Owen, 1997). They depend on the
+seed and on the number of columns alone: all rows share them, and a row has the same average in any
+batch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""A prior with few directions of correlation: factors and independent noise."""
+"""A prior with few directions of correlation: factors and independent noise, and its conditionals.
+
+With ``x = m + W z + e``, ``z ~ N(0, I)`` of ``q`` factors and ``e ~ N(0, diag(p))``, a row that has
+``O`` determines its factors up to the precision ``G = I + W[O]' inv(p[O]) W[O]``, a matrix of
+``q x q`` that depends on the pattern alone. Conditional moments and log-densities follow from it:
+
+    z          = inv(G) W[O]' inv(p[O]) (x - m)[O]
+    E[x | x_O] = m + W z,   Cov[x | x_O] = diag(p) + W inv(G) W'   on the missing columns
+    log N(x_O) = -1/2 (sum log(2 pi p[O]) + log det G + |z|^2 + |x_O - m - W z|^2_inv(p))
+
+The quadratic form is written as the minimum over ``z`` that it is, so that an error of ``z`` enters
+squared.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The density of a row before any of its values is observed: one Gaussian, or a mixture."""
+"""The density of a row before any of its values is observed: one Gaussian, or a mixture.
+
+A category is a whole number from 0, and -1 where it is missing. For a row with a missing category,
+each component of the belief has the component's probabilities; an observed category is certain.
+"""
 
 from __future__ import annotations
 

@@ -295,7 +295,11 @@ Value = TypeVar("Value")
 
 
 class computed_once(Generic[Value]):
-    """Turn a method into an attribute that is computed once for each object.
+    """Turn a method into an attribute that is computed once for each object, without a lock.
+
+    ``functools.cached_property`` of Python 3.11 holds a lock of the whole class while it computes,
+    and a process that forks while another thread holds it inherits a lock that is never released.
+    Here two threads may compute the same value at the same time; both get the one stored first.
 
     Works for frozen dataclasses too, because the value goes straight into the object's dictionary,
     where it is found before this descriptor.

@@ -1,4 +1,13 @@
-"""Penalised EM for mixtures: the M-step, and steps that are extrapolated."""
+"""Penalised EM for mixtures: the M-step, and steps that are extrapolated.
+
+EM repeats ``theta <- F(theta)``, and its rate of convergence is the share of the information that
+is missing. Anderson's extrapolation finds the combination of the last few residuals
+``r = F(theta) - theta`` that is smallest, and moves to where that combination leads; for EM it is
+known as DAAREM (Henderson and Varadhan, 2019). An extrapolated point is kept only if the objective
+there is no lower; otherwise the plain step, which cannot lower it, is taken, and the history is
+dropped. A kept point costs exactly what a step of EM costs, since evaluating the objective and the
+next step is the same work.
+"""
 
 from __future__ import annotations
 
