@@ -228,8 +228,7 @@ class KernelMachine(ShowsColumns):
         else:
             training = self._prepare(data, believed)
             K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
-            if not training.kernel.positive_definite:
-                check_psd(K, training.kernel)
+            check_psd(K, training.kernel)
         return self._keep(data.rows, training, self._solve(K, data.y, data.weights))
 
     def _prepare(
