@@ -18,6 +18,7 @@ from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.machines.targets import Task
 from absentia.parameters import RandomState
+from absentia.recipe.methods import MASK_WEIGHTS, PENALTIES
 from lab.baselines.comparator import Comparator
 from lab.baselines.geom import GeometricMarginSVC
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
@@ -38,19 +39,17 @@ __all__ = ["CLASSIFICATION_GRID", "ENTRIES", "REGRESSION_GRID"]
 
 #: C and gamma of Section 5.2 of [Smieja2018]_ for classification, and of its Section 5.5.
 CLASSIFICATION_GRID: dict[str, tuple[float, ...]] = {
-    "C": tuple(2.0**k for k in range(-5, 10, 2)),
+    "C": tuple(PENALTIES["classification"]),
     "gamma": tuple(2.0**k for k in range(-5, 12, 2)),
 }
 REGRESSION_GRID: dict[str, tuple[float, ...]] = {
-    "C": tuple(2.0**k for k in range(-5, 5)),
+    "C": tuple(PENALTIES["regression"]),
     "gamma": tuple(2.0**k for k in range(-10, 2)),
 }
 
 _SMIEJA = "Smieja and others 2018"
 _STRUSKI = "Struski and others 2016"
 _ANDERSON = "Anderson and Gupta 2011"
-# Per column that only one of two rows misses: of thirty columns 0.3 would leave nothing alike.
-_MASK_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def _grids(step: str, **more: Any) -> dict[Task, dict[str, Any]]:
@@ -85,7 +84,7 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
         description,
         reference,
         build,
-        _grids("{}", **({"mask_weight": _MASK_WEIGHTS} if mask else {})),
+        _grids("{}", **({"mask_weight": MASK_WEIGHTS} if mask else {})),
         handles_nan=True,
         stochastic="density" in settings,
         own=True,

@@ -30,14 +30,14 @@ from absentia.tables.known_limits import KeepsLimits
 
 #: The default method.
 AUTOMATIC = "automatic"
-# Penalties of Section 5.2 of [Smieja2018]_ for classification, and of its Section 5.5.
-_PENALTIES: dict[Task, list[float]] = {
+#: Penalties of Section 5.2 of [Smieja2018]_ for classification, and of its Section 5.5.
+PENALTIES: dict[Task, list[float]] = {
     "classification": [2.0**k for k in range(-5, 10, 2)],
     "regression": [2.0**k for k in range(-5, 5)],
 }
-# A weight acts per column that only one of two rows misses: 0.3 on thirty such columns makes any
-# two rows unlike.
-_MASK_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+#: Weights of the mask kernel. One acts per column that only one of two rows misses: 0.3 on thirty
+#: such columns makes any two rows unlike.
+MASK_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _mixture(seed: int) -> BaseEstimator:
 
 _KERNELS = {
     "genrbf": _Kernel("genrbf"),
-    "genrbf-mask": _Kernel("genrbf", mask_weights=_MASK_WEIGHTS),
+    "genrbf-mask": _Kernel("genrbf", mask_weights=MASK_WEIGHTS),
     "genrbf-mixture": _Kernel("genrbf", _mixture),
     "genrbf-low-rank": _Kernel("genrbf", lambda seed: LowRankDensity(random_state=seed)),
     "expected-rbf": _Kernel("expected-rbf"),
@@ -109,7 +109,7 @@ def new_machine(
     return search(
         kernel=settings.kernel,
         density=settings.density(seed),
-        Cs=_PENALTIES[task],
+        Cs=PENALTIES[task],
         mask_weights=settings.mask_weights,
         progress=progress,
     )
